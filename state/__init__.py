@@ -1,0 +1,1 @@
+"""What flows through the graph: the conversation's state, its records, and the settings."""

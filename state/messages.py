@@ -1,0 +1,176 @@
+"""Messages: their text, their role, summaries among them, and the reducer of the live chain.
+
+Text from the outside may hold NUL (Postgres refuses it), lone surrogates (no encoder takes them), or be a list of
+content blocks. It is cleaned once, where it enters the state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from langgraph.graph.message import Messages, add_messages
+
+from .errors import InputError
+from .records import Role, Summary
+
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_ROLES: Final[dict[str, Role]] = {
+    "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system",
+    "developer": "system", "tool": "tool", "function": "tool", "agent": "agent", "observer": "observer",
+}  # fmt: skip
+_SUMMARY_KEY: Final = "everthread_summary"
+
+
+def clean_text(text: str) -> str:
+    """The text without NUL, and with each lone surrogate replaced by U+FFFD; surrogate pairs become one character."""
+    if not _UNSTORABLE.search(text):
+        return text
+    paired = text.replace("\x00", "").encode("utf-16", "surrogatepass")
+    return paired.decode("utf-16", "replace")
+
+
+def clean(value: Any) -> Any:
+    """`clean_text` for every string inside lists, tuples and dictionaries."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean(key): clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(clean(item) for item in value)
+    return value
+
+
+def content_text(content: Any) -> str:
+    """The readable text of a message's content: a string, a list of blocks (images become "[image]"), or nothing."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        content = [content]
+    return "\n".join(part for block in content if (part := _block_text(block)))
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, dict):
+        return ""
+    kind = str(block.get("type", ""))
+    if kind in {"text", "input_text", "output_text", "text-plain"}:
+        return str(block.get("text") or "")
+    if kind in {"thinking", "reasoning", "tool_use", "tool_call", "input_json_delta", "redacted_thinking"}:
+        return ""
+    if kind == "tool_result":
+        return content_text(block.get("content"))
+    return f"[{kind.removeprefix('input_').removesuffix('_url') or 'block'}]"
+
+
+def message_text(message: BaseMessage) -> str:
+    """The readable text of a message; a message that only calls tools reads as its calls."""
+    text = content_text(message.content)
+    if not text.strip() and isinstance(message, AIMessage) and message.tool_calls:
+        return "\n".join(f"[calls {call['name']}]" for call in message.tool_calls)
+    return text
+
+
+def role_of(message: BaseMessage) -> Role:
+    """The archive's role of a message; the role of a `ChatMessage` decides where it is one of ours."""
+    kind = message.role if isinstance(message, ChatMessage) else message.type
+    return _ROLES.get(kind, "user")
+
+
+def is_empty(message: BaseMessage) -> bool:
+    """Whether there is nothing in a message: no text, no other block, no tool call."""
+    has_calls = isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+    return not message_text(message).strip() and not has_calls
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Whether this message of the chain is a summary that stands for others."""
+    return _SUMMARY_KEY in message.additional_kwargs
+
+
+def summary_message(summary: Summary) -> SystemMessage:
+    """The message that stands in the chain for a summary's sources."""
+    record = summary.model_dump(mode="json", exclude={"content", "id"})
+    return SystemMessage(
+        content=summary.content, id=summary.id, name="summary", additional_kwargs={_SUMMARY_KEY: record}
+    )
+
+
+def summary_of(message: BaseMessage) -> Summary:
+    """The record behind a summary message.
+
+    Raises:
+        KeyError: the message is no summary.
+    """
+    record = message.additional_kwargs[_SUMMARY_KEY]
+    return Summary(id=str(message.id), content=content_text(message.content), **record)
+
+
+def covered_ids(messages: Sequence[BaseMessage]) -> set[str]:
+    """Ids of everything that a summary in this chain stands for directly."""
+    return {source for message in messages if is_summary(message) for source in summary_of(message).source_ids}
+
+
+def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The chain that goes to the model: without the messages that a summary in it already stands for.
+
+    Messages of the newest turn stay in the state until the next one, so that the caller finds the reply there.
+    """
+    covered = covered_ids(messages)
+    return [message for message in messages if message.id not in covered]
+
+
+def check_input(messages: Sequence[BaseMessage]) -> None:
+    """Refuse what cannot be answered.
+
+    Raises:
+        InputError: the newest message is the user's and empty.
+    """
+    if messages and isinstance(messages[-1], HumanMessage) and is_empty(messages[-1]):
+        raise InputError("The message is empty. Expected text, an image or another content block: send one of these.")
+
+
+def add_to_chain(left: Messages, right: Messages) -> Messages:
+    """The reducer of `messages`: LangGraph's `add_messages` behind a check of roles and emptiness and a cleaning.
+
+    Raises:
+        InputError: a message has an unknown role or shape, or the newest user message is empty.
+    """
+    try:
+        incoming = convert_to_messages(right if isinstance(right, list) else [right])  # type: ignore[list-item]  # one message-like value is allowed
+    except (ValueError, TypeError, NotImplementedError) as error:
+        reason = str(error).split("\n", 1)[0].rstrip(".")
+        raise InputError(
+            f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
+        ) from None
+    cleaned = [_cleaned(message) for message in incoming]
+    check_input(cleaned)
+    return add_messages(left, cast("Messages", cleaned))
+
+
+def _cleaned(message: BaseMessage) -> BaseMessage:
+    update = {
+        name: cleaned
+        for name in ("content", "additional_kwargs", "tool_calls", "name", "artifact")
+        if (value := getattr(message, name, None)) and (cleaned := clean(value)) != value
+    }
+    if message.content is None:
+        update["content"] = ""
+    return message.model_copy(update=update) if update else message
+
+

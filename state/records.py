@@ -1,0 +1,173 @@
+"""The records that flow through the graph and into the archive: `Summary`, `Memory`, `SearchOutcome`, ...
+
+All are immutable pydantic models, so that they validate, serialize to JSON, and show up readable in Studio.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+EVERTHREAD_NAMESPACE: Final = uuid.UUID("8f8bd3a6-92f4-5d0e-9c0b-0e6f3f1f6a11")
+"""The UUIDv5 namespace of every id that everthread derives."""
+
+MASTER_LEVEL: Final = 0
+"""The level of the master summary, which stands above all numbered levels."""
+
+Role = Literal["user", "assistant", "system", "tool", "agent", "observer"]
+SourceType = Literal["message", "summary"]
+
+
+def now() -> datetime:
+    """The current time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+class Record(BaseModel):
+    """The base of every record: immutable, and closed against unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Summary(Record):
+    """A summary and what it was made from (seed `000`, "Summary Structure").
+
+    Its id is the UUIDv5 of level and sources, so that a summary made twice is stored once.
+    """
+
+    id: str
+    content: str
+    level: int = Field(ge=0, description="1, 2, ...; 0 is the master summary.")
+    source_ids: tuple[str, ...] = Field(min_length=1, description="Messages or summaries, in the order of the chain.")
+    method: Literal["model", "extractive"] = "extractive"
+    model: str | None = None
+    tokens: int = Field(0, ge=0)
+    created_at: AwareDatetime = Field(default_factory=now)
+
+    @property
+    def source_type(self) -> SourceType:
+        """What the sources are: messages for level 1, summaries above."""
+        return "message" if self.level == 1 else "summary"
+
+    @staticmethod
+    def id_for(thread_id: str, level: int, source_ids: Iterable[str]) -> str:
+        """The id of the summary of these sources at this level in this thread."""
+        return str(uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join([thread_id, str(level), *source_ids])))
+
+
+class Fragment(Record):
+    """One message (or summary) inside a memory (seed `000`, "Memory Structure")."""
+
+    id: str
+    role: Role
+    content: str
+    name: str | None = None
+    created_at: AwareDatetime | None = None
+
+
+class Memory(Record):
+    """Something recalled from earlier: a pair of messages, or a summary on its own.
+
+    `similarity` is (1 + cosine) / 2 in [0, 1]; `rank` counts from 1 in the arm that found it.
+    """
+
+    fragments: tuple[Fragment, ...] = Field(min_length=1)
+    source_type: SourceType
+    source_ids: tuple[str, ...]
+    thread_id: str
+    similarity: float | None = Field(None, ge=0.0, le=1.0)
+    arm: Literal["vector", "keyword"] = "vector"
+    rank: int = Field(ge=1)
+    created_at: AwareDatetime
+
+
+class Hit(Record):
+    """A row found by a search arm, before pairing."""
+
+    source_type: SourceType
+    source_id: str
+    thread_id: str
+    role: Role
+    similarity: float | None = Field(None, ge=0.0, le=1.0)
+    arm: Literal["vector", "keyword"] = "vector"
+    rank: int = Field(ge=1)
+
+
+class Recall(Record):
+    """What memory retrieval found in this turn, and what kept it from finding more."""
+
+    hits: tuple[Hit, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    error: str | None = Field(None, description="Why recall was incomplete: one sentence, or nothing.")
+
+
+class Sign(Record):
+    """A sign that a message needs the web: the word found, its kind, its weight."""
+
+    kind: str
+    found: str
+    weight: float
+
+
+class SearchResult(Record):
+    """One web page found, cleaned to plain text."""
+
+    title: str
+    url: str
+    content: str
+    engine: str
+    published: str | None = None
+
+
+class SearchOutcome(Record):
+    """Whether this turn searched the web, why, for what, and what came of it."""
+
+    decided_by: Literal["keywords", "slm", "setting", "user"]
+    needed: bool | None = Field(description="None: keywords do not decide, the small model is to be asked.")
+    reason: str
+    score: float = 0.0
+    signs: tuple[Sign, ...] = ()
+    query: str | None = None
+    engine: str | None = None
+    results: tuple[SearchResult, ...] = ()
+    error: str | None = Field(None, description="Why there are no results: one sentence, or nothing.")
+
+
+class Section(Record):
+    """What one part of the assembled context cost."""
+
+    name: str
+    tokens: int = Field(ge=0)
+    items: int = Field(ge=0)
+    dropped: int = Field(0, ge=0)
+
+
+class ContextReport(Record):
+    """What the assembled context holds: tokens by section, and what did not fit."""
+
+    budget: int
+    tokens: int
+    sections: tuple[Section, ...] = ()
+
+
+class ReplyReport(Record):
+    """Which model answered, how long it took in milliseconds, and what went wrong on the way."""
+
+    model: str
+    milliseconds: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    finish: str | None = None
+
+
+class Upkeep(Record):
+    """What was done after the reply: archived, embedded, summarized."""
+
+    archived: int = 0
+    embedded: int = 0
+    summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
+    error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
