@@ -1,1 +1,85 @@
-"""everthread."""
+"""everthread: a LangGraph agent graph that lets any chat model hold one conversation without end.
+
+The public API, re-exported: nothing is defined here. Names are imported when they are first used, so that
+`everthread --help` and the embedded server need not wait for LangGraph.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from everthread.graph.build import build_graph
+    from everthread.graph.open import open_graph
+    from everthread.memory.archive import Archive
+    from everthread.memory.checkpointer import PostgresCheckpointer
+    from everthread.state.conversation import ConversationState
+    from everthread.state.errors import (
+        EmbeddingError,
+        EverthreadError,
+        InputError,
+        ModelError,
+        SearchError,
+        SettingsError,
+        StorageError,
+        ThreadOwnershipError,
+    )
+    from everthread.state.messages import live_chain
+    from everthread.state.profiles import PROFILES, Profile
+    from everthread.state.records import (
+        Context,
+        ContextReport,
+        Fragment,
+        Hit,
+        Memory,
+        Recall,
+        ReplyReport,
+        SearchOutcome,
+        SearchResult,
+        Section,
+        Sign,
+        Summary,
+        Upkeep,
+    )
+    from everthread.state.settings import DEFAULT_USER, Settings
+    from everthread.state.threads import thread_id
+
+_HOMES = {
+    "graph.build": ("build_graph",),
+    "graph.open": ("open_graph",),
+    "memory.archive": ("Archive",),
+    "memory.checkpointer": ("PostgresCheckpointer",),
+    "state.conversation": ("ConversationState",),
+    "state.errors": (
+        "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
+        "ThreadOwnershipError",
+    ),
+    "state.messages": ("live_chain",),
+    "state.profiles": ("PROFILES", "Profile"),
+    "state.records": (
+        "Context", "ContextReport", "Fragment", "Hit", "Memory", "Recall", "ReplyReport", "SearchOutcome",
+        "SearchResult", "Section", "Sign", "Summary", "Upkeep",
+    ),
+    "state.settings": ("DEFAULT_USER", "Settings"),
+    "state.threads": ("thread_id",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
+    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelError", "PostgresCheckpointer", "Profile",
+    "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError",
+    "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain", "open_graph",
+    "thread_id",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'everthread' has no attribute {name!r}")
+    return getattr(import_module(f"everthread.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,7 +17,6 @@ from langchain_core.messages import (
     ChatMessage,
     HumanMessage,
     SystemMessage,
-    ToolMessage,
     convert_to_messages,
 )
 from langgraph.graph.message import Messages, add_messages
@@ -31,6 +30,8 @@ _ROLES: Final[dict[str, Role]] = {
     "developer": "system", "tool": "tool", "function": "tool", "agent": "agent", "observer": "observer",
 }  # fmt: skip
 _SUMMARY_KEY: Final = "everthread_summary"
+_COVERED_KEY: Final = "everthread_covered"
+_UNREADABLE_KEY: Final = "everthread_unreadable"
 
 
 def clean_text(text: str) -> str:
@@ -121,9 +122,12 @@ def summary_of(message: BaseMessage) -> Summary:
     return Summary(id=str(message.id), content=content_text(message.content), **record)
 
 
-def covered_ids(messages: Sequence[BaseMessage]) -> set[str]:
-    """Ids of everything that a summary in this chain stands for directly."""
-    return {source for message in messages if is_summary(message) for source in summary_of(message).source_ids}
+def mark_covered(message: AnyMessage) -> AnyMessage:
+    """The message marked as one that a summary in the chain already stands for."""
+    marked: AnyMessage = message.model_copy(
+        update={"additional_kwargs": {**message.additional_kwargs, _COVERED_KEY: True}}
+    )
+    return marked
 
 
 def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -131,36 +135,51 @@ def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
     Messages of the newest turn stay in the state until the next one, so that the caller finds the reply there.
     """
-    covered = covered_ids(messages)
-    return [message for message in messages if message.id not in covered]
+    return [message for message in messages if not message.additional_kwargs.get(_COVERED_KEY)]
+
+
+def read_input(messages: Messages) -> list[AnyMessage]:
+    """Messages as LangChain reads them (role and content, pairs, message objects), cleaned.
+
+    Raises:
+        InputError: a message has an unknown role or shape.
+    """
+    try:
+        read = convert_to_messages(messages if isinstance(messages, list) else [messages])
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        reason = str(error).split("\n", 1)[0].rstrip(".")
+        raise InputError(
+            f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
+        ) from None
+    return [cast("AnyMessage", _cleaned(message)) for message in read]
 
 
 def check_input(messages: Sequence[BaseMessage]) -> None:
     """Refuse what cannot be answered.
 
     Raises:
-        InputError: the newest message is the user's and empty.
+        InputError: the newest message is the user's and empty, or one that could not be read.
     """
-    if messages and isinstance(messages[-1], HumanMessage) and is_empty(messages[-1]):
+    newest = messages[-1] if messages else None
+    if newest is None or not isinstance(newest, HumanMessage):
+        return
+    if unreadable := newest.additional_kwargs.get(_UNREADABLE_KEY):
+        raise InputError(str(unreadable))
+    if is_empty(newest):
         raise InputError("The message is empty. Expected text, an image or another content block: send one of these.")
 
 
 def add_to_chain(left: Messages, right: Messages) -> Messages:
-    """The reducer of `messages`: LangGraph's `add_messages` behind a check of roles and emptiness and a cleaning.
+    """The reducer of `messages`: LangGraph's `add_messages` behind a cleaning.
 
-    Raises:
-        InputError: a message has an unknown role or shape, or the newest user message is empty.
+    It never raises: an error in a reducer would come back each time the thread is read. A message that cannot be read
+    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model.
     """
     try:
-        incoming = convert_to_messages(right if isinstance(right, list) else [right])  # type: ignore[list-item]  # one message-like value is allowed
-    except (ValueError, TypeError, NotImplementedError) as error:
-        reason = str(error).split("\n", 1)[0].rstrip(".")
-        raise InputError(
-            f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
-        ) from None
-    cleaned = [_cleaned(message) for message in incoming]
-    check_input(cleaned)
-    return add_messages(left, cast("Messages", cleaned))
+        incoming = read_input(right)
+    except InputError as error:
+        incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
+    return add_messages(left, cast("Messages", incoming))
 
 
 def _cleaned(message: BaseMessage) -> BaseMessage:
@@ -174,3 +193,9 @@ def _cleaned(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update=update) if update else message
 
 
+def newest_question(messages: Sequence[BaseMessage]) -> str:
+    """The text of the user's newest message, or nothing."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return message_text(message).strip()
+    return ""

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from langchain_core.messages import BaseMessage
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, SkipValidation
 
 EVERTHREAD_NAMESPACE: Final = uuid.UUID("8f8bd3a6-92f4-5d0e-9c0b-0e6f3f1f6a11")
 """The UUIDv5 namespace of every id that everthread derives."""
@@ -95,6 +96,7 @@ class Hit(Record):
     similarity: float | None = Field(None, ge=0.0, le=1.0)
     arm: Literal["vector", "keyword"] = "vector"
     rank: int = Field(ge=1)
+    created_at: AwareDatetime
 
 
 class Recall(Record):
@@ -137,6 +139,12 @@ class SearchOutcome(Record):
     error: str | None = Field(None, description="Why there are no results: one sentence, or nothing.")
 
 
+class Context(Record):
+    """The messages that go to the model."""
+
+    messages: tuple[SerializeAsAny[SkipValidation[BaseMessage]], ...]
+
+
 class Section(Record):
     """What one part of the assembled context cost."""
 
@@ -171,3 +179,7 @@ class Upkeep(Record):
     embedded: int = 0
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
+
+
+RECORDS: Final[tuple[type[Record], ...]] = tuple(Record.__subclasses__())
+"""Every kind of record; what a checkpoint may hold."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -25,12 +26,12 @@ MemoryScope = Literal["user", "thread"]
 SummaryWindow = Literal["last", "oldest"]
 
 
-def _node(*names: str) -> dict[str, Any]:
+def _node(*names: str) -> JsonDict:
     """JSON schema metadata that makes Studio show a setting on the nodes it belongs to."""
     return {"langgraph_nodes": list(names)}
 
 
-_PROCESS = {"scope": "process"}
+_PROCESS: JsonDict = {"scope": "process"}
 """Marks what is fixed when the process starts: a single run cannot change it."""
 
 
@@ -56,14 +57,12 @@ class Settings(BaseSettings):
         max_length=255,
         description="Whose memory this is. Under a server with authentication, the authenticated user wins.",
     )
-    profile: ProfileName = Field(
-        "multi_strategy", description="Which set of settings fills what is not set otherwise."
-    )
+    profile: ProfileName = Field("multi_strategy", description="Which set of settings fills what is not set otherwise.")
 
     model: str | None = Field(
         None,
-        description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a GGUF "
-        "file, 'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else the offline model.",
+        description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a GGUF file, "
+        "'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else the offline model.",
         json_schema_extra=_node("llm_call"),
     )
     slm_model: str | None = Field(
@@ -79,7 +78,10 @@ class Settings(BaseSettings):
         json_schema_extra=_node("summarize"),
     )
     model_timeout: float = Field(
-        120.0, gt=0, le=3600, description="Seconds a chat model may take for one answer.",
+        120.0,
+        gt=0,
+        le=3600,
+        description="Seconds a chat model may take for one answer.",
         json_schema_extra=_node("llm_call", "summarize"),
     )
     system_prompt: str = Field(
@@ -90,21 +92,29 @@ class Settings(BaseSettings):
     )
 
     max_context_tokens: int = Field(
-        8000, ge=500, le=2_000_000,
+        8000,
+        ge=500,
+        le=2_000_000,
         description="Tokens of the assembled prompt, at most. A model with a smaller window gets what fits it.",
         json_schema_extra=_node("context_assembly"),
     )
     max_reply_tokens: int = Field(
-        1024, ge=16, le=200_000, description="Tokens kept free for the reply.",
+        1024,
+        ge=16,
+        le=200_000,
+        description="Tokens kept free for the reply.",
         json_schema_extra=_node("context_assembly", "llm_call"),
     )
 
     web_search: SearchMode = Field(
-        "auto", description="auto: when keywords or the small model ask for it. always: on every turn. off: never.",
+        "auto",
+        description="auto: when keywords or the small model ask for it. always: on every turn. off: never.",
         json_schema_extra=_node("keyword_check"),
     )
     keyword_threshold: float = Field(
-        1.0, ge=0.0, le=10.0,
+        1.0,
+        ge=0.0,
+        le=10.0,
         description="The summed weight of search signs in a message from which the web is searched at once.",
         json_schema_extra=_node("keyword_check"),
     )
@@ -119,7 +129,10 @@ class Settings(BaseSettings):
         3, ge=1, le=20, description="Web search results used in a turn.", json_schema_extra=_node("web_search")
     )
     search_timeout: float = Field(
-        8.0, gt=0, le=120, description="Seconds that web search may take in a turn, all engines together.",
+        8.0,
+        gt=0,
+        le=120,
+        description="Seconds that web search may take in a turn, all engines together.",
         json_schema_extra=_node("web_search"),
     )
     tavily_api_key: SecretStr | None = Field(
@@ -127,48 +140,72 @@ class Settings(BaseSettings):
     )
 
     similarity_threshold: float = Field(
-        0.7, ge=0.0, le=1.0,
+        0.7,
+        ge=0.0,
+        le=1.0,
         description="How similar a memory found by its vector must be, as (1 + cosine) / 2 in [0, 1].",
         json_schema_extra=_node("memory_retrieval"),
     )
     max_memories: int = Field(
-        5, ge=0, le=100, description="Memories recalled in a turn, at most; 0 recalls none.",
+        5,
+        ge=0,
+        le=100,
+        description="Memories recalled in a turn, at most; 0 recalls none.",
         json_schema_extra=_node("memory_retrieval"),
     )
     memory_scope: MemoryScope = Field(
-        "user", description="user: recall from all threads of the user. thread: from this thread only.",
+        "user",
+        description="user: recall from all threads of the user. thread: from this thread only.",
         json_schema_extra=_node("memory_retrieval"),
     )
     embedding_timeout: float = Field(
-        60.0, gt=0, le=3600,
+        60.0,
+        gt=0,
+        le=3600,
         description="Seconds that an embedding call may take, loading the model included, before the turn goes on "
         "without it.",
         json_schema_extra=_node("memory_retrieval", "remember"),
     )
 
     n_sum: int = Field(
-        6, ge=2, le=10_000, description="Messages in the live chain that trigger a level-1 summary.",
+        6,
+        ge=2,
+        le=10_000,
+        description="Messages in the live chain that trigger a level-1 summary.",
         json_schema_extra=_node("summarize"),
     )
     sum_window: int = Field(
-        3, ge=1, le=10_000,
+        3,
+        ge=1,
+        le=10_000,
         description="Messages in each summary; also the summaries of the highest level that make the master summary.",
         json_schema_extra=_node("summarize"),
     )
     n_sum_sum: int = Field(
-        3, ge=2, le=1000, description="Summaries of one level that become one of the next.",
+        3,
+        ge=2,
+        le=1000,
+        description="Summaries of one level that become one of the next.",
         json_schema_extra=_node("summarize"),
     )
     max_sum_lvl: int = Field(
-        3, ge=1, le=20, description="The highest level of summary below the master summary.",
+        3,
+        ge=1,
+        le=20,
+        description="The highest level of summary below the master summary.",
         json_schema_extra=_node("summarize"),
     )
     summary_window: SummaryWindow = Field(
-        "last", description="Which messages of the chain are summarized: the last ones, as seed 000 says, or the oldest.",
+        "last",
+        description="Which messages of the chain are summarized: the last ones, as seed 000 says, or the oldest.",
         json_schema_extra=_node("summarize"),
     )
     summary_length: int = Field(
-        150, ge=10, le=10_000, description="Target length of a summary, in tokens.", json_schema_extra=_node("summarize")
+        150,
+        ge=10,
+        le=10_000,
+        description="Target length of a summary, in tokens.",
+        json_schema_extra=_node("summarize"),
     )
 
     database_url: SecretStr | None = Field(
@@ -177,7 +214,9 @@ class Settings(BaseSettings):
         json_schema_extra=_PROCESS,
     )
     database_schema: str = Field(
-        "everthread", pattern=r"^[a-z_][a-z0-9_]{0,62}$", description="The Postgres schema that holds our tables.",
+        "everthread",
+        pattern=r"^[a-z_][a-z0-9_]{0,62}$",
+        description="The Postgres schema that holds our tables.",
         json_schema_extra=_PROCESS,
     )
     pool_size: int = Field(10, ge=1, le=500, description="Database connections, at most.", json_schema_extra=_PROCESS)

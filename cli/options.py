@@ -1,0 +1,50 @@
+"""The settings as options of the command line: generated from `Settings`, so that nothing is typed twice."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from ..state.settings import Settings
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command one option for each setting; the command gets those given as the argument `values`."""
+
+    @wraps(command)
+    def with_options(**arguments: Any) -> None:
+        values = {name: arguments.pop(name) for name in Settings.model_fields}
+        command(**arguments, values={name: value for name, value in values.items() if value is not None})
+
+    own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "values"]
+    options = [_option(name) for name in Settings.model_fields]
+    with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]  # typer reads it
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *options]}
+    return with_options
+
+
+def _option(name: str) -> inspect.Parameter:
+    field = Settings.model_fields[name]
+    flag = typer.Option(
+        f"--{name.replace('_', '-')}",
+        help=f"{field.description} [default: {default_text(name)}]",
+        metavar="VALUE",
+        show_default=False,
+        rich_help_panel="Settings",
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, flag])
+
+
+def default_text(name: str) -> str:
+    """A setting's default as a person writes it."""
+    default = Settings.model_fields[name].default
+    if default is None:
+        return "unset"
+    if isinstance(default, tuple):
+        return ",".join(default)
+    return "empty" if default == "" else str(default)

@@ -1,0 +1,74 @@
+"""Replay: a real conversation goes through `remember` and `summarize`, exchange by exchange.
+
+It goes through the graph itself: each exchange is put where the model's reply would stand, and the graph goes on from
+there. A replay that was killed goes on where it was: what the archive holds is passed over, and ids are stable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from ..graph.open import CompiledConversation, open_graph
+from ..nodes.resources import Resources
+from ..state.errors import StorageError
+from ..state.settings import Settings
+from ..state.threads import thread_id
+from .conversations import exchanges, read_conversation
+
+
+def run_replay(file: Path, thread: str, conversation: str | None, values: dict[str, Any]) -> None:
+    """Replay a file into a thread, with a progress bar.
+
+    Raises:
+        InputError: the file cannot be read, or holds several conversations and none is chosen.
+        StorageError: the database cannot be started or reached.
+    """
+    settings = Settings(**values)
+    asyncio.run(_replay(file, thread, conversation, settings))
+
+
+async def _replay(file: Path, thread: str, conversation: str | None, settings: Settings) -> None:
+    id_ = thread_id(thread, settings.user_id)
+    messages = await asyncio.to_thread(read_conversation, file, id_, conversation)
+    opened = open_graph(settings)
+    async with opened as graph:
+        await opened.resources.archive.own_thread(settings.user_id, id_, thread)
+        added = await _feed(graph, opened.resources, settings, id_, messages)
+        await _embed_rest(opened.resources, settings)
+    Console().print(f"Thread {thread!r}: {len(messages)} messages in the file, {added} of them new.")
+
+
+async def _feed(
+    graph: CompiledConversation, resources: Resources, settings: Settings, id_: str, messages: Sequence[AnyMessage]
+) -> int:
+    config: Any = {"configurable": {"thread_id": id_}}
+    known = await resources.archive.known_ids(settings.user_id, id_, [str(message.id) for message in messages])
+    if (await graph.aget_state(config)).next:
+        await graph.ainvoke(None, config, context=settings)
+    added = 0
+    with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()) as progress:
+        task = progress.add_task("Remembering", total=len(messages))
+        for exchange in exchanges(messages):
+            new = [message for message in exchange if message.id not in known]
+            if new:
+                await graph.aupdate_state(config, {"messages": new}, as_node="llm_call")
+                state = await graph.ainvoke(None, config, context=settings)
+                added += len(new)
+                if (error := state["upkeep"].error) and "embedding" not in error:
+                    raise StorageError(f"The replay stopped: {error}")
+            progress.advance(task, len(exchange))
+    return added
+
+
+async def _embed_rest(resources: Resources, settings: Settings) -> None:
+    """Wait until everything of the user has its vector."""
+    with Console().status("Embedding what is left ..."):
+        while await resources.vectors.embed_pending(settings.user_id, timeout=settings.embedding_timeout):
+            pass

@@ -1,0 +1,83 @@
+"""What is stored: threads, their history, their checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..memory.archive import Archive
+from ..memory.checkpointer import PostgresCheckpointer
+from ..memory.database import Database
+from ..state.errors import InputError
+from ..state.settings import Settings
+from ..state.threads import thread_id
+
+
+def list_threads(values: dict[str, Any]) -> None:
+    """Print the user's threads.
+
+    Raises:
+        StorageError: the database cannot be started or reached.
+    """
+
+    async def work(database: Database, settings: Settings) -> None:
+        table = Table("thread", "messages", "last message")
+        for row in await Archive(database).threads(settings.user_id):
+            last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
+            table.add_row(row["name"] or row["thread_id"], str(row["messages"]), last)
+        Console().print(table)
+
+    _with_database(values, work)
+
+
+def show_history(thread: str, values: dict[str, Any]) -> None:
+    """Print all messages of a thread.
+
+    Raises:
+        InputError: the user has no such thread.
+        StorageError: the database cannot be started or reached.
+    """
+
+    async def work(database: Database, settings: Settings) -> None:
+        found = await Archive(database).messages(settings.user_id, thread_id(thread, settings.user_id))
+        if not found:
+            raise InputError(f"There is no thread {thread!r} with messages: `everthread threads` lists yours.")
+        console = Console(highlight=False, markup=False, soft_wrap=True)
+        for message in found:
+            console.print(f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}: ", end="", style="dim")
+            console.print(message.text)
+
+    _with_database(values, work)
+
+
+def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
+    """Delete all but the newest checkpoint of a thread.
+
+    Raises:
+        ThreadOwnershipError: the thread belongs to another user.
+        StorageError: the database cannot be started or reached.
+    """
+
+    async def work(database: Database, settings: Settings) -> None:
+        id_ = thread_id(thread, settings.user_id)
+        await Archive(database).own_thread(settings.user_id, id_)
+        await PostgresCheckpointer(database).aprune([id_])
+        Console().print("Kept the newest checkpoint.")
+
+    _with_database(values, work)
+
+
+def _with_database(values: dict[str, Any], work: Callable[[Database, Settings], Awaitable[None]]) -> None:
+    async def run() -> None:
+        settings = Settings(**values)
+        database = Database(settings)
+        try:
+            await work(database, settings)
+        finally:
+            await database.close()
+
+    asyncio.run(run())

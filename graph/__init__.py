@@ -1,0 +1,1 @@
+"""The wiring: which node follows which, and the compiled graph."""

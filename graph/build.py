@@ -1,0 +1,101 @@
+"""The graph: read it from top to bottom as the diagram is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from ..nodes.context_assembly import context_assembly
+from ..nodes.keyword_check import keyword_check
+from ..nodes.llm_call import llm_call
+from ..nodes.memory_retrieval import memory_retrieval
+from ..nodes.pairing import pairing
+from ..nodes.remember import remember
+from ..nodes.resources import Resources
+from ..nodes.slm_router import slm_router
+from ..nodes.summarize import summarize
+from ..nodes.web_search import web_search
+from ..search.engines import SearchEngine
+from ..state.compression import next_batch
+from ..state.conversation import ConversationState, TurnInput
+from ..state.settings import Settings
+from .node import as_node
+
+ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
+
+
+def build_graph(
+    settings: Settings | None = None,
+    *,
+    model: BaseChatModel | None = None,
+    embeddings: Embeddings | None = None,
+    engines: Mapping[str, SearchEngine] | None = None,
+    resources: Resources | None = None,
+) -> ConversationGraph:
+    """The graph, not compiled: for those who embed it or bring their own checkpointer.
+
+    Args:
+        settings: the base over which the context of each run is laid; by default the environment's.
+        model: a chat model that answers, instead of the one that the settings name.
+        embeddings: an embedding model, instead of the one that the settings name.
+        engines: search engines by name, beside those that everthread knows.
+        resources: all of the above, already made.
+
+    Raises:
+        SettingsError: the environment holds a value that is not allowed.
+    """
+    shared = resources or Resources(settings or Settings(), model=model, embeddings=embeddings, engines=engines)
+    graph = ConversationGraph(
+        state_schema=ConversationState,
+        context_schema=Settings,
+        input_schema=TurnInput,
+        output_schema=ConversationState,
+    )
+
+    graph.add_node("keyword_check", as_node(keyword_check, shared))
+    graph.add_node("slm_router", as_node(slm_router, shared))
+    graph.add_node("web_search", as_node(web_search, shared))
+    graph.add_node("memory_retrieval", as_node(memory_retrieval, shared))
+    graph.add_node("pairing", as_node(pairing, shared))
+    graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
+    graph.add_node("llm_call", as_node(llm_call, shared))
+    graph.add_node("remember", as_node(remember, shared))
+    graph.add_node("summarize", as_node(summarize, shared))
+
+    def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
+        failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
+        due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
+        return "due" if due else "not due"
+
+    graph.add_edge(START, "keyword_check")
+    graph.add_edge(START, "memory_retrieval")
+    graph.add_conditional_edges(
+        "keyword_check", after_keywords, {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"}
+    )
+    graph.add_conditional_edges("slm_router", after_router, {"yes": "web_search", "no": "context_assembly"})
+    graph.add_edge("web_search", "context_assembly")
+    graph.add_edge("memory_retrieval", "pairing")
+    graph.add_edge("pairing", "context_assembly")
+    graph.add_edge("context_assembly", "llm_call")
+    graph.add_edge("llm_call", "remember")
+    graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
+    graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
+    return graph
+
+
+def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:
+    """Where the turn goes after the keyword check."""
+    needed = state["search"].needed
+    if needed is None:
+        return "no hit"
+    return "hit" if needed else "no search"
+
+
+def after_router(state: ConversationState) -> Literal["yes", "no"]:
+    """Where the turn goes after the small model decided."""
+    return "yes" if state["search"].needed else "no"

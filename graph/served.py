@@ -1,0 +1,13 @@
+"""The graph that a LangGraph server serves: `langgraph.json` names it.
+
+It is compiled without a checkpointer; the server puts the one of `langgraph.json` in its place, on the same database.
+"""
+
+from ..memory.checkpointer import shared_database
+from ..nodes.resources import Resources
+from .build import build_graph
+
+graph = build_graph(resources=Resources(shared_database().settings, database=shared_database())).compile(
+    name="everthread"
+)
+"""The compiled graph."""

@@ -1,0 +1,223 @@
+"""The checkpointer: LangGraph's Postgres saver on our pool, usable from any loop, sync and async.
+
+`langgraph.json` names `checkpointer` below, so that the server keeps its threads in the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from ..state.messages import clean
+from ..state.records import RECORDS
+from ..state.settings import Settings
+from .database import LOST, Database, storage_errors
+from .loop_thread import io_thread
+
+T = TypeVar("T")
+
+_DELETE_RUNS = (
+    "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata->>'run_id' = ANY(%s) "
+    "AND w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id",
+    "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%s)",
+)
+_COPY_THREAD = (
+    "INSERT INTO checkpoints SELECT %(to)s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
+    "metadata FROM checkpoints WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
+    "INSERT INTO checkpoint_blobs SELECT %(to)s, checkpoint_ns, channel, version, type, blob "
+    "FROM checkpoint_blobs WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
+    "INSERT INTO checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, "
+    "task_path) SELECT %(to)s, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path "
+    "FROM checkpoint_writes WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
+)
+
+
+def serializer() -> JsonPlusSerializer:
+    """LangGraph's serializer, allowed to bring back our records."""
+    return JsonPlusSerializer(allowed_msgpack_modules=[(record.__module__, record.__name__) for record in RECORDS])
+
+
+class PostgresCheckpointer(BaseCheckpointSaver[str]):
+    """Checkpoints in the pool of a `Database`, on that database's own loop.
+
+    Each call takes a connection for as long as its statements run, and none between them. A connection lost in
+    between is replaced once; every statement is an upsert, so doing it twice changes nothing.
+
+    Args:
+        database: where the checkpoints are kept.
+        serde: how values become bytes.
+    """
+
+    def __init__(self, database: Database, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde or serializer())
+        self._database = database
+
+    async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
+        async def on_io_loop() -> T:
+            with storage_errors():
+                try:
+                    return await work(await self._saver())
+                except LOST:
+                    await self._database.recover()
+                    return await work(await self._saver())
+
+        return await io_thread.run(on_io_loop())
+
+    async def _saver(self) -> AsyncPostgresSaver:
+        """A saver for one call: one that lives longer would let calls wait for each other."""
+        pool = await self._database.pool()
+        return AsyncPostgresSaver(cast("Any", pool), serde=self.serde)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that the config names, or the newest of its thread."""
+        return await self._call(lambda saver: saver.aget_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # the base class names it so
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints, the newest first."""
+
+        async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
+            return [found async for found in saver.alist(config, filter=filter, before=before, limit=limit)]
+
+        for found in await self._call(read):
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint; returns the config that names it."""
+        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
+        return await self._call(lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task wrote before its step was complete."""
+        await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread. The archive keeps what was said."""
+        await self._call(lambda saver: saver.adelete_thread(thread_id))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints that these runs made."""
+
+        async def work(connection: Any) -> None:
+            for query in _DELETE_RUNS:
+                await connection.execute(query, (list(run_ids),))
+
+        await self._database.run(work)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints of one thread to another."""
+
+        async def work(connection: Any) -> None:
+            for query in _COPY_THREAD:
+                await connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
+
+        await self._database.run(work)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
+        strategy = "delete" if strategy == "delete_all" else strategy
+        await self._call(lambda saver: saver.aprune(thread_ids, strategy=strategy))
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """The version after `current`, as the Postgres saver numbers them."""
+        return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """`aget_tuple`, blocking."""
+        return io_thread.run_sync(self.aget_tuple(config))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """`alist`, blocking."""
+
+        async def read() -> Collection[CheckpointTuple]:
+            return [found async for found in self.alist(config, filter=filter, before=before, limit=limit)]
+
+        yield from io_thread.run_sync(read())
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """`aput`, blocking."""
+        return io_thread.run_sync(self.aput(config, checkpoint, metadata, new_versions))
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """`aput_writes`, blocking."""
+        io_thread.run_sync(self.aput_writes(config, writes, task_id, task_path))
+
+    def delete_thread(self, thread_id: str) -> None:
+        """`adelete_thread`, blocking."""
+        io_thread.run_sync(self.adelete_thread(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """`adelete_for_runs`, blocking."""
+        io_thread.run_sync(self.adelete_for_runs(run_ids))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """`acopy_thread`, blocking."""
+        io_thread.run_sync(self.acopy_thread(source_thread_id, target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`aprune`, blocking."""
+        io_thread.run_sync(self.aprune(thread_ids, strategy=strategy))
+
+
+@lru_cache(maxsize=1)
+def shared_database() -> Database:
+    """The database that the served graph and its checkpointer share, from the environment's settings."""
+    return Database(Settings())
+
+
+@asynccontextmanager
+async def checkpointer() -> AsyncIterator[PostgresCheckpointer]:
+    """The checkpointer that `langgraph.json` names: that of the environment's settings.
+
+    Raises:
+        StorageError: the database cannot be started or reached.
+    """
+    database = shared_database()
+    await database.open()
+    try:
+        yield PostgresCheckpointer(database)
+    finally:
+        await database.close()

@@ -1,0 +1,1 @@
+"""Chat models from their names, a model that needs nothing, token estimates, and the extractive core."""

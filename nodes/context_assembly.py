@@ -1,0 +1,46 @@
+"""Context assembly: search results, memories and the live chain become the messages for the model."""
+
+from __future__ import annotations
+
+from langchain_core.language_models import BaseChatModel
+
+from ..models.chat import input_window
+from ..state.conversation import ConversationState, Update
+from ..state.messages import check_input, live_chain
+from ..state.records import Context, ContextReport, Recall
+from ..state.settings import Settings
+from .assembly import assemble
+from .turn import Turn
+
+
+async def context_assembly(state: ConversationState, turn: Turn) -> Update:
+    """Assemble the context of this turn within the token budget.
+
+    Raises:
+        InputError: the newest message is empty or cannot be read.
+        ModelError: the chat model, whose window is asked for, cannot be loaded.
+    """
+    check_input(state["messages"])
+    context, report = await assembled(state, turn)
+    return {"context": context, "context_report": report}
+
+
+async def assembled(state: ConversationState, turn: Turn) -> tuple[Context, ContextReport]:
+    """The messages for the model, and what they cost; the same for the same state but for the fence's nonce."""
+    model = await turn.resources.chat_model(turn.settings)
+    search = state.get("search")
+    messages, report = assemble(
+        live_chain(state["messages"]),
+        state.get("recall", Recall()).memories,
+        search.results if search is not None else (),
+        system_prompt=turn.settings.system_prompt,
+        budget=token_budget(turn.settings, model),
+    )
+    return Context(messages=tuple(messages)), report
+
+
+def token_budget(settings: Settings, model: BaseChatModel) -> int:
+    """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply."""
+    window = input_window(model)
+    budget = settings.max_context_tokens - settings.max_reply_tokens
+    return budget if window is None else min(budget, window)

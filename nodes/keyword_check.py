@@ -1,0 +1,88 @@
+"""The node `keyword_check`: whether the newest user message shows by its words that it needs the web.
+
+Seed `000`, strategy 1, "Keyword-Based Trigger".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Literal
+
+from ..search.cleaning import search_query
+from ..search.keywords import Reading, read
+from ..state.conversation import ConversationState, Update
+from ..state.messages import newest_question
+from ..state.records import SearchOutcome
+from ..state.settings import Settings
+from .turn import Turn
+
+DecidedBy = Literal["keywords", "slm", "setting", "user"]
+
+_log = logging.getLogger(__name__)
+
+
+async def keyword_check(state: ConversationState, turn: Turn) -> Update:
+    """Decide by settings and words whether this turn searches the web. Never raises."""
+    return {"search": await read_words(state, turn.settings)}
+
+
+async def read_words(state: ConversationState, settings: Settings) -> SearchOutcome:
+    """Whether to search the web, as far as settings and words decide; `needed` is None where they do not.
+
+    The setting "off" wins over everything, then the user's words against or for a search, then the setting
+    "always", then the summed weight of signs against `settings.keyword_threshold`. Never raises.
+    """
+    if settings.web_search == "off":
+        return SearchOutcome(decided_by="setting", needed=False, reason="Web search is turned off in the settings.")
+    text = newest_question(state["messages"])
+    if not text.strip():
+        return SearchOutcome(decided_by="keywords", needed=False, reason="There is no user text to search for.")
+    try:
+        # The first reading loads the word lists from disk.
+        reading = await asyncio.to_thread(read, text, datetime.now(UTC).year)
+    except Exception as error:
+        _log.exception("The word lists cannot be applied.")
+        reason = f"The word lists cannot be applied ({type(error).__name__})."
+        return SearchOutcome(decided_by="keywords", needed=None, reason=reason)
+    return _decide(reading, search_query(text), settings)
+
+
+def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
+    """What the reading means; the first rule that applies decides."""
+    threshold = settings.keyword_threshold
+    for_it = _listed(sign.found for sign in reading.signs if sign.weight > 0)
+    against = _listed(sign.found for sign in reading.signs if sign.weight < 0)
+    decided_by: DecidedBy = "keywords"
+    needed: bool | None
+    if reading.opt_out:
+        decided_by, needed, reason = "user", False, f"The user does not want a search ({reading.opt_out!r})."
+    elif reading.explicit:
+        decided_by, needed, reason = "user", True, f"The user asks for a search ({reading.explicit!r})."
+    elif settings.web_search == "always":
+        decided_by, needed, reason = "setting", True, "The settings ask for a web search on every turn."
+    elif reading.trivial:
+        needed, reason = False, "The message is a greeting, thanks, or too short to search for."
+    elif reading.score >= threshold:
+        needed, reason = (
+            True,
+            f"The message shows signs of needing the web ({for_it or 'the threshold is 0'}).",
+        )
+    elif reading.score < 0:
+        needed, reason = False, f"The message is about the conversation or brings all it needs ({against})."
+    else:
+        needed, reason = None, f"The words do not decide: score {reading.score:g}, threshold {threshold:g}."
+    return SearchOutcome(
+        decided_by=decided_by,
+        needed=needed,
+        reason=reason,
+        score=reading.score,
+        signs=reading.signs,
+        query=(query or None) if needed else None,
+    )
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(repr(word) for word in words)

@@ -1,0 +1,50 @@
+"""Remember: the turn goes into the archive and is embedded, after the reply went out."""
+
+from __future__ import annotations
+
+import logging
+
+from langgraph.types import Overwrite
+
+from ..memory.vectors import BATCH
+from ..state.compression import outdated_ids
+from ..state.conversation import ConversationState, Update
+from ..state.errors import EmbeddingError, StorageError
+from ..state.messages import is_empty, is_summary
+from ..state.records import Upkeep
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+
+async def remember(state: ConversationState, turn: Turn) -> Update:
+    """Archive what is not archived yet, and embed what has no vector yet.
+
+    Every message of the chain is offered to the archive, which keeps the ones it knows as they are: so a turn whose
+    archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
+    """
+    messages = state["messages"]
+    said = [message for message in messages if not is_summary(message) and not is_empty(message)]
+    upkeep = Upkeep()
+    try:
+        added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
+        upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
+    except (StorageError, EmbeddingError) as error:
+        logger.warning("The turn was not wholly remembered: %s", error)
+        upkeep = upkeep.model_copy(update={"error": str(error)})
+    outdated = set(outdated_ids(messages))
+    if not outdated:
+        return {"upkeep": upkeep}
+    # Overwrite, because single removals would show up in the stream of messages.
+    return {"upkeep": upkeep, "messages": Overwrite([message for message in messages if message.id not in outdated])}
+
+
+async def _embed(turn: Turn) -> int:
+    """Embed a batch now if the model is at hand, and the rest in the background."""
+    resources, timeout = turn.resources, turn.settings.embedding_timeout
+    done = 0
+    if resources.embedder.ready:
+        done = await resources.vectors.embed_pending(turn.user_id, timeout=timeout)
+    if done >= BATCH or not resources.embedder.ready:
+        resources.embed_later(turn.user_id, timeout)
+    return done

@@ -1,0 +1,134 @@
+"""`Resources`: what the nodes share between turns: database, archive, vectors, embedding model, chat models."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langgraph.runtime import Runtime
+
+from ..memory.archive import Archive
+from ..memory.database import Database
+from ..memory.loop_thread import io_thread
+from ..memory.vectors import VectorIndex
+from ..models.chat import aload, is_capable
+from ..models.embeddings import Embedder
+from ..search.engines import SearchEngine
+from ..state.errors import EverthreadError
+from ..state.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Resources:
+    """What one graph shares between its turns. Nothing is opened or loaded before it is used.
+
+    Args:
+        settings: the base over which the context of each run is laid.
+        model: a chat model that answers, instead of the one that the settings name.
+        embeddings: an embedding model, instead of the one that the settings name.
+        engines: search engines by name, beside those that everthread knows.
+        database: a database that others share.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        model: BaseChatModel | None = None,
+        embeddings: Embeddings | None = None,
+        engines: Mapping[str, SearchEngine] | None = None,
+        database: Database | None = None,
+    ) -> None:
+        self.settings = settings
+        self.database = database or Database(settings)
+        self.archive = Archive(self.database)
+        self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
+        self.vectors = VectorIndex(self.database, self.embedder)
+        self.engines = engines
+        self._model = model
+        self._catching_up: dict[str, Future[None]] = {}
+
+    def settings_of(self, runtime: Runtime[Settings]) -> Settings:
+        """The settings of this run: the context laid over the base, and the authenticated user over both.
+
+        Raises:
+            SettingsError: the context does not agree with the base.
+        """
+        given = runtime.context
+        settings = given.over(self.settings) if given is not None else self.settings
+        user = runtime.server_info.user if runtime.server_info is not None else None
+        if user is not None and user.is_authenticated and user.identity:
+            settings = settings.model_copy(update={"user_id": str(user.identity)})
+        return settings
+
+    async def chat_model(self, settings: Settings) -> BaseChatModel:
+        """The model that answers.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        if self._model is not None:
+            return self._model
+        return await aload(settings.model, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+
+    async def router_model(self, settings: Settings) -> BaseChatModel | None:
+        """The small model that decides on web search, or None where none is fit for it."""
+        return await self._helper_model(settings.slm_model, settings)
+
+    async def summary_model(self, settings: Settings) -> BaseChatModel | None:
+        """The model that writes summaries, or None for the extractive summarizer."""
+        if settings.summary_model == "extractive":
+            return None
+        return await self._helper_model(settings.summary_model, settings)
+
+    async def open(self) -> None:
+        """Open the database and begin to load the embedding model in the background.
+
+        Raises:
+            StorageError: the database cannot be started or reached.
+        """
+        self.embedder.load()
+        await self.database.open()
+        self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+
+    async def close(self) -> None:
+        """Give the connections back. What is not embedded yet is embedded after the next start."""
+        for work in list(self._catching_up.values()):
+            work.cancel()
+        await self.database.close()
+
+    def embed_later(self, user_id: str, timeout: float) -> None:
+        """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
+        running = self._catching_up.get(user_id)
+        if running is None or running.done():
+            work = asyncio.run_coroutine_threadsafe(self._embed_all(user_id, timeout), io_thread.loop)
+            self._catching_up[user_id] = work
+
+    async def _embed_all(self, user_id: str, timeout: float) -> None:
+        try:
+            while await self.vectors.embed_pending(user_id, timeout=timeout):
+                pass
+        except EverthreadError as error:
+            logger.warning("Embedding in the background stopped: %s", error)
+
+    async def _helper_model(self, name: str | None, settings: Settings) -> BaseChatModel | None:
+        if name is None and self._model is not None:
+            return self._model
+        name = name or settings.model
+        if name is None or not is_capable(name):
+            return None
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+
+
+def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:
+    """The name that tells the vectors of one model from those of another."""
+    if embeddings is None:
+        return settings.embedding_model
+    return str(
+        getattr(embeddings, "model_name", None) or getattr(embeddings, "model", None) or type(embeddings).__name__
+    )

@@ -1,0 +1,1 @@
+"""Every text that is sent to a model, and nothing else."""

@@ -1,0 +1,51 @@
+"""`ConversationState`: what flows through the graph, one channel a key.
+
+The state is bounded: it holds the live chain and this turn's working values, never the history. That is in the
+archive.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import UntrackedValue
+
+from .messages import add_to_chain
+from .records import Context, ContextReport, Recall, ReplyReport, SearchOutcome, Upkeep
+
+
+class TurnInput(TypedDict):
+    """What a turn is given."""
+
+    messages: Annotated[list[AnyMessage], add_to_chain]
+    """The new message, mostly one of the user's."""
+
+
+class ConversationState(TypedDict, total=False):
+    """Everything the nodes read and write. All but `messages` describe the newest turn and are written anew in each."""
+
+    messages: Annotated[list[AnyMessage], add_to_chain]
+    """The live chain: recent messages, and summaries where their sources stood. The reply of a turn is its last."""
+
+    search: SearchOutcome
+    """Whether this turn searches the web, why, and what came of it."""
+
+    recall: Recall
+    """What was remembered for this turn."""
+
+    context: Annotated[Context, UntrackedValue]
+    """The messages that go to the model. Not checkpointed: they can be assembled again."""
+
+    context_report: ContextReport
+    """What the context cost in tokens, by section."""
+
+    reply: ReplyReport
+    """Which model answered."""
+
+    upkeep: Upkeep
+    """What was archived, embedded and summarized after the reply."""
+
+
+Update = dict[str, Any]
+"""What a node returns: new values by the keys of `ConversationState`."""

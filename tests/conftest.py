@@ -1,0 +1,117 @@
+"""What tests share: one Postgres server a session, one schema a test, the real embedding model, fake chat models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from blockbuster import BlockBuster
+from conversation import EchoModel
+from langchain_core.embeddings import Embeddings
+
+from everthread.graph.open import CompiledConversation, open_graph
+from everthread.memory.embedded_server import ensure_server, stop_server
+from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.state.settings import Settings
+
+for name in list(os.environ):
+    if name.startswith(("EVERTHREAD_", "LANGSMITH_", "LANGCHAIN_", "OPENAI_", "ANTHROPIC_", "TAVILY_")):
+        del os.environ[name]
+os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
+os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+PARTS = ("cli", "graph", "memory", "models", "nodes", "prompts", "search", "state")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-docs", action="store_true", help="write the generated parts of the README anew")
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_calls() -> Iterator[None]:
+    """A blocking call of ours on an event loop fails the test, as the LangGraph server would fail the run."""
+    guard = BlockBuster(scanned_modules=[f"everthread.{part}" for part in PARTS])
+    guard.activate()
+    yield
+    guard.deactivate()
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Iterator[Path]:
+    """A folder that the database's own user can reach, which the folders of pytest are not for root."""
+    folder = Path(tempfile.mkdtemp(prefix="everthread-tests-"))
+    folder.chmod(0o711)
+    yield folder
+    stop_server(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server_url(data_dir: Path) -> str:
+    """The URL of the session's own Postgres server."""
+    return ensure_server(data_dir)
+
+
+@pytest.fixture
+def schema(server_url: str) -> Iterator[str]:
+    """The name of a schema that only this test uses."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    yield name
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+
+
+@pytest.fixture
+def settings(server_url: str, schema: str) -> Settings:
+    """Settings on this test's schema; no web search, no model but those a test gives."""
+    return Settings(database_url=server_url, database_schema=schema, web_search="off", summary_model="extractive")
+
+
+@pytest.fixture
+def environment(server_url: str, schema: str) -> dict[str, str]:
+    """The environment for a process of its own on this test's schema."""
+    return {
+        **os.environ,
+        "EVERTHREAD_DATABASE_URL": server_url,
+        "EVERTHREAD_DATABASE_SCHEMA": schema,
+        "EVERTHREAD_WEB_SEARCH": "off",
+        "EVERTHREAD_MODEL": "offline",
+    }
+
+
+@pytest.fixture(scope="session")
+def embeddings() -> Embeddings:
+    """The real embedding model, loaded once."""
+    model = load_embeddings(BUNDLED_MODEL)
+    model.embed_query("warm")
+    return model
+
+
+@pytest.fixture
+def echo() -> EchoModel:
+    return EchoModel(prompts=[])
+
+
+@pytest.fixture
+async def graph(settings: Settings, embeddings: Embeddings, echo: EchoModel) -> AsyncIterator[CompiledConversation]:
+    """The graph on Postgres with real embeddings; the model echoes."""
+    async with open_graph(settings, model=echo, embeddings=embeddings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def reopen(settings: Settings, embeddings: Embeddings) -> Callable[..., open_graph]:
+    """Open the same storage once more, as a new process would."""
+
+    def opened(**values: Any) -> open_graph:
+        return open_graph(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+
+    return opened

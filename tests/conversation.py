@@ -1,0 +1,49 @@
+"""What tests of conversations share: fake chat models, and one turn in one line."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from everthread.graph.open import CompiledConversation
+
+
+class EchoModel(BaseChatModel):
+    """A chat model that says what it was sent: the text of its last message, and remembers all prompts."""
+
+    prompts: list[list[BaseMessage]] = []  # noqa: RUF012  # a pydantic field
+
+    @property
+    def _llm_type(self) -> str:
+        return "echo"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.prompts.append(messages)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"You said: {messages[-1].text[-200:]}"))])
+
+
+class BrokenModel(EchoModel):
+    """A chat model that fails each time."""
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        raise ConnectionError("the provider is down")
+
+
+def counting_model(text: str = "Reply {n}.") -> GenericFakeChatModel:
+    """A chat model whose replies are numbered and streamed word by word."""
+    return GenericFakeChatModel(messages=(AIMessage(text.format(n=n)) for n in itertools.count(1)))
+
+
+def thread(name: str = "t1") -> Any:
+    """The config of a thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+async def say(graph: CompiledConversation, text: Any, *, to: str = "t1", user: str = "ada", **context: Any) -> Any:
+    """One turn; returns the state after it."""
+    message = text if isinstance(text, dict) else {"messages": [("user", text)]}
+    return await graph.ainvoke(message, thread(to), context={"user_id": user, **context})

@@ -1,0 +1,151 @@
+"""What bad input gets: a clear error or a sensible result, and nothing already said is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from everthread import InputError, StorageError, open_graph
+from everthread.graph.open import CompiledConversation
+from everthread.memory.user_rows import UserRows
+from everthread.models.tokens import count_message_tokens
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t ", "\x00", []])
+async def test_an_empty_message_is_refused_and_the_thread_stays_as_it_was(
+    graph: CompiledConversation, text: Any
+) -> None:
+    await say(graph, "hello")
+    before = (await graph.aget_state(thread())).values["messages"]
+    with pytest.raises(InputError, match="The message is empty"):
+        await say(graph, {"messages": [{"role": "user", "content": text}]})
+    assert (await graph.aget_state(thread())).values["messages"] == before
+    assert (await say(graph, "still there?"))["messages"][-1].content == "You said: still there?"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"role": "wizard", "content": "hi"}, {"content": "hi"}, ("wizard", "hi"), 42, {"role": "user"}],
+)
+async def test_a_message_of_an_unknown_role_or_shape_gets_one_sentence(
+    graph: CompiledConversation, message: Any
+) -> None:
+    with pytest.raises(
+        InputError, match="A message cannot be read: .* Expected a role out of user, assistant"
+    ) as caught:
+        await say(graph, {"messages": [message]})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("nul\x00 in the middle", "nul in the middle"),
+        ("a lone \ud83d surrogate", "a lone \ufffd surrogate"),
+        ("a pair \ud83d\ude00 of them", "a pair 😀 of them"),
+        ("你好，世界", "你好，世界"),
+        ("مرحبا بالعالم", "مرحبا بالعالم"),
+        ("İstanbul'da ığdır", "İstanbul'da ığdır"),
+        ("👩‍👩‍👧‍👦 family", "👩‍👩‍👧‍👦 family"),
+    ],
+)
+async def test_any_text_is_answered_archived_and_checkpointed(
+    graph: CompiledConversation, reopen: Callable[..., open_graph], said: str, kept: str
+) -> None:
+    """Reports langgraph #1878, graphiti #1531, ARTEX #112: NUL made Postgres refuse the turn."""
+    state = await say(graph, said)
+    assert state["messages"][0].content == kept
+    assert (await graph.aget_state(thread())).values["messages"][0].content == kept
+    assert (await reopen().resources.archive.messages("ada", "t1"))[0].text == kept
+
+
+async def test_a_megabyte_is_kept_whole_and_sent_within_the_budget_with_its_end(
+    graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel
+) -> None:
+    text = "def f(x):\n    return x + 1\n" * 40_000 + "What does the last line ask?"
+    state = await say(graph, text)
+    assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget
+    assert echo.prompts[-1][-1].text.endswith("What does the last line ask?")
+    assert (await reopen().resources.archive.messages("ada", "t1"))[0].text == text
+
+
+async def test_content_blocks_with_an_image_are_answered_and_kept(
+    graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel
+) -> None:
+    """Reports nanobot #4800, hermes-agent #66218, langchain #34050: one image poisoned every later turn."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
+    blocks = [{"type": "text", "text": "What is in this picture?"}, image]
+    state = await say(graph, {"messages": [HumanMessage(blocks)]})
+    assert echo.prompts[-1][-1].content == blocks
+    assert state["context_report"].tokens < 3000
+    kept = (await reopen().resources.archive.messages("ada", "t1"))[0]
+    assert kept.text == "What is in this picture?\n[image]"
+    assert kept.message.content == blocks
+    for text in ["and now?", "and now?", "and now?"]:
+        state = await say(graph, text)
+    assert state["upkeep"].error is None
+
+
+async def test_an_image_alone_is_a_message(graph: CompiledConversation) -> None:
+    image = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+    assert (await say(graph, {"messages": [HumanMessage(image)]}))["messages"][-1].type == "ai"
+
+
+async def test_a_message_without_id_gets_one_that_stays(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
+) -> None:
+    """Report langgraph #7913: a message without id had another one each time the state was read."""
+    await say(graph, "hello")
+    first = [message.id for message in (await graph.aget_state(thread())).values["messages"]]
+    assert all(first)
+    assert [message.id for message in (await graph.aget_state(thread())).values["messages"]] == first
+    assert [message.id for message in await reopen().resources.archive.messages("ada", "t1")] == first
+
+
+async def test_a_message_sent_twice_with_the_same_id_is_kept_once(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
+) -> None:
+    for _ in range(2):
+        await say(graph, {"messages": [HumanMessage("hello", id="same")]})
+    ids = [message.id for message in await reopen().resources.archive.messages("ada", "t1")]
+    assert ids.count("same") == 1
+
+
+async def test_empty_replies_and_tool_calls_in_the_history_never_make_an_invalid_prompt(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    call = AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Oslo"}, "id": "c1"}])
+    lost = AIMessage("", tool_calls=[{"name": "weather", "args": {}, "id": "c2"}])
+    history = [
+        SystemMessage("Be brief."), HumanMessage("Weather?"), call, ToolMessage("rain", tool_call_id="c1"), AIMessage(""),
+        HumanMessage("And?"), lost, HumanMessage("Well?"),
+    ]  # fmt: skip
+    await say(graph, {"messages": history})
+    prompt = echo.prompts[-1]
+    assert [message.type for message in prompt] == ["system", "human", "ai", "tool", "human"]
+    assert "Be brief." in prompt[0].text
+    assert prompt[-1].text == "And?\n\nWell?"
+
+
+async def test_an_unreachable_database_gives_one_sentence_without_the_password() -> None:
+    with pytest.raises(
+        StorageError, match="The database at 127.0.0.1:1/x cannot be reached: .* Check EVERTHREAD_DATABASE_URL"
+    ) as caught:
+        async with open_graph(database_url="postgresql://me:hunter2@127.0.0.1:1/x"):
+            pass
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_a_query_without_a_user_is_refused(reopen: Callable[..., open_graph]) -> None:
+    """Reports PraisonAI #4818, adk-python #1019 and others: a user id that was silently ignored."""
+    async with reopen():
+        database = reopen().resources.database
+        for nobody in ["", "  ", None]:
+            with pytest.raises(StorageError, match="without a user id"):
+                UserRows(database, nobody)  # type: ignore[arg-type]
+        with pytest.raises(StorageError, match="does not filter by"):
+            await UserRows(database, "ada").fetch("SELECT * FROM messages")

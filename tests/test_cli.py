@@ -1,0 +1,109 @@
+"""The `everthread` command: help, chat through a pipe, threads, errors, and what a killed process leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+EVERTHREAD = str(Path(sys.executable).parent / "everthread")
+
+
+def run(environment: dict[str, str], *words: str, typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    data = typed.encode("utf-8", "surrogateescape") if isinstance(typed, str) else typed
+    done = subprocess.run(
+        [EVERTHREAD, *words], input=data, env=environment, capture_output=True, timeout=180, check=False
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
+    """`--help` must answer at once, so it must not import LangGraph, torch or a database driver."""
+    code = (
+        "import sys; sys.argv = ['everthread', '--help']; from everthread.cli.main import app\n"
+        "try: app()\nexcept SystemExit: pass\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'langgraph', 'langchain_core', 'psycopg', 'numpy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.rstrip().endswith("[]")
+    for command in ("chat", "replay", "threads", "history", "prune", "settings", "graph"):
+        assert command in done.stdout
+
+
+def test_every_setting_is_an_option_of_the_chat(environment: dict[str, str]) -> None:
+    done = run({**environment, "COLUMNS": "200"}, "chat", "--help")
+    assert "--similarity-threshold" in done.stdout
+    assert "[default: 0.7]" in done.stdout
+
+
+def test_a_piped_line_is_answered_and_the_exit_code_is_zero(environment: dict[str, str]) -> None:
+    done = run(environment, "chat", typed="hello\n\n")
+    assert done.returncode == 0, done.stderr
+    assert "not a language model" in done.stdout
+    assert "Thread '" in done.stdout
+    assert "Loading the embedding model" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_named_thread_goes_on_in_another_process(environment: dict[str, str]) -> None:
+    run(environment, "chat", "--thread", "work", typed="My dog is called Biscuit.\n")
+    done = run(environment, "chat", "--thread", "work", typed="What is my dog called?\n")
+    assert "going on after 2 messages" in done.stdout
+    assert "Biscuit" in done.stdout.split("going on")[1]
+    assert "work" in run(environment, "threads").stdout
+    assert run(environment, "history", "work").stdout.count("Biscuit") >= 2
+    assert run(environment, "prune", "work").returncode == 0
+    assert "going on after 4 messages" in run(environment, "chat", "--thread", "work", typed="").stdout
+
+
+def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, str]) -> None:
+    process = subprocess.Popen(
+        [EVERTHREAD, "chat", "--thread", "killed"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"My sister is called Clara.\n")
+    process.stdin.flush()
+    seen = b""
+    while b"not a language model" not in seen:
+        seen += os.read(process.stdout.fileno(), 1000)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and "Clara" not in run(environment, "history", "killed").stdout:
+        pass
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = run(environment, "chat", "--thread", "killed", typed="What is my sister called?\n")
+    assert done.returncode == 0
+    assert "Clara" in done.stdout.split("Thread 'killed'")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "sentence"),
+    [
+        (["chat", "--n-sum", "many"], {}, "Setting 'n_sum' cannot be 'many': input should be a valid integer"),
+        (["chat"], {"EVERTHREAD_DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "cannot be reached"),
+        (["chat"], {"EVERTHREAD_MODEL": "gpt-4"}, "gpt-4"),
+        (["chat"], {"EVERTHREAD_MODEL": "/nowhere/model.gguf"}, "/nowhere/model.gguf"),
+        (["chat"], {"EVERTHREAD_MODEL": "nonsense:model"}, "nonsense"),
+        (["history", "unknown"], {}, "There is no thread 'unknown'"),
+        (["replay", "/nowhere.json", "--thread", "x"], {}, "/nowhere.json cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_without_a_traceback(
+    environment: dict[str, str], words: list[str], more: dict[str, str], sentence: str
+) -> None:
+    done = run({**environment, **more}, *words, typed="hello\n")
+    assert done.returncode == 1
+    assert sentence in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_any_bytes_through_the_pipe_are_answered(environment: dict[str, str]) -> None:
+    done = run(environment, "chat", typed=b"\xff\xfe broken \x00 bytes\n" + "你好\n".encode() + b"x" * 200_000 + b"\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("not a language model") == 3

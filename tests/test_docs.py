@@ -1,0 +1,62 @@
+"""The docs say what the code does: generated parts are up to date, examples run, files are named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from everthread.cli.reference import graph_picture, settings_table
+from everthread.state.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+GENERATED = {
+    "graph": lambda: f"```mermaid\n{graph_picture()}\n```",
+    "settings": settings_table,
+}
+
+
+@pytest.mark.parametrize("part", GENERATED)
+def test_generated_parts_of_the_readme_are_up_to_date(part: str, request: pytest.FixtureRequest) -> None:
+    pattern = re.compile(rf"(<!-- generated: {part} -->\n).*?(<!-- end -->)", re.DOTALL)
+    text = README.read_text()
+    fresh = pattern.sub(lambda match: f"{match[1]}{GENERATED[part]()}\n{match[2]}", text)
+    if request.config.getoption("--write-docs"):
+        README.write_text(fresh)
+    assert fresh == README.read_text(), "run `make docs`"
+
+
+def test_the_python_example_of_the_readme_runs(environment: dict[str, str]) -> None:
+    import subprocess
+    import sys
+
+    (example,) = re.findall(r"```python\n(import asyncio.*?)```", README.read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not a language model" in done.stdout
+
+
+def test_every_variable_of_the_example_file_is_a_setting() -> None:
+    names = re.findall(r"^#? ?EVERTHREAD_(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    assert names
+    assert {name.lower() for name in names} <= set(Settings.model_fields)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly", "llm_call",
+     "remember", "summarize"],
+)  # fmt: skip
+def test_every_node_has_its_file(word: str) -> None:
+    assert f"async def {word}(" in (ROOT / "nodes" / f"{word}.py").read_text()
+
+
+def test_files_are_short_and_named_for_what_they_hold() -> None:
+    packages = ["cli", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
+    files = [file for package in packages for file in (ROOT / package).glob("*.py")]
+    assert not [file.name for file in files if re.search("util|helper|manager", file.name)]
+    assert not [f"{file} has {n} lines" for file in files if (n := len(file.read_text().splitlines())) > 300]

@@ -1,0 +1,148 @@
+"""The extractive core: splitting, matching and summarizing, in many scripts and for any text."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.models.extractive import best_sentences, sentences, summarize, words
+from everthread.models.tokens import estimate_tokens
+
+ANY_TEXT = st.text(st.characters() | st.characters(categories=["Cs"]) | st.sampled_from("\x00.!?。 \n`'"), max_size=200)
+TALK = [
+    ("user", "Hi! My name is Ada Lovelace and I moved to Lisbon on 4 March 2021. The weather is nice."),
+    ("assistant", "Nice to meet you, Ada! How do you like Lisbon so far? Is there anything I can do?"),
+    (
+        "user",
+        "I like it a lot. I work at the harbour as an engineer. My dog Biscuit has an operation on Friday at 9:40.",
+    ),
+    ("assistant", "I hope that Biscuit's operation goes well. Let me know how it went."),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\t ", []),
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Dr. Smith paid 3.50. He left at 5 p.m. on Monday.", ["Dr. Smith paid 3.50.", "He left at 5 p.m. on Monday."]),
+        ("See e.g. this one, by J. R. Tolkien. Good.", ["See e.g. this one, by J. R. Tolkien.", "Good."]),
+        ('"Really?" she asked. Yes…', ['"Really?" she asked.', "Yes…"]),
+        ("你好吗？我很好。谢谢！", ["你好吗？", "我很好。", "谢谢！"]),
+        ("「はい。」と言った。そうです", ["「はい。」", "と言った。", "そうです"]),
+        ("كيف حالك؟ أنا بخير. شكرا", ["كيف حالك؟", "أنا بخير.", "شكرا"]),
+        ("यह घर है। वह कुत्ता है।", ["यह घर है।", "वह कुत्ता है।"]),
+        ("a line\nanother\r\nthird", ["a line", "another", "third"]),
+        ("Look:\n```py\nx = 1. Y\n\nz\n```\nDone.", ["Look:", "```py\nx = 1. Y\n\nz\n```", "Done."]),
+    ],
+)  # fmt: skip
+def test_sentences(text, expected):
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The user's Dogs", ["the", "user's", "dogs"]),
+        ("3.14 on 2024-05-06 at 9:40, 4th", ["3.14", "on", "2024-05-06", "at", "9:40", "4th"]),
+        ("我的狗 x", ["我的", "的狗", "x"]),
+        ("狗", ["狗"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("CAFE\u0301 Straße", ["café", "strasse"]),
+        ("!!! 🙂", []),
+    ],
+)
+def test_words(text, expected):
+    assert words(text) == expected
+
+
+@given(ANY_TEXT)
+def test_sentences_lose_nothing(text):
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+@given(ANY_TEXT)
+def test_words_are_words_of_any_text(text):
+    assert all(word and not word.isspace() for word in words(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "best"),
+    [
+        ("What is my dog called?", ["What is my dog called", "My dog is called Biscuit."], "My dog is called Biscuit."),
+        ("Where do my sisters live?", ["My sister lives in Porto.", "I live here too."], "My sister lives in Porto."),
+        ("我的狗叫什么名字？", ["我的妹妹是护士。我的狗叫饼干。"], "我的狗叫饼干。"),
+        ("犬の名前は何ですか？", ["私の妹は看護師です。犬の名前はビスケットです。"], "犬の名前はビスケットです。"),
+        ("Как зовут мою собаку?", ["Я живу в Москве. У меня есть собака Бублик."], "У меня есть собака Бублик."),
+        ("ما اسم كلبي؟", ["أحب الشاي. اسم كلبي بسكويت."], "اسم كلبي بسكويت."),
+        ("หมาของฉันชื่ออะไร", ["ฉันชอบดื่มชา", "หมาของฉันชื่อบิสกิต"], "หมาของฉันชื่อบิสกิต"),
+        ("When is the flight?", ["Is the flight late?", "The flight is at 9:40."], "The flight is at 9:40."),
+    ],
+)  # fmt: skip
+def test_the_best_sentence(question, texts, best):
+    assert best_sentences(question, texts, 3)[0] == best
+
+
+@pytest.mark.parametrize("question", ["How old is my cat?", "", "?!", "the of and", "What is my dog called?"])
+def test_no_match_is_empty(question):
+    assert best_sentences(question, ["What is my dog called?", "The user likes tea."], 3) == []
+
+
+def test_the_limit_holds():
+    texts = [f"The dog number {number} barks." for number in range(10)]
+    assert len(best_sentences("Which dog barks?", texts, 4)) == 4
+    assert best_sentences("Which dog barks?", texts, 0) == []
+
+
+def test_a_summary_keeps_names_and_numbers_in_order():
+    source = sum(estimate_tokens(text) for _, text in TALK)
+    summary = summarize(TALK, 60)
+    assert estimate_tokens(summary) <= min(60, source)
+    assert summary.startswith("user: ")
+    assert 0 < summary.index("Lisbon on 4 March 2021") < summary.index("Biscuit has an operation on Friday")
+    assert summarize(TALK, 60) == summary
+
+
+def test_a_summary_does_not_repeat_itself():
+    turns = [("user", "My dog Biscuit is ill."), ("assistant", "I am sorry that Biscuit is ill.")] * 20
+    assert summarize([*turns, ("user", "The train to Porto leaves at 9:40.")], 60).count("My dog Biscuit") == 1
+
+
+def test_an_endless_sentence_is_cut_at_a_word():
+    summary = summarize([("user", "harbour " * 5000)], 40)
+    assert summary.endswith("harbour…")
+    assert estimate_tokens(summary) <= 40
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), ANY_TEXT), max_size=6), st.integers(1, 80))
+def test_a_summary_of_anything(turns, limit):
+    summary = summarize(turns, limit)
+    source = " ".join(text for _, text in turns)
+    assert estimate_tokens(summary) <= limit
+    assert bool(summary) == bool(source.strip())
+    if len(source.split()) > 12:
+        assert len(summary) < len(source)
+
+
+@pytest.mark.parametrize(
+    "unit", ["word ", "a", "我的狗", "a. ", "1", "x'", ".", "`", " .", "Ada met Bob on 4 May. "], ids=repr
+)
+def test_a_megabyte_is_summarized_fast(unit):
+    text = (unit * (1_000_000 // len(unit)))[:1_000_000]
+    started = time.process_time()
+    summary = summarize([("user", text)], 150)
+    assert time.process_time() - started < 6
+    assert 0 < estimate_tokens(summary) <= 150
+
+
+def test_a_megabyte_of_different_sentences_is_summarized_fast():
+    turns = [
+        ("user", f"Person{n} met {json.dumps(n * 7919)} people in town {n % 97}. They went on.") for n in range(17_000)
+    ]
+    started = time.process_time()
+    assert summarize(turns, 150)
+    assert time.process_time() - started < 6

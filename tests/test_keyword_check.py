@@ -1,0 +1,223 @@
+"""The node `keyword_check` and the word lists behind it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from everthread.nodes.keyword_check import read_words
+from everthread.state.messages import newest_question
+from everthread.search import keywords
+from everthread.state.records import SearchOutcome
+from everthread.state.settings import Settings
+
+
+async def check(text: object, **settings: object) -> SearchOutcome:
+    state = {"messages": [HumanMessage("an earlier question"), AIMessage("a reply"), HumanMessage(text)]}
+    return await read_words(state, Settings(**settings))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the latest Mars rover",
+        "current mayor of Lyon",
+        "recent papers on sleep",
+        "anything on at the museum today",
+        "What is a quasar?",
+        "WHAT IS a quasar",
+        "What’s a quasar?",
+        "Tell me about the Bauhaus",
+        "find hotels in Ghent",
+        "weather in Oslo",
+        "Tesla stock price",
+        "Who is the CEO of Intel?",
+        "is PostgreSQL 19 out in 2099",
+    ],
+)
+async def test_signs_of_needing_the_web_search_at_once(text: str) -> None:
+    outcome = await check(text)
+    assert outcome.needed is True
+    assert outcome.decided_by == "keywords"
+    assert outcome.query == text
+    assert outcome.signs
+    assert outcome.score == sum(sign.weight for sign in outcome.signs) >= 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi",
+        "Hello there!",
+        "Thanks so much for your help",
+        "good morning, how are you?",
+        "ok",
+        "👋",
+        "what did I say about the garden?",
+        "Do you remember the name of the hotel?",
+        "What is my dog called?",
+        "Find the bug in this code",
+        "Translate 'what is the latest news' into French",
+        "Write a poem about today",
+    ],
+)
+async def test_chat_and_self_contained_requests_do_not_search(text: str) -> None:
+    outcome = await check(text)
+    assert outcome.needed is False
+    assert outcome.decided_by == "keywords"
+    assert outcome.query is None
+    assert outcome.reason.endswith(".")
+
+
+@pytest.mark.parametrize("text", ["How do magnets work?", "is fish kept in ice", "今日の天気は？"])
+async def test_words_that_do_not_decide_leave_it_to_the_small_model(text: str) -> None:
+    assert (await check(text)).needed is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Search for my favourite band's tour",
+        "hi, can you look up the train times?",
+        "google it",
+        "Google cheap pans",
+        "Please search the web: rust 2.0",
+        "Write a poem, then look up who painted this",
+    ],
+)
+async def test_an_explicit_request_searches(text: str) -> None:
+    outcome = await check(text)
+    assert (outcome.needed, outcome.decided_by) == (True, "user")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["people I look up to", "a crew that went to search for gold", "compare the A7, Google Pixel and B8"],
+)
+async def test_the_same_words_inside_a_sentence_are_no_request(text: str) -> None:
+    assert (await check(text)).decided_by == "keywords"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't search, just tell me: what is the latest Python?",
+        "Without searching the web, search for a word in this: latest news today",
+        "what’s new today? don’t google",
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "always"])
+async def test_an_opt_out_always_wins(text: str, mode: str) -> None:
+    outcome = await check(text, web_search=mode)
+    assert (outcome.needed, outcome.decided_by) == (False, "user")
+
+
+async def test_settings_decide() -> None:
+    off = await check("search for the latest news", web_search="off")
+    assert (off.needed, off.decided_by) == (False, "setting")
+    always = await check("How do magnets work?", web_search="always")
+    assert (always.needed, always.decided_by, always.query) == (True, "setting", "How do magnets work?")
+
+
+async def test_the_threshold_is_the_sum_that_is_needed() -> None:
+    text = "latest weather"
+    assert (await check(text, keyword_threshold=2.0)).needed is True
+    assert (await check(text, keyword_threshold=2.5)).needed is None
+    assert (await check("How do magnets work?", keyword_threshold=0.0)).needed is True
+    assert (await check("hi", keyword_threshold=0.0)).needed is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Does this run?\n```\nprint('latest news today')\n```",
+        "Does this run?\n```\nprint('latest news today')",
+        "does `latest` sort first",
+        "is https://example.org/latest/news/today up",
+        "a latestness of currents",
+    ],
+)
+async def test_code_addresses_and_parts_of_words_hold_no_signs(text: str) -> None:
+    assert not [sign for sign in (await check(text)).signs if sign.kind == "temporal"]
+
+
+async def test_words_beside_scripts_without_spaces_are_found() -> None:
+    assert (await check("東京のlatestニュース")).needed is True
+
+
+async def test_the_middle_of_a_long_message_holds_no_signs() -> None:
+    filler = "word " * 400
+    assert (await check(f"{filler} latest news {filler}")).needed is not True
+    assert (await check(f"{filler} What is the latest on this?")).needed is True
+
+
+async def test_the_query_is_one_line_of_at_most_400_characters() -> None:
+    query = (await check("  search for\n" + "pans " * 200)).query
+    assert query is not None
+    assert query.startswith("search for pans")
+    assert 390 <= len(query) <= 400
+    image = [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "what is this?"}]
+    assert (await check(image)).query in {None, "what is this?"}
+
+
+async def test_without_a_user_message_nothing_is_searched() -> None:
+    assert newest_question([AIMessage("hi")]) == ""
+    assert (await read_words({"messages": []}, Settings())).needed is False
+
+
+async def test_broken_word_lists_do_not_fail_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise OSError("no such file")
+
+    monkeypatch.setattr(keywords, "_lists", broken)
+    outcome = await check("latest news")
+    assert outcome.needed is None
+    assert "OSError" in outcome.reason
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read(text: str) -> None:
+    keywords.read(text, 2026)
+
+
+@pytest.mark.parametrize("text", ["`" * 200_000, "latest " * 50_000, "a@" * 100_000, "~~~" * 50_000, "[" * 200_000])
+def test_reading_a_huge_message_is_quick(text: str) -> None:
+    keywords.preload()
+    start = time.perf_counter()
+    keywords.read(text, 2026)
+    assert time.perf_counter() - start < 2.0
+
+
+def test_combining_marks_belong_to_their_word() -> None:
+    assert keywords._words("का क").words == ["का", "क"]
+    assert keywords._words("S&P 500, don't").words == ["s", "&", "p", "500", ",", "don't"]
+
+
+def test_the_word_lists_are_well_formed() -> None:
+    lists = json.loads(Path(keywords.__file__).with_name("keywords.json").read_text(encoding="utf-8"))
+    for language, entry in lists.items():
+        phrases = [phrase for group in entry["signs"] for phrase in group["phrases"]]
+        assert len(phrases) == len(set(phrases)), f"a sign is listed twice in {language!r}"
+        for phrase in phrases + entry["explicit"] + entry["opt_out"] + entry["chat"] + entry["filler"]:
+            assert phrase == keywords._fold(phrase).strip()
+            assert phrase
+
+
+_DEV = Path("/work/shared/data/search_need/search_need_dev.jsonl")
+
+
+@pytest.mark.skipif(not _DEV.exists(), reason="the evaluation data is not here")
+async def test_precision_and_recall_on_english_questions() -> None:
+    items = [json.loads(line) for line in _DEV.read_text(encoding="utf-8").splitlines()]
+    clear = [item for item in items if item["lang"] == "en" and not item["borderline"]]
+    found = [(item["needs_search"], (await check(item["query"])).needed) for item in clear]
+    hits = sum(truth and needed is True for truth, needed in found)
+    assert hits / sum(needed is True for _, needed in found) > 0.8
+    assert hits / sum(truth for truth, _ in found) > 0.6
+    assert sum(truth and needed is False for truth, needed in found) < 0.03 * len(found)

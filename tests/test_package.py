@@ -1,0 +1,53 @@
+"""What is built and installed: every module, nothing else; the public API."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import everthread
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ["cli", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
+
+
+def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
+    source = tmp_path / "any-name"
+    files = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in files:
+        if (ROOT / name).is_file() and not name.startswith(".types"):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)],
+        check=True, capture_output=True, timeout=280,
+    )  # fmt: skip
+    (wheel,) = tmp_path.glob("*.whl")
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = {"everthread/__init__.py", "everthread/py.typed"}
+    for package in PACKAGES:
+        for pattern in ("*.py", "*.json", "sql/*.sql"):
+            expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).glob(pattern)}
+    assert held == expected
+
+
+def test_every_folder_with_code_is_listed_as_a_package() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert set(listed) == {"everthread", *(f"everthread.{name}" for name in PACKAGES)}
+    assert [file.name for file in ROOT.glob("*.py")] == ["__init__.py"]
+
+
+def test_the_public_api_can_be_imported_by_name() -> None:
+    for name in everthread.__all__:
+        assert getattr(everthread, name) is not None
+    assert {"open_graph", "build_graph", "Settings", "PROFILES", "Summary", "Memory"} <= set(everthread.__all__)
+    assert not {"graph", "state"} & set(everthread.__all__)

@@ -1,0 +1,145 @@
+"""`everthread replay`: real conversations, exactly once, even when it is killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import say
+
+from everthread import Archive, InputError, Settings, open_graph, thread_id
+from everthread.cli.conversations import exchanges, read_conversation
+from everthread.memory.database import Database
+
+EVERTHREAD = str(Path(sys.executable).parent / "everthread")
+DATA = next((f for p in Path(__file__).resolve().parents if (f := p / "shared" / "data").is_dir()), Path("/nowhere"))
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not on this machine")
+
+
+def small(count: int) -> list[dict[str, str]]:
+    return [
+        {"role": ("assistant" if n % 2 else "user"), "content": f"Remark number {n} on the weather."}
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "object"])
+def test_json_jsonl_and_objects_are_read_alike(tmp_path: Path, form: str) -> None:
+    records = small(5)
+    text = {
+        "json": json.dumps(records),
+        "jsonl": "\n".join(map(json.dumps, records)),
+        "object": json.dumps({"title": "x", "messages": records}),
+    }[form]
+    file = tmp_path / "chat.json"
+    file.write_text(text)
+    messages = read_conversation(file, "t")
+    assert [message.type for message in messages] == ["human", "ai", "human", "ai", "human"]
+    assert [len(group) for group in exchanges(messages)] == [2, 2, 1]
+    assert [message.id for message in read_conversation(file, "t")] == [message.id for message in messages]
+
+
+def test_locomo_keeps_speakers_times_and_ids(tmp_path: Path) -> None:
+    conversation = {
+        "speaker_a": "Ann", "speaker_b": "Bo", "session_2": [{"speaker": "Bo", "dia_id": "D2:1", "text": "later"}],
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "hi", "blip_caption": "a cat"}],
+    }  # fmt: skip
+    file = tmp_path / "locomo.json"
+    file.write_text(json.dumps([{"sample_id": "c1", "conversation": conversation}]))
+    first, second = read_conversation(file, "t")
+    assert (first.id, first.type, first.name, first.content) == ("D1:1", "human", "Ann", "hi [shares a photo: a cat]")
+    assert first.additional_kwargs["created_at"] == "2023-05-08T13:56:00+00:00"
+    assert (second.id, second.type) == ("D2:1", "ai")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("not json", "is neither JSON nor JSONL"),
+        ("[]", "holds no conversation"),
+        ('{"a": 1}', "holds no conversation"),
+        ('[{"role": "wizard", "content": "x"}]', "Message 1 of the file cannot be read"),
+        ('[{"id": "a", "messages": []}, {"id": "b", "messages": []}]', "holds the conversations a, b: choose one"),
+    ],
+)
+def test_a_file_that_cannot_be_used_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "chat.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_conversation(file, "t")
+
+
+def replay(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [EVERTHREAD, "replay", *words], env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+async def archived(settings: Settings, name: str) -> list[Any]:
+    database = Database(settings)
+    try:
+        return await Archive(database).messages(settings.user_id, thread_id(name))
+    finally:
+        await database.close()
+
+
+def test_killed_in_the_middle_and_started_again_every_message_is_there_exactly_once(
+    tmp_path: Path, environment: dict[str, str], settings: Settings
+) -> None:
+    import asyncio
+
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(small(160)))
+    for _ in range(2):
+        process = subprocess.Popen(
+            [EVERTHREAD, "replay", str(file), "--thread", "r"], env=environment, stdout=subprocess.DEVNULL
+        )
+        before = len(asyncio.run(archived(settings, "r")))
+        deadline = time.monotonic() + 60
+        while len(asyncio.run(archived(settings, "r"))) < before + 10 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert 10 <= len(asyncio.run(archived(settings, "r"))) < 160
+    done = replay(environment, str(file), "--thread", "r")
+    assert done.returncode == 0, done.stderr
+    texts = [message.text for message in asyncio.run(archived(settings, "r"))]
+    assert texts == [record["content"] for record in small(160)]
+    assert "0 of them new" in replay(environment, str(file), "--thread", "r").stdout
+
+
+@needs_data
+async def test_a_fact_from_an_early_session_of_a_real_conversation_reaches_the_context(
+    environment: dict[str, str], reopen: Callable[..., open_graph]
+) -> None:
+    file = DATA / "locomo" / "locomo_dev7.json"
+    done = await run_in_thread(replay, environment, str(file), "--thread", "real", "--conversation", "conv-30")
+    assert done.returncode == 0, done.stderr
+    async with reopen() as graph:
+        state = await say(
+            graph,
+            "Why did Jon decide to start his dance studio?",
+            to=thread_id("real"),
+            user="default",
+            max_memories=10,
+        )
+    context = "\n".join(message.text for message in state["context"].messages)
+    assert "lost my job" in context.lower()
+
+
+async def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    import asyncio
+
+    return await asyncio.to_thread(function, *arguments)
+
+
+assert os.name == "posix"

@@ -1,0 +1,175 @@
+"""The graph under a LangGraph server: `langgraph dev` with our checkpointer, driven through the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_client
+
+ROOT = Path(__file__).resolve().parent.parent
+LANGGRAPH = str(Path(sys.executable).parent / "langgraph")
+
+
+@pytest.fixture
+def project() -> Iterator[Path]:
+    """A folder with the repository's langgraph.json, as a deployed project would have."""
+    folder = Path(tempfile.mkdtemp(prefix="everthread-project-"))
+    config = json.loads((ROOT / "langgraph.json").read_text())
+    (folder / "langgraph.json").write_text(json.dumps({**config, "dependencies": [str(ROOT)]}))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def server(project: Path, environment: dict[str, str]) -> Iterator[str]:
+    """`langgraph dev` on a free port; yields its URL, and ends it as Ctrl-C would."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [LANGGRAPH, "dev", "--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(port)]
+    log = project / f"server-{port}.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            if process.poll() is not None:
+                pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
+            try:
+                if httpx.get(f"{url}/ok", timeout=1).status_code == 200:
+                    break
+            except httpx.HTTPError:
+                pass
+            asyncio.run(asyncio.sleep(0.1))
+        else:
+            pytest.fail(f"the server did not start: {log.read_text()[-3000:]}")
+        yield url
+        assert "BlockingError" not in log.read_text()
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+async def one_turn(url: str, thread_id: str, text: str, **more: Any) -> tuple[str, list[str]]:
+    """A turn streamed through the SDK: the reply put together from its tokens, and the nodes that ran."""
+    client = get_client(url=url, api_key=None)
+    tokens: dict[str, str] = {}
+    nodes: list[str] = []
+    async for part in client.runs.stream(
+        thread_id, "everthread", input={"messages": [{"role": "user", "content": text}]}, if_not_exists="create",
+        stream_mode=["messages-tuple", "updates"], **more,
+    ):  # fmt: skip
+        if part.event == "error":
+            pytest.fail(str(part.data))
+        if part.event.startswith("messages"):
+            message = part.data[0]
+            tokens[message["id"]] = tokens.get(message["id"], "") + str(message["content"])
+        elif part.event == "updates":
+            nodes.extend(part.data)
+    return "".join(tokens.values()), nodes
+
+
+def test_a_thread_lives_through_a_restart_of_the_server(project: Path, environment: dict[str, str]) -> None:
+    """Create a thread, stream a turn, restart the server, read the state, and go on."""
+    thread_id = str(uuid.uuid4())
+    with server(project, environment) as url:
+        client = get_client(url=url, api_key=None)
+
+        async def first() -> None:
+            await client.threads.create(thread_id=thread_id)
+            reply, nodes = await one_turn(url, thread_id, "My dog is called Biscuit.")
+            assert "not a language model" in reply
+            assert nodes.count("context_assembly") == 1
+            assert {"keyword_check", "memory_retrieval", "pairing", "llm_call", "remember"} <= set(nodes)
+            schemas: Any = await client.assistants.get_schemas((await client.assistants.search())[0]["assistant_id"])
+            threshold = schemas["context_schema"]["properties"]["similarity_threshold"]
+            assert (threshold["default"], threshold["minimum"], threshold["maximum"]) == (0.7, 0.0, 1.0)
+            drawn: Any = await client.assistants.get_graph((await client.assistants.search())[0]["assistant_id"])
+            assert {edge.get("data") for edge in drawn["edges"] if edge.get("conditional")} == {
+                "hit", "no hit", "no search", "yes", "no", "due", "not due",
+            }  # fmt: skip
+
+        asyncio.run(first())
+
+    shutil.rmtree(project / ".langgraph_api", ignore_errors=True)
+    with server(project, environment) as url:
+        client = get_client(url=url, api_key=None)
+
+        async def second() -> None:
+            reply, _ = await one_turn(url, thread_id, "What is my dog called?", context={"user_id": "default"})
+            assert "Biscuit" in reply
+            state: Any = await client.threads.get_state(thread_id)
+            texts = [message["content"] for message in state["values"]["messages"] if message["type"] == "human"]
+            assert texts == ["My dog is called Biscuit.", "What is my dog called?"]
+            with pytest.raises(pytest.fail.Exception, match="Setting 'n_sum' cannot be 0"):
+                await one_turn(url, thread_id, "hello", context={"n_sum": 0})
+
+        asyncio.run(second())
+
+
+AUTH = """
+from langgraph_sdk import Auth
+auth = Auth()
+
+@auth.authenticate
+async def whoami(authorization: str | None):
+    return {"identity": (authorization or "nobody").removeprefix("Bearer ")}
+"""
+
+
+def test_the_authenticated_user_wins_over_what_the_client_claims(project: Path, environment: dict[str, str]) -> None:
+    (project / "auth.py").write_text(AUTH)
+    config = json.loads((project / "langgraph.json").read_text())
+    (project / "langgraph.json").write_text(json.dumps({**config, "auth": {"path": "./auth.py:auth"}}))
+    with server(project, environment) as url:
+
+        async def as_user(user: str, text: str, claim: str) -> Any:
+            client = get_client(url=url, api_key=None, headers={"authorization": f"Bearer {user}"})
+            return await client.runs.wait(
+                None, "everthread", input={"messages": [{"role": "user", "content": text}]}, context={"user_id": claim}
+            )
+
+        async def work() -> None:
+            await as_user("ada", "My locker code is 4711.", claim="bob")
+            seen = await as_user("bob", "What is the locker code?", claim="ada")
+            assert "4711" not in json.dumps(seen)
+
+        asyncio.run(work())
+
+
+def test_the_docker_file_is_written_and_installs_this_package(project: Path) -> None:
+    """As far as that goes without Docker: the instructions, and that the graph they name can be imported."""
+    target = project / "Dockerfile"
+    shutil.copy(ROOT / "langgraph.json", project / "langgraph.json")
+    shutil.copy(ROOT / "pyproject.toml", project / "pyproject.toml")
+    (project / ".env").write_text("")
+    done = subprocess.run(
+        [LANGGRAPH, "dockerfile", str(target)], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = target.read_text().splitlines()
+    known = ("FROM", "ADD", "RUN", "ENV", "WORKDIR", "#", "COPY", "ARG", "LABEL")
+    assert lines[0].startswith("FROM langchain/langgraph-api")
+    assert all(line.startswith(known) for line in lines if line.strip() and not line.startswith((" ", "\t", "for")))
+    assert any("LANGSERVE_GRAPHS" in line and "everthread.graph.served:graph" in line for line in lines)
+    assert any("everthread.memory.checkpointer.checkpointer" in line for line in lines)
