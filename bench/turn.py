@@ -45,9 +45,7 @@ async def everthread_turns(folder: Path, remarks: list[str], turns: int) -> tupl
     times: list[float] = []
     async with open_graph(data_dir=folder, web_search="off", model=model(), summary_model="extractive") as graph:
         config: Any = {"configurable": {"thread_id": "bench"}}
-        opened = time.perf_counter()
-        while not graph.resources.embedder.ready and time.perf_counter() - opened < 120:
-            await asyncio.sleep(0.1)
+        await graph.resources.embedder.query("warm", timeout=120)
         for n in range(turns + 5):
             started, begun = time.perf_counter(), {}
             question = {"messages": [("user", remarks[n % len(remarks)])]}

@@ -11,7 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
-from ..graph.open import CompiledConversation, open_graph
+from ..graph.conversation import CompiledConversation
+from ..graph.open import open_graph
 from ..models.chat import describe_model
 from ..nodes.resources import Resources
 from ..state.errors import EverthreadError
@@ -85,9 +86,10 @@ class Session:
         config: Any = {"configurable": {"thread_id": self._thread_id}}
         printed = False
         try:
-            async for mode, part in self._graph.astream(
-                {"messages": [("user", text)]}, config, context=self._settings, stream_mode=["messages", "updates"]
-            ):
+            question = {"messages": [("user", text)]}
+            modes: Any = ["messages", "updates"]
+            parts: Any = self._graph.astream(question, config, context=self._settings, stream_mode=modes)
+            async for mode, part in parts:
                 if mode == "messages" and part[1].get("langgraph_node") == "llm_call":
                     printed = self._print(content_text(part[0].content)) or printed
                 elif mode == "updates":

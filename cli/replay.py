@@ -15,7 +15,8 @@ from langchain_core.messages import AnyMessage
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from ..graph.open import CompiledConversation, open_graph
+from ..graph.conversation import CompiledConversation
+from ..graph.open import open_graph
 from ..nodes.resources import Resources
 from ..state.errors import StorageError
 from ..state.settings import Settings

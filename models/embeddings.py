@@ -198,12 +198,12 @@ def _no_progress_bar() -> Iterator[None]:
     from transformers.utils import logging as bars
 
     drawn = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()
+    bars.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types
     try:
         yield
     finally:
         if drawn:
-            bars.enable_progress_bar()
+            bars.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def bundled_folder() -> Path | None:

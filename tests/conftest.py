@@ -16,7 +16,8 @@ from blockbuster import BlockBuster
 from conversation import EchoModel
 from langchain_core.embeddings import Embeddings
 
-from everthread.graph.open import CompiledConversation, open_graph
+from everthread.graph.conversation import CompiledConversation
+from everthread.graph.open import open_graph
 from everthread.memory.embedded_server import ensure_server, stop_server
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.state.settings import Settings

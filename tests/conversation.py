@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread.graph.open import CompiledConversation
+from everthread.graph.conversation import CompiledConversation
 
 
 class EchoModel(BaseChatModel):

@@ -10,7 +10,7 @@ from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread import InputError, StorageError, open_graph
-from everthread.graph.open import CompiledConversation
+from everthread.graph.conversation import CompiledConversation
 from everthread.memory.user_rows import UserRows
 from everthread.models.tokens import count_message_tokens
 
@@ -35,7 +35,7 @@ async def test_a_message_of_an_unknown_role_or_shape_gets_one_sentence(
     graph: CompiledConversation, message: Any
 ) -> None:
     with pytest.raises(
-        InputError, match="A message cannot be read: .* Expected a role out of user, assistant"
+        InputError, match=r"A message cannot be read: .* Expected a role out of user, assistant"
     ) as caught:
         await say(graph, {"messages": [message]})
     assert "\n" not in str(caught.value)
@@ -121,8 +121,8 @@ async def test_empty_replies_and_tool_calls_in_the_history_never_make_an_invalid
     call = AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Oslo"}, "id": "c1"}])
     lost = AIMessage("", tool_calls=[{"name": "weather", "args": {}, "id": "c2"}])
     history = [
-        SystemMessage("Be brief."), HumanMessage("Weather?"), call, ToolMessage("rain", tool_call_id="c1"), AIMessage(""),
-        HumanMessage("And?"), lost, HumanMessage("Well?"),
+        SystemMessage("Be brief."), HumanMessage("Weather?"), call, ToolMessage("rain", tool_call_id="c1"),
+        AIMessage(""), HumanMessage("And?"), lost, HumanMessage("Well?"),
     ]  # fmt: skip
     await say(graph, {"messages": history})
     prompt = echo.prompts[-1]
@@ -133,7 +133,7 @@ async def test_empty_replies_and_tool_calls_in_the_history_never_make_an_invalid
 
 async def test_an_unreachable_database_gives_one_sentence_without_the_password() -> None:
     with pytest.raises(
-        StorageError, match="The database at 127.0.0.1:1/x cannot be reached: .* Check EVERTHREAD_DATABASE_URL"
+        StorageError, match=r"The database at 127.0.0.1:1/x cannot be reached: .* Check EVERTHREAD_DATABASE_URL"
     ) as caught:
         async with open_graph(database_url="postgresql://me:hunter2@127.0.0.1:1/x"):
             pass

@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from everthread import PostgresCheckpointer, Settings, open_graph
-from everthread.graph.open import CompiledConversation
+from everthread.graph.conversation import CompiledConversation
 from everthread.memory.database import Database
 
 

@@ -27,7 +27,8 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['everthread', '--help']; from everthread.cli.main import app\n"
         "try: app()\nexcept SystemExit: pass\n"
-        "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'langgraph', 'langchain_core', 'psycopg', 'numpy'}))"
+        "heavy = {'torch', 'langgraph', 'langchain_core', 'psycopg', 'numpy'}\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & heavy))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.rstrip().endswith("[]")

@@ -108,8 +108,10 @@ def test_a_tool_call_is_never_parted_from_its_results() -> None:
     messages.insert(0, AIMessage("hello", id="M0"))
     last = next_batch(messages, Settings(n_sum=6, sum_window=2))
     oldest = next_batch(messages, Settings(n_sum=6, sum_window=3, summary_window="oldest"))
-    assert last is not None and last.source_ids == ("C", "R1", "R2", "M2")
-    assert oldest is not None and oldest.source_ids == ("M0", "M1", "C", "R1", "R2")
+    assert last is not None
+    assert oldest is not None
+    assert last.source_ids == ("C", "R1", "R2", "M2")
+    assert oldest.source_ids == ("M0", "M1", "C", "R1", "R2")
 
 
 conversation = st.lists(st.sampled_from(["user", "assistant", "tools"]), max_size=40)

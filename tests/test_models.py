@@ -37,6 +37,15 @@ def test_smollm2_answers_from_its_context(smollm2):
 
 
 @needs_weights
+def test_the_default_model_answers_without_a_loop():
+    story = chat_model(None, max_tokens=120).invoke("Tell me about the Roman Empire.").text.lower().split()
+    grams = [tuple(story[at : at + 6]) for at in range(len(story) - 5)]
+    assert len(grams) > 30
+    assert len(set(grams)) > 0.8 * len(grams)
+    assert "Biscuit" in chat_model(None, max_tokens=24).invoke(DOG).text
+
+
+@needs_weights
 def test_smollm2_streams_the_answer_it_gives(smollm2):
     chunks = list(smollm2.stream(DOG))
     assert sum(bool(chunk.text) for chunk in chunks) > 3

@@ -6,7 +6,7 @@ import pytest
 from conversation import say
 
 from everthread import PROFILES, Settings, SettingsError
-from everthread.graph.open import CompiledConversation
+from everthread.graph.conversation import CompiledConversation
 
 
 @pytest.mark.parametrize(
