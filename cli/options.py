@@ -20,7 +20,11 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         values = {name: arguments.pop(name) for name in Settings.model_fields}
         command(**arguments, values={name: value for name, value in values.items() if value is not None})
 
-    own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "values"]
+    own = [
+        parameter
+        for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
+        if name != "values"
+    ]
     options = [_option(name) for name in Settings.model_fields]
     with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]  # typer reads it
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *options]}

@@ -9,10 +9,12 @@ from typing import Any, Final
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
+from ..prompts.context import CLOSE, OPEN
+from ..prompts.system import SYSTEM
 from ..state.messages import message_text
 from .extractive import best_sentences
 from .tokens import count_message_tokens, estimate_tokens
@@ -23,6 +25,11 @@ DISCLAIMER: Final = "I am not a language model: no model is configured (set EVER
 _FOUND: Final = "What was said before that fits best:"
 _NOTHING: Final = "Nothing said before fits your message."
 _QUOTES: Final = 3
+_FENCED: Final = re.compile(
+    r"\A" + re.escape(OPEN).replace(r"\{nonce\}", r"(?P<nonce>\w+)") + r"\n(?P<material>.*?)\n"
+    + re.escape(CLOSE).replace(r"\{nonce\}", r"(?P=nonce)") + r"\s*",
+    re.DOTALL,
+)  # fmt: skip
 _WORD: Final = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -86,13 +93,27 @@ def _chunks(messages: Sequence[BaseMessage], stop: Sequence[str] | None) -> Iter
 
 def _answer(messages: Sequence[BaseMessage]) -> str:
     asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
-    question = message_text(messages[asked]) if asked >= 0 else ""
-    texts = [message_text(message) for message in messages[: max(asked, 0)] if not _is_own(message)]
+    material, question = fenced_apart(message_text(messages[asked])) if asked >= 0 else ("", "")
+    before = [message_text(message).replace(SYSTEM, "") for message in messages[: max(asked, 0)]]
+    texts = [_without_own(text) for text in (*before, material)]
     quotes = best_sentences(question, texts, _QUOTES)
     if not quotes:
         return f"{DISCLAIMER} {_NOTHING}"
     return "\n".join([f"{DISCLAIMER} {_FOUND}", *(f"- {' '.join(quote.split())}" for quote in quotes)])
 
 
-def _is_own(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and message_text(message).lstrip().startswith(DISCLAIMER)
+def fenced_apart(text: str) -> tuple[str, str]:
+    """What is fenced before a question, and the question; see `prompts.context`."""
+    match = _FENCED.match(text)
+    return (match["material"], text[match.end() :]) if match else ("", text)
+
+
+def _without_own(text: str) -> str:
+    """A text without what this model said in it: a quote of its own answers says nothing new."""
+    kept: list[str] = []
+    own = False
+    for line in text.splitlines():
+        own = DISCLAIMER in line or (own and line.startswith("- "))
+        if not own:
+            kept.append(line)
+    return "\n".join(kept)

@@ -37,9 +37,9 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
 
 
 def test_every_setting_is_an_option_of_the_chat(environment: dict[str, str]) -> None:
-    done = run({**environment, "COLUMNS": "200"}, "chat", "--help")
-    assert "--similarity-threshold" in done.stdout
-    assert "[default: 0.7]" in done.stdout
+    shown = " ".join(run(environment, "chat", "--help").stdout.split())
+    assert "--similarity-threshold VALUE" in shown
+    assert "[default: 0.7]" in shown
 
 
 def test_a_piped_line_is_answered_and_the_exit_code_is_zero(environment: dict[str, str]) -> None:
