@@ -45,7 +45,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
         engines: Mapping[str, SearchEngine] | None = None,
         **values: Any,
     ) -> None:
-        base = Settings(**values).over(settings) if settings is not None else Settings(**values)
+        base = (settings or Settings()).but(**values)
         self.resources = Resources(base, model=model, embeddings=embeddings, engines=engines)
 
     async def __aenter__(self) -> CompiledConversation:

@@ -62,6 +62,10 @@ _KNOWN = """
 SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
 """
 _COUNT = "SELECT count(*) AS n FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s"
+_HAS_MORE = """
+SELECT EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s
+               AND NOT (thread_id = %(thread_id)s AND id = ANY(%(ids)s))) AS more
+"""
 _EXCHANGES = """
 SELECT hit.id AS hit_id, m.thread_id, m.id, m.role, m.name, m.text, m.created_at
 FROM unnest(%(thread_ids)s::text[], %(ids)s::text[]) AS hit(thread_id, id)
@@ -161,6 +165,11 @@ class Archive:
     async def known_count(self, user_id: str, thread_id: str) -> int:
         """How many messages the archive holds of this thread."""
         return int((await self.of(user_id).fetch(_COUNT, thread_id=thread_id))[0]["n"])
+
+    async def has_more_than(self, user_id: str, thread_id: str, ids: Iterable[str]) -> bool:
+        """Whether the user has said anything beside these messages of this thread."""
+        rows = await self.of(user_id).fetch(_HAS_MORE, thread_id=thread_id, ids=list(ids))
+        return bool(rows[0]["more"])
 
     async def exchanges(self, user_id: str, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
         """By thread and id of each hit: the query and the reply it belongs to, or the summary, in the order said."""

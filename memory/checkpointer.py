@@ -25,7 +25,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from ..state.messages import clean
 from ..state.records import RECORDS
 from ..state.settings import Settings
-from .database import LOST, Database, storage_errors
+from .database import Database, Pool
 from .loop_thread import io_thread
 
 T = TypeVar("T")
@@ -67,20 +67,11 @@ class PostgresCheckpointer(BaseCheckpointSaver[str]):
         self._database = database
 
     async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
-        async def on_io_loop() -> T:
-            with storage_errors():
-                try:
-                    return await work(await self._saver())
-                except LOST:
-                    await self._database.recover()
-                    return await work(await self._saver())
+        async def with_saver(pool: Pool) -> T:
+            # A saver for one call: one that lives longer would let calls wait for each other.
+            return await work(AsyncPostgresSaver(cast("Any", pool), serde=self.serde))
 
-        return await io_thread.run(on_io_loop())
-
-    async def _saver(self) -> AsyncPostgresSaver:
-        """A saver for one call: one that lives longer would let calls wait for each other."""
-        pool = await self._database.pool()
-        return AsyncPostgresSaver(cast("Any", pool), serde=self.serde)
+        return await io_thread.run(self._database.on_pool(with_saver))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""

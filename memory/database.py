@@ -75,33 +75,53 @@ class Database:
         await self._configure(connection)
         return connection
 
-    async def pool(self) -> Pool:
-        """The open pool. Only for use on the database's loop (`io_thread`)."""
-        return await self._open_pool()
-
     async def close(self) -> None:
         """Give all connections back. The embedded server stops by itself after its last client."""
         await io_thread.run(self._close())
 
-    async def recover(self) -> None:
-        """Forget the connections after the server was lost; the next use connects anew."""
-        logger.warning("The connection to the database was lost: connecting again.")
-        await self._close()
+    async def on_pool(self, work: Callable[[Pool], Awaitable[T]]) -> T:
+        """Do `work` with the pool, once more if the server turns out to be lost. Only on the database's loop.
+
+        Raises:
+            StorageError: the server cannot be reached, or refuses.
+        """
+        with storage_errors():
+            pool = await self._open_pool()
+            try:
+                return await work(pool)
+            except LOST as error:
+                if isinstance(error, errors.InsufficientResources | errors.QueryCanceled):
+                    raise
+                await self._mend(pool)
+                return await work(await self._open_pool())
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        with storage_errors():
-            try:
-                return await self._in_transaction(work)
-            except LOST as error:
-                if isinstance(error, errors.DiskFull | errors.QueryCanceled | errors.InsufficientResources):
-                    raise
-                await self.recover()
-                return await self._in_transaction(work)
+        async def in_transaction(pool: Pool) -> T:
+            async with pool.connection() as connection, connection.transaction():
+                return await work(connection)
 
-    async def _in_transaction(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        pool = await self._open_pool()
-        async with pool.connection() as connection, connection.transaction():
-            return await work(connection)
+        return await self.on_pool(in_transaction)
+
+    async def _mend(self, pool: Pool) -> None:
+        """After a lost connection: start the embedded server again if it is gone, and weed out dead connections.
+
+        The pool's own check of each connection is not used: it costs a round trip each time, and after a failed one
+        it waits for seconds, or for its whole timeout if the pool is closed meanwhile.
+
+        Raises:
+            StorageError: the server cannot be reached; the pool is given up, and the next use tries anew.
+        """
+        logger.warning("A connection to the database was lost: connecting again.")
+        try:
+            async with self._connection(await self._url(), self._options()):
+                pass
+        except StorageError:
+            async with self._opening:
+                if self._pool is pool:
+                    self._pool = None
+            await pool.close(timeout=1)
+            raise
+        await pool.check()
 
     async def _open_pool(self) -> Pool:
         async with self._opening:
@@ -124,7 +144,6 @@ class Database:
             max_lifetime=3600,
             timeout=30,
             configure=self._configure,
-            check=AsyncConnectionPool.check_connection,
             open=False,
             name="everthread",
         )

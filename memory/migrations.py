@@ -38,7 +38,7 @@ class Migration(NamedTuple):
 def migrations() -> list[Migration]:
     """All migrations in order, read from the `.sql` files beside this module (blocking)."""
     found = []
-    for file in files(__package__).joinpath("sql").iterdir():
+    for file in files(__package__).iterdir():
         if match := re.fullmatch(r"(\d+)_(\w+)\.sql", file.name):
             text: LiteralString = file.read_text(encoding="utf-8")  # our own files, not input
             found.append(Migration(int(match[1]), match[2], text))

@@ -31,7 +31,7 @@ MAX_CHARACTERS: Final = 80_000
 
 _PENDING = """
 (SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at FROM messages
- WHERE user_id = %(user_id)s AND embedded_with IS NULL ORDER BY seq LIMIT %(limit)s)
+ WHERE user_id = %(user_id)s AND embedded_with IS NULL ORDER BY created_at DESC LIMIT %(limit)s)
 UNION ALL
 (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at FROM summaries
  WHERE user_id = %(user_id)s AND embedded_with IS NULL LIMIT %(limit)s)
@@ -69,8 +69,6 @@ GROUP BY source_type, source_id, thread_id, role, created_at
 ORDER BY similarity DESC, source_id LIMIT %(limit)s
 """
 
-_HAS_ANY = "SELECT EXISTS (SELECT FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s) AS any"
-
 
 class VectorIndex:
     """Vectors in Postgres, beside the archive whose rows they belong to.
@@ -86,7 +84,7 @@ class VectorIndex:
         self._splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK_CHARACTERS, chunk_overlap=80)
 
     async def embed_pending(self, user_id: str, *, timeout: float, limit: int = BATCH) -> int:
-        """Embed what of the user's has no vector yet, at most `limit` messages; returns how many were done.
+        """Embed what of the user's has no vector yet, the newest first; returns how many were done.
 
         Args:
             user_id: whose.
@@ -108,11 +106,6 @@ class VectorIndex:
             (_DONE_SUMMARIES, self._done(pending, "summary")),
         )
         return len(pending)
-
-    async def has_any(self, user_id: str) -> bool:
-        """Whether the user has a vector of this model."""
-        rows = await UserRows(self._database, user_id).fetch(_HAS_ANY, model=self._embedder.name)
-        return bool(rows[0]["any"])
 
     async def search(
         self,

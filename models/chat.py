@@ -24,7 +24,7 @@ _HOW_TO_SET: Final = (
     "set EVERTHREAD_MODEL to openai:..., anthropic:..., ollama:..., or the path of a GGUF file for a better one"
 )
 _WINDOW: Final = 4096
-_SMOLLM2_MAX_TOKENS: Final = 256
+_SMOLLM2_MAX_TOKENS: Final = 120
 _INSTALL: Final = re.compile(r"pip install -?U? ?([\w-]+)")
 _KEY_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|TOKEN|KEY)\b")
 

@@ -14,7 +14,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
 from ..prompts.context import CLOSE, OPEN
-from ..prompts.system import SYSTEM
+from ..prompts.system import SYSTEM_TINY
 from ..state.messages import message_text
 from .extractive import best_sentences
 from .tokens import count_message_tokens, estimate_tokens
@@ -94,7 +94,7 @@ def _chunks(messages: Sequence[BaseMessage], stop: Sequence[str] | None) -> Iter
 def _answer(messages: Sequence[BaseMessage]) -> str:
     asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     material, question = fenced_apart(message_text(messages[asked])) if asked >= 0 else ("", "")
-    before = [message_text(message).replace(SYSTEM, "") for message in messages[: max(asked, 0)]]
+    before = [message_text(message).replace(SYSTEM_TINY, "") for message in messages[: max(asked, 0)]]
     texts = [_without_own(text) for text in (*before, material)]
     quotes = best_sentences(question, texts, _QUOTES)
     if not quotes:

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from ..models.tokens import count_message_tokens, estimate_tokens, truncate_to_tokens
 from ..prompts import context as fence
-from ..prompts.system import SUMMARY, SYSTEM
+from ..prompts.system import SUMMARY
 from ..state.messages import is_empty, is_summary, message_text
 from ..state.records import ContextReport, Memory, SearchResult, Section
 
@@ -61,7 +61,7 @@ def assemble(
         chain: the live chain; its last user message is the question.
         memories: the most relevant first.
         results: the most relevant first.
-        system_prompt: instructions; empty for everthread's own.
+        system_prompt: instructions.
         budget: tokens, at most.
     """
     parts = take_apart(chain, system_prompt, budget)
@@ -100,7 +100,7 @@ def take_apart(chain: Sequence[AnyMessage], system_prompt: str, budget: int) -> 
     said = [m for m in chain if is_summary(m) or not (isinstance(m, SystemMessage) or is_empty(m))]
     asked = max((place for place, m in enumerate(said) if isinstance(m, HumanMessage)), default=None)
     written = [message_text(m) for m in chain if isinstance(m, SystemMessage) and not is_summary(m)]
-    instructions = "\n\n".join(text for text in [system_prompt.strip() or SYSTEM, *written] if text.strip())
+    instructions = "\n\n".join(text for text in [system_prompt, *written] if text.strip())
     return Parts(
         instructions=truncate_to_tokens(instructions, int(budget * _INSTRUCTIONS_SHARE)),
         earlier=said[:asked] if asked is not None else said,

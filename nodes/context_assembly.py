@@ -5,6 +5,7 @@ from __future__ import annotations
 from langchain_core.language_models import BaseChatModel
 
 from ..models.chat import input_window
+from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
 from ..state.messages import check_input, live_chain
 from ..state.records import Context, ContextReport, Recall
@@ -33,10 +34,15 @@ async def assembled(state: ConversationState, turn: Turn) -> tuple[Context, Cont
         live_chain(state["messages"]),
         state.get("recall", Recall()).memories,
         search.results if search is not None else (),
-        system_prompt=turn.settings.system_prompt,
+        system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
         budget=token_budget(turn.settings, model),
     )
     return Context(messages=tuple(messages)), report
+
+
+def own_prompt(turn: Turn) -> str:
+    """everthread's own instructions, in the form that suits the model."""
+    return SYSTEM if turn.resources.has_capable_model(turn.settings) else SYSTEM_TINY
 
 
 def token_budget(settings: Settings, model: BaseChatModel) -> int:

@@ -38,18 +38,21 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> list[Hit]:
-    embedder = turn.resources.embedder
-    if not embedder.ready:
-        embedder.load()
-        if not await turn.resources.vectors.has_any(turn.user_id):
+    """The hits; what was said a moment ago in another thread is embedded first, so that it is found."""
+    resources, timeout = turn.resources, turn.settings.embedding_timeout
+    live_ids = [str(message.id) for message in live_chain(state["messages"])]
+    if not resources.embedder.ready:
+        resources.embedder.load()
+        if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
             return []
-    return await turn.resources.vectors.search(
+    await resources.vectors.embed_pending(turn.user_id, timeout=timeout)
+    return await resources.vectors.search(
         turn.user_id,
         turn.thread_id,
         question,
         limit=turn.settings.max_memories * _HITS_A_MEMORY,
         threshold=turn.settings.similarity_threshold,
-        live_ids=[str(message.id) for message in live_chain(state["messages"])],
+        live_ids=live_ids,
         this_thread_only=turn.settings.memory_scope == "thread",
-        timeout=turn.settings.embedding_timeout,
+        timeout=timeout,
     )

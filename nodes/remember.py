@@ -10,6 +10,7 @@ from ..memory.vectors import BATCH
 from ..state.compression import outdated_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
+from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_empty, is_summary
 from ..state.records import Upkeep
 from .turn import Turn
@@ -24,19 +25,18 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
     """
     messages = state["messages"]
-    said = [message for message in messages if not is_summary(message) and not is_empty(message)]
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
     upkeep = Upkeep()
     try:
         added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
         upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
-        upkeep = upkeep.model_copy(update={"error": str(error)})
+        return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     outdated = set(outdated_ids(messages))
-    if not outdated:
-        return {"upkeep": upkeep}
+    kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.
-    return {"upkeep": upkeep, "messages": Overwrite([message for message in messages if message.id not in outdated])}
+    return {"upkeep": upkeep, **({} if kept == messages else {"messages": Overwrite(kept)})}
 
 
 async def _embed(turn: Turn) -> int:

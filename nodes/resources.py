@@ -16,7 +16,7 @@ from ..memory.database import Database
 from ..memory.loop_thread import io_thread
 from ..memory.vectors import VectorIndex
 from ..models.chat import aload, is_capable
-from ..models.embeddings import Embedder
+from ..models.embeddings import BUNDLED_MODEL, Embedder, bundled_folder
 from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError
 from ..state.settings import Settings
@@ -65,6 +65,10 @@ class Resources:
         if user is not None and user.is_authenticated and user.identity:
             settings = settings.model_copy(update={"user_id": str(user.identity)})
         return settings
+
+    def has_capable_model(self, settings: Settings) -> bool:
+        """Whether a real model answers, and not one of the built-in ones."""
+        return self._model is not None or is_capable(settings.model)
 
     async def chat_model(self, settings: Settings) -> BaseChatModel:
         """The model that answers.
@@ -129,6 +133,6 @@ def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:
     """The name that tells the vectors of one model from those of another."""
     if embeddings is None:
         return settings.embedding_model
-    return str(
-        getattr(embeddings, "model_name", None) or getattr(embeddings, "model", None) or type(embeddings).__name__
-    )
+    names = (getattr(embeddings, attribute, None) for attribute in ("model_name", "model"))
+    name = next((str(name) for name in names if name), type(embeddings).__name__)
+    return BUNDLED_MODEL if name == str(bundled_folder()) else name

@@ -8,5 +8,8 @@ SYSTEM = (
 )
 """The default system prompt."""
 
+SYSTEM_TINY = "You are a helpful assistant. Answer in one or two short sentences."
+"""For the tiny default model, which a longer prompt confuses."""
+
 SUMMARY = "[Summary of what was said here: {text}]"
 """A summary in the place of the messages it was made from."""

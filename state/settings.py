@@ -268,15 +268,22 @@ class Settings(BaseSettings):
             )
         return self
 
+    def but(self, **values: Any) -> Settings:
+        """These settings with some values replaced.
+
+        Raises:
+            SettingsError: a value or the combination is not allowed.
+        """
+        kept = {name: getattr(self, name) for name in self.model_fields_set | self._given}
+        return Settings(**{**kept, **values}) if values else self
+
     def over(self, base: Settings) -> Settings:
         """These settings laid over `base`: what was given here by name wins, process-wide fields stay as in `base`.
 
         Raises:
             SettingsError: the combination is not allowed.
         """
-        given = {name: getattr(self, name) for name in self._given - self.PROCESS_FIELDS}
-        kept = {name: getattr(base, name) for name in base.model_fields_set | base._given}
-        return Settings(**{**kept, **given}) if given else base
+        return base.but(**{name: getattr(self, name) for name in self._given - self.PROCESS_FIELDS})
 
 
 Settings.PROCESS_FIELDS = frozenset(

@@ -1,0 +1,55 @@
+"""What is heavy leaves the live chain after two turns: the chain is written anew with every checkpoint.
+
+The archive keeps the whole message; the chain keeps a note in the place of an image's data, and head and end of a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+HEAVY: Final = 16_000
+"""Characters of a text, or of a block's data, that are too many to be carried along."""
+
+_LIGHTENED_KEY: Final = "everthread_lightened"
+
+
+def lighten(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The chain with what is heavy and older than the newest two turns made light; the rest as it is."""
+    asked = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    old = asked[-2] if len(asked) > 1 else 0
+    return [*(_light(message) for message in messages[:old]), *messages[old:]]
+
+
+def is_lightened(message: AnyMessage) -> bool:
+    """Whether parts of this message are only in the archive."""
+    return bool(message.additional_kwargs.get(_LIGHTENED_KEY))
+
+
+def _light(message: AnyMessage) -> AnyMessage:
+    content = message.content
+    light = _light_text(content) if isinstance(content, str) else [_light_block(block) for block in content]
+    if light == content:
+        return message
+    marked = {**message.additional_kwargs, _LIGHTENED_KEY: True}
+    lightened: AnyMessage = message.model_copy(update={"content": light, "additional_kwargs": marked})
+    return lightened
+
+
+def _light_text(text: str) -> str:
+    if len(text) <= HEAVY:
+        return text
+    half = HEAVY // 4
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters are in the archive ...]\n{text[-half:]}"
+
+
+def _light_block(block: Any) -> Any:
+    if isinstance(block, str):
+        return _light_text(block)
+    if isinstance(block.get("text"), str):
+        return {**block, "text": _light_text(block["text"])}
+    weight = len(str(block))
+    kind = str(block.get("type", "block")).removesuffix("_url")
+    return block if weight <= HEAVY else {"type": "text", "text": f"[{kind}, {weight} bytes, is in the archive]"}
