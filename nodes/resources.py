@@ -16,7 +16,7 @@ from ..memory.database import Database
 from ..memory.loop_thread import io_thread
 from ..memory.vectors import VectorIndex
 from ..models.chat import aload, is_capable
-from ..models.embeddings import BUNDLED_MODEL, Embedder, bundled_folder
+from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError
 from ..state.settings import Settings
@@ -135,4 +135,4 @@ def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:
         return settings.embedding_model
     names = (getattr(embeddings, attribute, None) for attribute in ("model_name", "model"))
     name = next((str(name) for name in names if name), type(embeddings).__name__)
-    return BUNDLED_MODEL if name == str(bundled_folder()) else name
+    return BUNDLED_MODEL if is_bundled(name) else name
