@@ -73,9 +73,12 @@ class Conversation(CompiledConversation):
                 yield part
 
     async def _claim(self, thread_id: str, context: Settings | Mapping[str, Any] | None) -> None:
-        given = Settings(**context) if isinstance(context, Mapping) else context
-        settings = self.resources.settings_of(Runtime(context=given))  # type: ignore[arg-type]  # None is allowed
-        await self.resources.archive.own_thread(settings.user_id, thread_id)
+        base = self.resources.settings.user_id
+        if isinstance(context, Mapping):
+            user_id = context.get("user_id", base)
+        else:
+            user_id = self.resources.settings_of(Runtime(context=context)).user_id if context is not None else base
+        await self.resources.archive.own_thread(user_id, thread_id)
 
 
 def _check(input: Any) -> None:  # noqa: A002  # LangGraph calls it so

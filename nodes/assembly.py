@@ -120,26 +120,21 @@ def _with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages with each summary as a message that a provider takes, where its sources stood.
 
     After something the user said it is the assistant's, so that no question is left open; else it is the user's.
+    Neighbouring summaries become one message.
     """
     told: list[AnyMessage] = []
-    for message in messages:
+    for place, message in enumerate(messages):
         if not is_summary(message):
             told.append(message)
             continue
         text = SUMMARY.format(text=message_text(message))
-        last = told[-1] if told else None
-        if isinstance(last, HumanMessage):
+        if place and is_summary(messages[place - 1]):
+            told[-1] = told[-1].model_copy(update={"content": f"{told[-1].content}\n{text}"})
+        elif told and isinstance(told[-1], HumanMessage):
             told.append(AIMessage(text, id=message.id))
-        elif isinstance(last, AIMessage) and last.id is not None and is_told(last):
-            told[-1] = last.model_copy(update={"content": f"{last.content}\n{text}"})
         else:
             told.append(HumanMessage(text, id=message.id))
     return told
-
-
-def is_told(message: AnyMessage) -> bool:
-    """Whether this message of a prompt is a summary."""
-    return isinstance(message.content, str) and message.content.startswith(SUMMARY.partition("{")[0])
 
 
 def _newest_that_fit(items: Sequence[T], left: int, cost: Callable[[T], int]) -> tuple[list[T], int]:

@@ -42,9 +42,8 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
 async def _embed(turn: Turn) -> int:
     """Embed a batch now if the model is at hand, and the rest in the background."""
     resources, timeout = turn.resources, turn.settings.embedding_timeout
-    done = 0
-    if resources.embedder.ready:
-        done = await resources.vectors.embed_pending(turn.user_id, timeout=timeout)
-    if done >= BATCH or not resources.embedder.ready:
+    now = resources.embedder.ready and not resources.embeds_in_background
+    done = await resources.vectors.embed_pending(turn.user_id, timeout=timeout) if now else 0
+    if done >= BATCH or not now:
         resources.embed_later(turn.user_id, timeout)
     return done

@@ -23,6 +23,8 @@ from ..state.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+_CONTEXTS = 256
+
 
 class Resources:
     """What one graph shares between its turns. Nothing is opened or loaded before it is used.
@@ -50,7 +52,9 @@ class Resources:
         self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
         self.vectors = VectorIndex(self.database, self.embedder)
         self.engines = engines
+        self.embeds_in_background = False
         self._model = model
+        self._contexts: dict[int, tuple[Settings, Settings]] = {}
         self._catching_up: dict[str, Future[None]] = {}
 
     def settings_of(self, runtime: Runtime[Settings]) -> Settings:
@@ -59,12 +63,20 @@ class Resources:
         Raises:
             SettingsError: the context does not agree with the base.
         """
-        given = runtime.context
-        settings = given.over(self.settings) if given is not None else self.settings
+        settings = self._laid_over(runtime.context) if runtime.context is not None else self.settings
         user = runtime.server_info.user if runtime.server_info is not None else None
         if user is not None and user.is_authenticated and user.identity:
             settings = settings.model_copy(update={"user_id": str(user.identity)})
         return settings
+
+    def _laid_over(self, context: Settings) -> Settings:
+        """The context over the base. All nodes of a run ask for the same, and validation takes a millisecond."""
+        known = self._contexts.get(id(context))
+        if known is None or known[0] is not context:
+            known = self._contexts[id(context)] = (context, context.over(self.settings))
+            while len(self._contexts) > _CONTEXTS:
+                self._contexts.pop(next(iter(self._contexts)))
+        return known[1]
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""
@@ -81,14 +93,20 @@ class Resources:
         return await aload(settings.model, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
 
     async def router_model(self, settings: Settings) -> BaseChatModel | None:
-        """The small model that decides on web search, or None where none is fit for it."""
-        return await self._helper_model(settings.slm_model, settings)
+        """The small model that decides on web search, or None where none is set."""
+        if settings.slm_model is None:
+            return None
+        return await aload(settings.slm_model, timeout=settings.model_timeout)
 
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
-        if settings.summary_model == "extractive":
+        name = settings.summary_model
+        if name is None and self._model is not None:
+            return self._model
+        name = name or settings.model
+        if name == "extractive" or not is_capable(name):
             return None
-        return await self._helper_model(settings.summary_model, settings)
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
 
     async def open(self) -> None:
         """Open the database and begin to load the embedding model in the background.
@@ -108,10 +126,10 @@ class Resources:
 
     def embed_later(self, user_id: str, timeout: float) -> None:
         """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
-        running = self._catching_up.get(user_id)
-        if running is None or running.done():
+        if user_id not in self._catching_up:
             work = asyncio.run_coroutine_threadsafe(self._embed_all(user_id, timeout), io_thread.loop)
             self._catching_up[user_id] = work
+            work.add_done_callback(lambda _: self._catching_up.pop(user_id, None))
 
     async def _embed_all(self, user_id: str, timeout: float) -> None:
         try:
@@ -119,14 +137,6 @@ class Resources:
                 pass
         except EverthreadError as error:
             logger.warning("Embedding in the background stopped: %s", error)
-
-    async def _helper_model(self, name: str | None, settings: Settings) -> BaseChatModel | None:
-        if name is None and self._model is not None:
-            return self._model
-        name = name or settings.model
-        if name is None or not is_capable(name):
-            return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
 
 
 def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:

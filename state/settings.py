@@ -65,8 +65,8 @@ class Settings(BaseSettings):
     )
     slm_model: str | None = Field(
         None,
-        description="The small model that decides whether to search the web. Unset: `model`, if that is set; else no "
-        "search is made where keywords do not decide.",
+        description="A small model that decides whether to search the web where keywords do not. Unset: no search is "
+        "made then, and no call is paid for.",
         json_schema_extra=_node("slm_router"),
     )
     summary_model: str | None = Field(
