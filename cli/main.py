@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import traceback
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,8 +33,8 @@ Thread = Annotated[
 @with_settings
 def chat(values: dict[str, Any], thread: Thread = None) -> None:
     """Chat in the terminal. Reads lines from a pipe as well: one line, one turn."""
-    from .chat import run_chat
-
+    with loading():
+        from .chat import run_chat
     run_chat(thread, values)
 
 
@@ -50,8 +51,8 @@ def replay(
     ] = None,
 ) -> None:
     """Feed a real conversation through memory and summaries, as if it had been held here. May be run again."""
-    from .replay import run_replay
-
+    with loading():
+        from .replay import run_replay
     run_replay(file, thread, conversation, values)
 
 
@@ -119,6 +120,13 @@ def main() -> None:
         leave(1)
     except SystemExit as exit_:
         leave(exit_.code if isinstance(exit_.code, int) else 1 if exit_.code else 0)
+
+
+def loading() -> AbstractContextManager[object]:
+    """A line that says that everthread is being loaded; only a terminal shows it, and only until it is done."""
+    from rich.console import Console
+
+    return Console(stderr=True).status("Loading everthread ...")
 
 
 def leave(code: int) -> None:

@@ -73,6 +73,6 @@ def _sentence(error: Exception) -> str:
     text = str(error)
     if type(error).__name__ == "TimeoutException" or "timed out" in text:
         return "duckduckgo did not answer in time."
-    if "ConnectError" in text or "connect" in text.lower():
+    if "DNSError" in text or "ConnectError" in text or "connect" in text.lower():
         return "duckduckgo cannot be reached."
     return f"duckduckgo's answer cannot be read ({type(error).__name__})."
