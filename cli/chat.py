@@ -80,6 +80,8 @@ class Session:
         self._dim(f"Thread {self._name!r}" + (f", going on after {said} messages." if said else ", new."))
         if not self._resources.embedder.ready:
             self._dim(f"Loading the embedding model {self._resources.embedder.name} in the background ...")
+        if changed := await self._resources.changed_model():
+            self._dim(str(changed))
 
     async def turn(self, text: str) -> bool:
         """One turn; returns whether it succeeded. The reply is printed as it comes."""

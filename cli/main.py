@@ -88,6 +88,43 @@ def prune(
 
 
 @app.command()
+@with_settings
+def export(
+    values: dict[str, Any],
+    file: Annotated[Path, typer.Argument(help="Where it goes: JSONL, one thread, message or summary a line.")],
+    thread: Annotated[
+        str | None, typer.Option("--thread", help="The name or the id of the only thread that is wanted.")
+    ] = None,
+) -> None:
+    """Write all your threads, messages and summaries to a file."""
+    from .transfer import run_export
+
+    run_export(file, thread, values)
+
+
+@app.command("import")
+@with_settings
+def import_(
+    values: dict[str, Any],
+    file: Annotated[Path, typer.Argument(help="A file that `everthread export` wrote.")],
+    no_embed: Annotated[bool, typer.Option("--no-embed", help="Leave embedding for the next start.")] = False,
+) -> None:
+    """Read a file that `everthread export` wrote, and embed what is new in it. May be run again."""
+    from .transfer import run_import
+
+    run_import(file, values, embed=not no_embed)
+
+
+@app.command()
+@with_settings
+def reindex(values: dict[str, Any]) -> None:
+    """Embed everything anew that was embedded with another model. Stopped, it goes on where it was."""
+    from .reindex import run_reindex
+
+    run_reindex(values)
+
+
+@app.command()
 def settings() -> None:
     """Print the table of settings, in Markdown."""
     from .reference import settings_table

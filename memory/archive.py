@@ -18,6 +18,7 @@ from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import Fragment, Hit, Role, Summary, now
 from .database import Database
+from .keywords import message_terms
 from .user_rows import UserRows
 
 _LOCK_THREAD = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || %(thread_id)s, 0))"
@@ -28,12 +29,13 @@ WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threa
 """
 _OWNER = "SELECT user_id = %(user_id)s AS mine FROM threads WHERE thread_id = %(thread_id)s"
 _ADD_MESSAGES = r"""
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with)
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with, terms)
 SELECT %(user_id)s, %(thread_id)s, new.id, last.seq + row_number() OVER (ORDER BY new.place),
        new.role, new.name, new.text, new.message, new.tokens, new.created_at,
-       CASE WHEN new.role IN ('user', 'assistant') AND new.text ~ '\S' THEN NULL ELSE '' END
+       CASE WHEN new.role IN ('user', 'assistant') AND new.text ~ '\S' THEN NULL ELSE '' END,
+       ARRAY(SELECT jsonb_array_elements_text(new.terms))
 FROM jsonb_to_recordset(%(rows)s) AS new(place int, id text, role text, name text, text text, message jsonb,
-                                         tokens int, created_at timestamptz)
+                                         tokens int, created_at timestamptz, terms jsonb)
 CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
             WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS last
 WHERE NOT EXISTS (SELECT FROM messages AS old
@@ -214,15 +216,17 @@ def said_at(message: BaseMessage) -> datetime:
 
 def _message_row(place: int, message: BaseMessage) -> dict[str, Any]:
     data: dict[str, Any] = clean(message_to_dict(message))
+    text, moment = clean(message_text(message)), said_at(message)
     return {
         "place": place,
         "id": message.id,
         "role": role_of(message),
         "name": message.name,
-        "text": clean(message_text(message)),
+        "text": text,
+        "terms": message_terms(text, moment),
         "message": data,
         "tokens": count_message_tokens([message]),
-        "created_at": said_at(message).isoformat(),
+        "created_at": moment.isoformat(),
     }
 
 

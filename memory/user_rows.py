@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, LiteralString
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final, LiteralString, TypeVar
 
 from psycopg.rows import DictRow
 
 from ..state.errors import StorageError
 from .database import Connection, Database
 
+T = TypeVar("T")
+
 _USER = "%(user_id)s"
+
+SNAPSHOT_ROWS: Final = 500
+"""Rows of a snapshot that are in memory at once."""
 
 
 class UserRows:
@@ -45,8 +50,7 @@ class UserRows:
             StorageError: a query does not ask for the user, or the database fails.
         """
         for query, _ in queries:
-            if _USER not in query:
-                raise StorageError(f"A query for a user's data does not filter by {_USER}: add the filter.")
+            _check(query)
 
         async def work(connection: Connection) -> list[DictRow]:
             rows: list[DictRow] = []
@@ -59,3 +63,43 @@ class UserRows:
             return rows
 
         return await self._database.run(work)
+
+    async def snapshot(self, work: Callable[[Snapshot], Awaitable[T]]) -> T:
+        """Do `work`, which reads any number of rows as they were at one moment, on the database's loop.
+
+        It is done once more from its start if the connection is lost: so it must be safe to repeat.
+
+        Raises:
+            StorageError: a query does not ask for the user, or the database fails.
+        """
+
+        async def in_snapshot(connection: Connection) -> T:
+            await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            return await work(Snapshot(connection, self.user_id))
+
+        return await self._database.run(in_snapshot)
+
+
+class Snapshot:
+    """A user's rows as they were at one moment, however many there are. Made by `UserRows.snapshot`."""
+
+    def __init__(self, connection: Connection, user_id: str) -> None:
+        self._connection = connection
+        self._user_id = user_id
+
+    async def batches(self, query: LiteralString, /, **values: Any) -> AsyncIterator[list[DictRow]]:
+        """The rows of a query, 500 at a time. One query is to be read to its end before the next begins.
+
+        Raises:
+            StorageError: the query does not ask for the user.
+        """
+        _check(query)
+        async with self._connection.cursor(name="everthread_snapshot") as cursor:
+            await cursor.execute(query, {**values, "user_id": self._user_id})
+            while rows := await cursor.fetchmany(SNAPSHOT_ROWS):
+                yield rows
+
+
+def _check(query: str) -> None:
+    if _USER not in query:
+        raise StorageError(f"A query for a user's data does not filter by {_USER}: add the filter.")

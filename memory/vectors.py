@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -16,7 +16,7 @@ from psycopg.rows import DictRow
 
 from ..models.embeddings import Embedder
 from ..state.errors import EmbeddingError
-from ..state.records import EVERTHREAD_NAMESPACE, Hit
+from ..state.records import EVERTHREAD_NAMESPACE
 from .database import Database
 from .user_rows import UserRows
 
@@ -55,18 +55,19 @@ UPDATE summaries SET embedded_with = %(model)s FROM unnest(%(thread_ids)s::text[
 WHERE user_id = %(user_id)s AND thread_id = done.t AND id = done.i
 """
 _SEARCH = """
-SELECT source_type, source_id, thread_id, role, created_at, max(similarity) AS similarity FROM (
+SELECT c.source_type, c.source_id, c.thread_id, m.seq, c.role, c.created_at, c.cosine
+FROM (
     SELECT source_type, source_id, thread_id, role, created_at,
-           1 - (embedding <=> %(query)s::public.vector) / 2 AS similarity
+           max(1 - (embedding <=> %(query)s::public.vector)) AS cosine
     FROM vectors
     WHERE user_id = %(user_id)s AND model = %(model)s
       AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
-      AND NOT (thread_id = %(thread_id)s AND source_id = ANY(%(live)s))
-    ORDER BY embedding <=> %(query)s::public.vector LIMIT %(limit)s * 4
-) AS chunks
-WHERE similarity >= %(threshold)s
-GROUP BY source_type, source_id, thread_id, role, created_at
-ORDER BY similarity DESC, source_id LIMIT %(limit)s
+    GROUP BY source_type, source_id, thread_id, role, created_at
+    ORDER BY cosine DESC LIMIT %(limit)s
+) AS c
+LEFT JOIN messages AS m
+  ON m.user_id = %(user_id)s AND m.thread_id = c.thread_id AND m.id = c.source_id AND c.source_type = 'message'
+ORDER BY c.cosine DESC, c.source_id
 """
 
 
@@ -107,50 +108,28 @@ class VectorIndex:
         )
         return len(pending)
 
-    async def search(
-        self,
-        user_id: str,
-        thread_id: str,
-        question: str,
-        *,
-        limit: int,
-        threshold: float,
-        live_ids: Collection[str] = (),
-        this_thread_only: bool = False,
-        timeout: float,
-    ) -> list[Hit]:
-        """The user's messages and summaries that are most similar to the question, the most similar first.
+    async def nearest(
+        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
+    ) -> list[DictRow]:
+        """The user's messages and summaries nearest to the question: rows with `cosine` in [-1, 1], the best first.
 
-        Every vector of the user is compared (an exact scan of that user's rows), so a filter never loses a hit.
+        Every vector of the user is compared (an exact scan of that user's rows), so a filter never loses a hit. Of a
+        message with several chunks the best counts. `seq` is None for a summary.
 
         Args:
             user_id: whose memory.
-            thread_id: the thread in which the question was asked.
             question: any text.
-            limit: hits, at most.
-            threshold: similarity as (1 + cosine) / 2 in [0, 1] below which nothing is returned.
-            live_ids: ids in the live chain of this thread, which are left out.
-            this_thread_only: leave out the user's other threads.
+            limit: rows, at most.
+            thread_only: this thread alone; None searches all.
             timeout: seconds for the embedding model.
 
         Raises:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout)
-        found = await UserRows(self._database, user_id).fetch(
-            _SEARCH,
-            query=_literal(vector),
-            model=self._embedder.name,
-            thread_id=thread_id,
-            thread_only=thread_id if this_thread_only else None,
-            live=list(live_ids),
-            limit=limit,
-            threshold=threshold,
+        return await UserRows(self._database, user_id).fetch(
+            _SEARCH, query=_literal(vector), model=self._embedder.name, thread_only=thread_only, limit=limit
         )
-        return [
-            Hit(**{**row, "similarity": min(1.0, max(0.0, row["similarity"]))}, arm="vector", rank=rank)
-            for rank, row in enumerate(found, start=1)
-        ]
 
     def _chunks(self, row: DictRow) -> list[str]:
         text = row["text"].strip()

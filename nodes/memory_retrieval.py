@@ -1,4 +1,7 @@
-"""Memory retrieval: what was said earlier that is similar to the question (seed `000`, strategy 2)."""
+"""Memory retrieval: what was said earlier that bears on the question (seed `000`, strategy 2).
+
+A vector arm and a keyword arm run side by side; `memory.recall` tells how they become one ranking.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import logging
 from typing import Final
 
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EmbeddingError, StorageError, ThreadOwnershipError
+from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.messages import live_chain, newest_question
-from ..state.records import Hit, Recall
+from ..state.records import Recall
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -18,9 +21,10 @@ _HITS_A_MEMORY: Final = 3
 
 
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
-    """Find the user's messages and summaries most similar to the question.
+    """Find the user's messages and summaries that bear on the question.
 
-    A failure of the embedding model or the database leaves the turn without memories and says so in `recall.error`.
+    Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
+    told in `recall.error`.
 
     Raises:
         ThreadOwnershipError: the thread belongs to another user.
@@ -28,31 +32,30 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     question = newest_question(state["messages"])
     try:
         await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
-        hits = await _search(state, turn, question) if question and turn.settings.max_memories else []
+        recall = await _search(state, turn, question) if question and turn.settings.max_memories else Recall()
     except ThreadOwnershipError:
         raise
-    except (EmbeddingError, StorageError) as error:
-        logger.warning("Memory was not searched: %s", error)
-        return {"recall": Recall(error=str(error))}
-    return {"recall": Recall(hits=tuple(hits))}
+    except StorageError as error:
+        recall = Recall(error=str(error))
+    if recall.error:
+        logger.warning("Memory was not fully searched: %s", recall.error)
+    return {"recall": recall}
 
 
-async def _search(state: ConversationState, turn: Turn, question: str) -> list[Hit]:
-    """The hits; what was said a moment ago in another thread is embedded first, so that it is found."""
-    resources, timeout = turn.resources, turn.settings.embedding_timeout
+async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
+    resources, settings = turn.resources, turn.settings
     live_ids = [str(message.id) for message in live_chain(state["messages"])]
     if not resources.embedder.ready:
         resources.embedder.load()
         if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
-            return []
-    await resources.vectors.embed_pending(turn.user_id, timeout=timeout)
-    return await resources.vectors.search(
+            return Recall()
+    return await resources.search.find(
         turn.user_id,
         turn.thread_id,
         question,
-        limit=turn.settings.max_memories * _HITS_A_MEMORY,
-        threshold=turn.settings.similarity_threshold,
+        limit=settings.max_memories * _HITS_A_MEMORY,
+        threshold=settings.similarity_threshold,
         live_ids=live_ids,
-        this_thread_only=turn.settings.memory_scope == "thread",
-        timeout=timeout,
+        this_thread_only=settings.memory_scope == "thread",
+        timeout=settings.embedding_timeout,
     )

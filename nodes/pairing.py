@@ -65,7 +65,9 @@ def _memory(hit: Hit, fragments: tuple[Fragment, ...]) -> Memory:
         source_ids=tuple(fragment.id for fragment in fragments),
         thread_id=hit.thread_id,
         similarity=hit.similarity,
-        arm=hit.arm,
+        score=hit.score,
+        vector_rank=hit.vector_rank,
+        keyword_rank=hit.keyword_rank,
         rank=hit.rank,
         created_at=min(said) if said else hit.created_at,
     )

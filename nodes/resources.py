@@ -13,7 +13,10 @@ from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
 from ..memory.database import Database
+from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
+from ..memory.recall import MemorySearch
+from ..memory.reindex import ChangedModel, changed_model
 from ..memory.vectors import VectorIndex
 from ..models.chat import aload, is_capable
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
@@ -51,11 +54,13 @@ class Resources:
         self.archive = Archive(self.database)
         self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
         self.vectors = VectorIndex(self.database, self.embedder)
+        self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
         self.embeds_in_background = False
         self._model = model
         self._contexts: dict[int, tuple[Settings, Settings]] = {}
         self._catching_up: dict[str, Future[None]] = {}
+        self._checking: Future[None] | None = None
 
     def settings_of(self, runtime: Runtime[Settings]) -> Settings:
         """The settings of this run: the context laid over the base, and the authenticated user over both.
@@ -117,10 +122,23 @@ class Resources:
         self.embedder.load()
         await self.database.open()
         self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+        self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
+
+    async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:
+        """Whether the user's vectors are of another embedding model than the current one.
+
+        Args:
+            wait: whether to load the model to see if one of the same name makes vectors of another size now.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
+        return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
 
     async def close(self) -> None:
         """Give the connections back. What is not embedded yet is embedded after the next start."""
-        for work in list(self._catching_up.values()):
+        for work in [*self._catching_up.values(), *([self._checking] if self._checking else [])]:
             work.cancel()
         await self.database.close()
 
@@ -137,6 +155,13 @@ class Resources:
                 pass
         except EverthreadError as error:
             logger.warning("Embedding in the background stopped: %s", error)
+
+    async def _warn_of_changed_model(self) -> None:
+        try:
+            if changed := await self.changed_model(wait=True):
+                logger.warning("%s", changed)
+        except EverthreadError as error:
+            logger.warning("Whether the embedding model has changed is not known: %s", error)
 
 
 def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:

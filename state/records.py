@@ -73,7 +73,8 @@ class Fragment(Record):
 class Memory(Record):
     """Something recalled from earlier: a pair of messages, or a summary on its own.
 
-    `similarity` is (1 + cosine) / 2 in [0, 1]; `rank` counts from 1 in the arm that found it.
+    `similarity` is (1 + cosine) / 2 in [0, 1]. Ranks count from 1: `rank` among all that was found, the others in the
+    arm that found it; an arm that did not has none. `score` is that of the fusion, in units of idf.
     """
 
     fragments: tuple[Fragment, ...] = Field(min_length=1)
@@ -81,20 +82,24 @@ class Memory(Record):
     source_ids: tuple[str, ...]
     thread_id: str
     similarity: float | None = Field(None, ge=0.0, le=1.0)
-    arm: Literal["vector", "keyword"] = "vector"
+    score: float = 0.0
+    vector_rank: int | None = Field(None, ge=1)
+    keyword_rank: int | None = Field(None, ge=1)
     rank: int = Field(ge=1)
     created_at: AwareDatetime
 
 
 class Hit(Record):
-    """A row found by a search arm, before pairing."""
+    """A message or summary that was found, before pairing; its figures are those of `Memory`."""
 
     source_type: SourceType
     source_id: str
     thread_id: str
     role: Role
     similarity: float | None = Field(None, ge=0.0, le=1.0)
-    arm: Literal["vector", "keyword"] = "vector"
+    score: float = 0.0
+    vector_rank: int | None = Field(None, ge=1)
+    keyword_rank: int | None = Field(None, ge=1)
     rank: int = Field(ge=1)
     created_at: AwareDatetime
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,6 +105,6 @@ def test_any_prompt_is_valid_within_budget_and_holds_the_question(
     assert [message.type for message in prompt].count("system") == 1
     assert prompt[0].type == "system"
     assert question[-20:].strip()[-10:] in prompt[-1].text
-    assert not any(a.type == b.type == "human" for a, b in zip(prompt, prompt[1:], strict=False))
+    assert not any(a.type == b.type == "human" for a, b in pairwise(prompt))
     asked = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
     assert asked == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]

@@ -43,7 +43,7 @@ def test_processes_that_start_at_once_migrate_once(environment: dict[str, str], 
     assert settings.database_url is not None
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
         table = f"{settings.database_schema}.everthread_migrations"
-        assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [(1,)]
+        assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [(1,), (2,)]
 
 
 async def test_a_schema_of_a_newer_version_is_refused(settings: Settings) -> None:

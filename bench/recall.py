@@ -1,0 +1,143 @@
+"""Recall without a language model: `python bench/recall.py [--set locomo] [--data FILE] [--json FILE]`.
+
+The figures come through the product's own nodes, `memory_retrieval` and `pairing`, on Postgres. Beside them, in the
+same run and with the same vectors, is vector search alone. For each question: the share of its evidence among the
+first 5 and 10 messages found, and within 1,000 and 1,500 tokens of found text in the order of rank; and whether any of
+it is among at most 12 messages of the memories that pairing returns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from datasets import SETS, Haystack, Question
+from langchain_core.messages import HumanMessage
+
+from everthread.memory.embedded_server import stop_server
+from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.tokens import estimate_tokens
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.pairing import pairing
+from everthread.nodes.resources import Resources
+from everthread.nodes.turn import Turn
+from everthread.state.settings import Settings
+
+MEASURES = ("share @5", "share @10", "in 1,000 tokens", "in 1,500 tokens", "any of 12")
+MEMORIES = 40
+
+
+def measures(ranked: Sequence[str], tokens: dict[str, int], question: Question, returned: Sequence[str]) -> list[float]:
+    def share(ids: Sequence[str]) -> float:
+        return len(question.evidence & set(ids)) / len(question.evidence)
+
+    def within(budget: int) -> list[str]:
+        kept = []
+        for id_ in ranked:
+            budget -= tokens[id_]
+            if budget < 0:
+                break
+            kept.append(id_)
+        return kept
+
+    return [
+        share(ranked[:5]), share(ranked[:10]), share(within(1000)), share(within(1500)),
+        float(bool(question.evidence & set(returned[:12]))),
+    ]  # fmt: skip
+
+
+async def fill(resources: Resources, haystack: Haystack) -> dict[str, int]:
+    tokens = {}
+    for thread, messages in haystack.threads.items():
+        await resources.archive.add_messages(haystack.name, f"{haystack.name}/{thread}", messages)
+        tokens |= {str(m.id): estimate_tokens(m.text) + 4 for m in messages}
+    while await resources.vectors.embed_pending(haystack.name, timeout=600, limit=256):
+        pass
+    return tokens
+
+
+async def ask(resources: Resources, haystack: Haystack, tokens: dict[str, int]) -> dict[str, list[Any]]:
+    settings = resources.settings.but(user_id=haystack.name, max_memories=MEMORIES)
+    turn = Turn(resources, settings, {"configurable": {"thread_id": f"{haystack.name}/asking"}})
+    rows: dict[str, list[Any]] = defaultdict(list)
+    for question in haystack.questions:
+        started = time.perf_counter()
+        state: Any = {"messages": [HumanMessage(question.text, id="q")]}
+        state |= await memory_retrieval(state, turn)
+        found = time.perf_counter()
+        state |= await pairing(state, turn)
+        rows["search ms"].append((found - started) * 1000)
+        rows["pairing ms"].append((time.perf_counter() - found) * 1000)
+        ranked = [hit.source_id for hit in state["recall"].hits]
+        returned = [f.id for memory in state["recall"].memories for f in memory.fragments]
+        near = await resources.vectors.nearest(haystack.name, question.text, limit=MEMORIES * 3, timeout=60)
+        by_vector = [row["source_id"] for row in near]
+        rows["everthread"].append(measures(ranked, tokens, question, returned))
+        rows["vector only"].append(measures(by_vector, tokens, question, by_vector))
+        rows["category"].append(question.category)
+    return rows
+
+
+async def run(name: str, data: Path | None, settings: Settings) -> dict[str, list[Any]]:
+    resources = Resources(settings, embeddings=await asyncio.to_thread(load_embeddings, BUNDLED_MODEL))
+    rows: dict[str, list[Any]] = defaultdict(list)
+    for haystack in SETS[name](data):
+        tokens = await fill(resources, haystack)
+        for key, values in (await ask(resources, haystack, tokens)).items():
+            rows[key] += values
+    await resources.close()
+    return rows
+
+
+def table(name: str, rows: dict[str, list[Any]]) -> dict[str, Any]:
+    figures: dict[str, Any] = {"questions": len(rows["category"])}
+    print(f"\n{name}, {figures['questions']} questions\n| | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}")
+    for system in ("everthread", "vector only"):
+        values = [round(100 * mean(column), 1) for column in zip(*rows[system], strict=True)]
+        figures[system] = dict(zip(MEASURES, values, strict=True))
+        print(f"| {system} | {' | '.join(map(str, values))} |")
+    for category in sorted(set(rows["category"])):
+        own = [row for row, c in zip(rows["everthread"], rows["category"], strict=True) if c == category]
+        values = [round(100 * mean(column), 1) for column in zip(*own, strict=True)]
+        figures[f"everthread: {category}"] = dict(zip(MEASURES, values, strict=True))
+        print(f"| everthread: {category} ({len(own)}) | {' | '.join(map(str, values))} |")
+    for part in ("search ms", "pairing ms"):
+        figures[part] = round(median(rows[part]), 1)
+        print(f"{part}, median: {figures[part]}")
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--set", choices=[*SETS, "all"], default="locomo")
+    parser.add_argument("--data", type=Path, help="another file (or folder) of the same form")
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
+    folder.chmod(0o711)
+    figures = {}
+    try:
+        for name in SETS if options.set == "all" else [options.set]:
+            rows = asyncio.run(run(name, options.data, Settings(data_dir=folder)))
+            figures[name] = table(name, rows)
+    finally:
+        stop_server(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()

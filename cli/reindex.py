@@ -1,0 +1,43 @@
+"""Reindex: after the embedding model has changed, everything is embedded with the new one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from rich.console import Console
+
+from ..memory.database import Database
+from ..memory.reindex import Reindex, changed_model
+from ..models.embeddings import Embedder
+from ..state.settings import Settings
+from .transfer import progress_bar
+
+
+def run_reindex(values: dict[str, Any]) -> None:
+    """Embed what of the user's is not embedded with the current model, with a progress bar.
+
+    Raises:
+        EmbeddingError: the model cannot be loaded, or fails; what was done stays done.
+        StorageError: the database cannot be started or reached.
+    """
+    asyncio.run(_reindex(Settings(**values)))
+
+
+async def _reindex(settings: Settings) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    user_id, timeout = settings.user_id, settings.embedding_timeout
+    database, embedder = Database(settings), Embedder(settings.embedding_model)
+    try:
+        with console.status(f"Loading the embedding model {embedder.name} ..."):
+            changed = await changed_model(database, embedder, user_id, timeout=timeout)
+        if changed:
+            console.print(str(changed))
+        with progress_bar() as bar:
+            task = bar.add_task("Embedding", total=None)
+            work = Reindex(database, embedder, user_id, timeout=timeout, advance=lambda count: bar.advance(task, count))
+            bar.update(task, total=await work.start())
+            done = await work.run()
+    finally:
+        await database.close()
+    console.print(f"{done} messages and summaries were embedded with {embedder.name}.")

@@ -1,0 +1,183 @@
+"""`MemorySearch`: the vector arm and the keyword arm side by side, and one ranking of what they found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from psycopg.rows import DictRow
+
+from ..state.errors import EmbeddingError
+from ..state.records import Hit, Recall, now
+from .database import Database
+from .fusion import COSINE_WEIGHT, Place, Reached, combined, lexical_scores, same_sitting
+from .keywords import KeywordIndex
+from .terms import question_terms, terms
+from .user_rows import UserRows
+from .vectors import VectorIndex
+
+DEPTH: Final = 300
+"""Candidates that each arm brings."""
+
+FLOOR: Final = 1.0
+"""The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
+
+_CANDIDATES = """
+SELECT m.thread_id, m.seq, m.id, m.role, m.name, m.created_at, right(rtrim(right(m.text, 40)), 1) AS ending
+FROM unnest(%(threads)s::text[], %(seqs)s::bigint[]) AS place(thread_id, seq)
+JOIN messages AS m ON m.user_id = %(user_id)s AND m.thread_id = place.thread_id AND m.seq = place.seq
+WHERE m.role <> 'system'
+"""
+
+
+class Candidate(NamedTuple):
+    """A message or summary with its score; `lexical` and `cosine` are None where the arm did not find it."""
+
+    source_type: str
+    row: Mapping[str, Any]
+    score: float
+    lexical: float | None
+    cosine: float | None
+
+
+class MemorySearch:
+    """Search in a user's memory without a language model.
+
+    Args:
+        database: where the archive is.
+        vectors: the vector arm.
+        keywords: the keyword arm.
+    """
+
+    def __init__(self, database: Database, vectors: VectorIndex, keywords: KeywordIndex) -> None:
+        self._database = database
+        self._vectors = vectors
+        self._keywords = keywords
+
+    async def find(
+        self,
+        user_id: str,
+        thread_id: str,
+        question: str,
+        *,
+        limit: int,
+        threshold: float,
+        live_ids: Collection[str] = (),
+        this_thread_only: bool = False,
+        timeout: float,
+    ) -> Recall:
+        """What of the user's memory bears on the question, the best first. Where the vector arm fails, `error` says so.
+
+        Args:
+            user_id: whose memory.
+            thread_id: the thread in which the question was asked.
+            question: any text.
+            limit: hits, at most.
+            threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
+            live_ids: ids in the live chain of this thread, which are left out.
+            this_thread_only: leave out the user's other threads.
+            timeout: seconds for the embedding model.
+
+        Raises:
+            StorageError: the database fails.
+        """
+        thread_only = thread_id if this_thread_only else None
+        asked = question_terms(question, now())
+        (matches, number), (near, error) = await asyncio.gather(
+            self._keyword_arm(user_id, asked, thread_only), self._vector_arm(user_id, question, thread_only, timeout)
+        )
+        reached = await asyncio.to_thread(lexical_scores, matches, number)
+        best = sorted(reached, key=lambda place: -reached[place].score)[:DEPTH]
+        places = {*best, *((row["thread_id"], row["seq"]) for row in near if row["seq"] is not None)}
+        rows = await self._rows(user_id, places)
+        named = frozenset(terms(question, keep_stop_words=True))
+        candidates = [
+            candidate
+            for candidate in _scored(rows, near, reached, named)
+            if _is_recalled(candidate, threshold)
+            and not (candidate.row["thread_id"] == thread_id and candidate.row["id"] in live_ids)
+        ]
+        return Recall(hits=tuple(_ranked(candidates)[:limit]), error=error)
+
+    async def _keyword_arm(self, user_id: str, asked: Sequence[str], thread_only: str | None) -> tuple[Any, int]:
+        await self._keywords.index_pending(user_id)
+        return await self._keywords.matches(user_id, asked, thread_only=thread_only)
+
+    async def _vector_arm(
+        self, user_id: str, question: str, thread_only: str | None, timeout: float
+    ) -> tuple[list[DictRow], str | None]:
+        """What is near, or nothing and why; what was said a moment ago elsewhere is embedded first."""
+        try:
+            await self._vectors.embed_pending(user_id, timeout=timeout)
+            near = await self._vectors.nearest(user_id, question, limit=DEPTH, thread_only=thread_only, timeout=timeout)
+        except EmbeddingError as error:
+            return [], f"{error} Memory was searched by keywords alone."
+        return near, None
+
+    async def _rows(self, user_id: str, places: Collection[Place]) -> list[DictRow]:
+        if not places:
+            return []
+        threads, seqs = zip(*places, strict=True)
+        return await UserRows(self._database, user_id).fetch(_CANDIDATES, threads=list(threads), seqs=list(seqs))
+
+
+def _scored(
+    rows: Sequence[DictRow], near: Sequence[DictRow], reached: Mapping[Place, Reached], named: frozenset[str]
+) -> list[Candidate]:
+    cosines = {(row["thread_id"], row["seq"]): row["cosine"] for row in near if row["seq"] is not None}
+    least = min((row["cosine"] for row in near), default=0.0)
+    candidates = [_summary(row) for row in near if row["seq"] is None]
+    for row in rows:
+        place = (row["thread_id"], row["seq"])
+        match = reached.get(place)
+        lexical = match.score if match is not None and same_sitting(row["created_at"], match.matched_at) else None
+        cosine = cosines.get(place)
+        score = combined(
+            lexical or 0.0,
+            least if cosine is None else cosine,
+            asks=row["ending"] in {"?", "\uff1f", "\u061f"},
+            is_reply=row["role"] == "assistant" and not row["name"],
+            speaker_is_named=bool(row["name"]) and not named.isdisjoint(terms(row["name"], keep_stop_words=True)),
+        )
+        candidates.append(Candidate("message", row, score, lexical, cosine))
+    return candidates
+
+
+def _summary(row: DictRow) -> Candidate:
+    return Candidate("summary", {**row, "id": row["source_id"]}, COSINE_WEIGHT * row["cosine"], None, row["cosine"])
+
+
+def _is_recalled(candidate: Candidate, threshold: float) -> bool:
+    by_words = candidate.lexical is not None and candidate.lexical >= FLOOR
+    return by_words or (candidate.cosine is not None and (1 + candidate.cosine) / 2 >= threshold)
+
+
+def _ranked(candidates: Sequence[Candidate]) -> list[Hit]:
+    """The candidates as hits, with their ranks in each arm and overall."""
+    by_words = _ranks([(c.lexical, n) for n, c in enumerate(candidates) if c.lexical is not None])
+    by_meaning = _ranks([(c.cosine, n) for n, c in enumerate(candidates) if c.cosine is not None])
+    order = sorted(range(len(candidates)), key=lambda n: (-candidates[n].score, str(candidates[n].row["id"])))
+    return [
+        Hit(
+            source_type="summary" if candidates[n].source_type == "summary" else "message",
+            source_id=candidates[n].row["id"],
+            thread_id=candidates[n].row["thread_id"],
+            role=candidates[n].row["role"],
+            similarity=_similarity(candidates[n].cosine),
+            score=round(candidates[n].score, 3),
+            keyword_rank=by_words.get(n),
+            vector_rank=by_meaning.get(n),
+            rank=rank,
+            created_at=candidates[n].row["created_at"],
+        )
+        for rank, n in enumerate(order, start=1)
+    ]
+
+
+def _ranks(scored: Sequence[tuple[float, int]]) -> dict[int, int]:
+    return {n: rank for rank, (_, n) in enumerate(sorted(scored, key=lambda item: -item[0]), start=1)}
+
+
+def _similarity(cosine: float | None) -> float | None:
+    return None if cosine is None else min(1.0, max(0.0, (1 + cosine) / 2))

@@ -1,0 +1,132 @@
+"""What of a message or summary becomes vectors, and how these are written: chunks, ids, columns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from psycopg.rows import DictRow
+
+from ..state.records import EVERTHREAD_NAMESPACE
+from .user_rows import UserRows
+from .vectors import CHUNK_CHARACTERS, MAX_CHARACTERS
+
+_ADD = """
+INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_id, thread_id, source_type, source_id,
+                     role, model, created_at)
+SELECT new.id, new.content, new.embedding::public.vector, new.metadata, %(user_id)s, new.thread_id, new.source_type,
+       new.source_id, new.role, %(model)s, new.created_at
+FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(embeddings)s::text[], %(metadata)s::json[], %(thread_ids)s::text[],
+            %(source_types)s::text[], %(source_ids)s::text[], %(roles)s::text[], %(created)s::timestamptz[])
+     AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at)
+ON CONFLICT (langchain_id) DO NOTHING
+"""
+_REMOVE_OLD = """
+DELETE FROM vectors WHERE user_id = %(user_id)s AND langchain_id = ANY(%(old_ids)s::uuid[])
+  AND (model <> %(model)s OR public.vector_dims(embedding) <> %(dimensions)s)
+"""
+_DONE_MESSAGES = """
+UPDATE messages SET embedded_with = %(model)s
+FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[]) AS done(kind, t, i)
+WHERE user_id = %(user_id)s AND done.kind = 'message' AND thread_id = done.t AND id = done.i
+"""
+_DONE_SUMMARIES = """
+UPDATE summaries SET embedded_with = %(model)s
+FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[]) AS done(kind, t, i)
+WHERE user_id = %(user_id)s AND done.kind = 'summary' AND thread_id = done.t AND id = done.i
+"""
+
+
+def chunks(row: DictRow) -> list[str]:
+    """The texts of a message or summary that get a vector each; none for one without text.
+
+    Args:
+        row: with `text` and `name`, which leads each chunk.
+    """
+    text = row["text"].strip()
+    if not text:
+        return []
+    lead = f"{row['name']}: " if row["name"] else ""
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[: MAX_CHARACTERS // 2]}\n{text[-MAX_CHARACTERS // 2 :]}"
+    return [lead + chunk for chunk in _splitter().split_text(text)] or [lead + text[:CHUNK_CHARACTERS]]
+
+
+async def write_vectors(
+    rows: UserRows,
+    model: str,
+    sources: Sequence[DictRow],
+    texts: Sequence[Sequence[str]],
+    vectors: Sequence[Sequence[float]],
+) -> None:
+    """Store the vectors of messages and summaries in place of those they had, in one transaction.
+
+    Args:
+        rows: whose they are.
+        model: the name of the embedding model.
+        sources: rows with `source_type`, `thread_id`, `id`, `role`, `created_at`, `embedded_with`.
+        texts: the chunks of each source.
+        vectors: one a chunk, in the order of the chunks.
+
+    Raises:
+        StorageError: the database fails; then nothing has changed.
+    """
+    columns = await asyncio.to_thread(_columns, rows.user_id, model, sources, texts, vectors)
+    await rows.transaction(
+        (_REMOVE_OLD, columns), (_ADD, columns), (_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns)
+    )
+
+
+def _columns(
+    user_id: str,
+    model: str,
+    sources: Sequence[DictRow],
+    texts: Sequence[Sequence[str]],
+    vectors: Sequence[Sequence[float]],
+) -> dict[str, Any]:
+    flat = [(row, place, text) for row, parts in zip(sources, texts, strict=True) for place, text in enumerate(parts)]
+    return {
+        "model": model,
+        "dimensions": len(vectors[0]) if vectors else 0,
+        "ids": [_vector_id(user_id, model, row, place) for row, place, _ in flat],
+        "old_ids": [_vector_id(user_id, row["embedded_with"] or model, row, place) for row, place, _ in flat],
+        "contents": [text for _, _, text in flat],
+        "embeddings": [f"[{','.join(map(str, vector))}]" for vector in vectors],
+        "metadata": [_metadata(row) for row, _, _ in flat],
+        "thread_ids": [row["thread_id"] for row, _, _ in flat],
+        "source_types": [row["source_type"] for row, _, _ in flat],
+        "source_ids": [row["id"] for row, _, _ in flat],
+        "roles": [row["role"] for row, _, _ in flat],
+        "created": [row["created_at"] for row, _, _ in flat],
+        "done_types": [row["source_type"] for row in sources],
+        "done_threads": [row["thread_id"] for row in sources],
+        "done_ids": [row["id"] for row in sources],
+    }
+
+
+def _vector_id(user_id: str, model: str, row: DictRow, place: int) -> uuid.UUID:
+    key = [user_id, row["thread_id"], row["source_type"], row["id"], model, str(place)]
+    return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
+
+
+def _metadata(row: DictRow) -> str:
+    """The seed's metadata (`000`, "Embedding Generation"): source type, role, conversation, creation time."""
+    return json.dumps(
+        {
+            "source_type": row["source_type"],
+            "source_id": row["id"],
+            "role": row["role"],
+            "conversation_id": row["thread_id"],
+            "created_at": row["created_at"].isoformat(),
+        }
+    )
+
+
+@cache
+def _splitter() -> RecursiveCharacterTextSplitter:
+    return RecursiveCharacterTextSplitter(chunk_size=CHUNK_CHARACTERS, chunk_overlap=80)

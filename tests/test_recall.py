@@ -1,0 +1,211 @@
+"""Recall: words and meaning, neighbours, dates, names, any script, any question; and what happens without one arm."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from everthread import Recall, Settings, open_graph
+from everthread.graph.conversation import CompiledConversation
+from everthread.memory.fusion import lexical_scores
+from everthread.memory.keywords import Match
+from everthread.memory.terms import MAX_CHARACTERS, question_terms, terms
+from everthread.nodes.pairing import paired
+from everthread.nodes.resources import Resources
+from everthread.state.records import Fragment, Hit
+
+MONDAY = datetime(2024, 3, 4, 10, tzinfo=UTC)
+
+
+def said(text: str, place: int, *, name: str | None = None, at: datetime | None = None) -> AnyMessage:
+    moment = (at or MONDAY) + timedelta(minutes=place)
+    kind = HumanMessage if place % 2 == 0 else AIMessage
+    return kind(text, id=f"m{place}", name=name, additional_kwargs={"created_at": moment.isoformat()})
+
+
+@pytest.fixture
+async def resources(settings: Settings, embeddings: Embeddings) -> AsyncIterator[Resources]:
+    made = Resources(settings, embeddings=embeddings)
+    yield made
+    await made.close()
+
+
+async def find(resources: Resources, question: str, *, user: str = "ada", limit: int = 5, **more: Any) -> Recall:
+    return await resources.search.find(user, "now", question, limit=limit, threshold=0.7, timeout=60, **more)
+
+
+async def texts(resources: Resources, recall: Recall, user: str = "ada") -> list[str]:
+    archived = {m.id: m.text for thread in ("t1", "t2") for m in await resources.archive.messages(user, thread)}
+    return [archived[hit.source_id] for hit in recall.hits]
+
+
+CHAT = [
+    "The heating in the old flat was broken all winter.", "That sounds cold.",
+    "My locker at the gym has the number QX-4471.", "Noted.",
+    "We saw the whales near Húsavík.", "How wonderful!",
+    "Our neighbour plays the accordion every evening.", "Every evening?",
+]  # fmt: skip
+
+
+async def test_a_rare_word_is_found_whatever_its_meaning(resources: Resources) -> None:
+    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate(CHAT)])
+    recall = await find(resources, "qx-4471?")
+    assert (await texts(resources, recall))[0] == CHAT[2]
+    assert recall.hits[0].keyword_rank == 1
+
+
+async def test_meaning_is_found_without_a_common_word(resources: Resources) -> None:
+    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate(CHAT)])
+    recall = await find(resources, "Which musical instrument disturbs me at night?")
+    hit = recall.hits[0]
+    assert (await texts(resources, recall))[0] == CHAT[6]
+    assert hit.vector_rank == 1
+    assert hit.similarity is not None
+    assert hit.similarity >= 0.7
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("我的狗叫饼干，它很怕打雷。", "饼干怕什么？"),
+        ("私の犬の名前はビスケットです。", "ビスケットは何ですか"),
+        ("คุณยายของฉันอยู่เชียงใหม่", "เชียงใหม่"),
+        ("كلبي اسمه بسكويت", "ما هو بسكويت؟"),
+        ("Köpeğimin adı Bisküvi", "Bisküvi kim?"),
+        ("def parse_header(raw): return raw.split(b'\\r\\n')", "parse_header"),
+    ],
+)
+async def test_every_script_and_code_is_found_by_its_words(resources: Resources, text: str, question: str) -> None:
+    await resources.archive.add_messages("ada", "t1", [said(t, n) for n, t in enumerate([*CHAT[:4], text, "ok"])])
+    recall = await find(resources, question)
+    assert (await texts(resources, recall))[0] == text
+    assert recall.hits[0].keyword_rank == 1
+
+
+async def test_what_was_said_around_a_word_is_found_with_it(resources: Resources) -> None:
+    """DESIGN section 4: the answer often stands beside the message that holds the words of the question."""
+    talk = ["Do you remember Krzysztof?", "Of course.", "He moved to the lighthouse.", "Really?"]
+    await resources.archive.add_messages("ada", "t1", [said(t, n) for n, t in enumerate([*CHAT, *talk])])
+    assert talk[2] in await texts(resources, await find(resources, "Where did Krzysztof go?"))
+
+
+async def test_a_date_in_the_question_finds_what_was_said_on_that_day(resources: Resources) -> None:
+    birds = ["a heron", "a crow", "a finch", "a swan", "an owl", "a stork", "a gull", "a wren", "a duck", "a hawk"]
+    days = [said(f"Saw {bird} in the park.", 2 * n, at=MONDAY + timedelta(days=n)) for n, bird in enumerate(birds)]
+    await resources.archive.add_messages("ada", "t1", days)
+    recall = await find(resources, "What did I see on 9 March 2024?", limit=1)
+    assert await texts(resources, recall) == ["Saw a stork in the park."]
+
+
+async def test_a_name_in_the_question_prefers_what_that_person_said(resources: Resources) -> None:
+    talk = [said(f"I like painting sunsets, number {n}.", n, name="Ann" if n % 2 else "Bo") for n in range(8)]
+    await resources.archive.add_messages("ada", "t1", talk)
+    recall = await find(resources, "What does Ann like painting?", limit=3)
+    assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["hello", "hi there, thanks!", "the of and", "& | ! ( ) : * `` '' \\", "😀", "?", "a" * 20_000, "word " * 4000,
+     "What happened 100,000 years ago?", "'; DROP TABLE messages; --", "%", "_"],
+)  # fmt: skip
+async def test_any_question_is_answered_and_a_greeting_recalls_nothing(resources: Resources, question: str) -> None:
+    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate([*CHAT, "hello", "hi"])])
+    recall = await find(resources, question)
+    assert recall.error is None
+    assert len(recall.hits) <= 5
+    if question.startswith(("hello", "hi", "the of")):
+        assert not [hit for hit in recall.hits if hit.similarity is None or hit.similarity < 0.7]
+
+
+async def test_one_small_user_among_a_thousand_gets_all_hits(resources: Resources) -> None:
+    """Reports honcho #1048, hindsight #3541, pgvector #785: a filter after the index search lost rows."""
+    users = [
+        resources.archive.add_messages(
+            f"u{n}", f"u{n}/t", [HumanMessage(f"The blue kayak number {n} is mine.", id="k")]
+        )
+        for n in range(1000)
+    ]
+    await asyncio.gather(*users)
+    mine = [said(f"My blue kayak, remark {n}.", 2 * n) for n in range(5)]
+    await resources.archive.add_messages("small", "t1", mine)
+    recall = await find(resources, "blue kayak", user="small", limit=50)
+    assert {hit.source_id for hit in recall.hits} == {message.id for message in mine}
+
+
+async def test_without_the_embedding_model_words_are_searched_and_the_turn_says_so(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
+) -> None:
+    """Seed 000, error handling: embedding errors degrade to keyword matching."""
+
+    class Failing(Embeddings):
+        def embed_query(self, text: str) -> list[float]:
+            raise MemoryError("no room for the model")
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise MemoryError("no room for the model")
+
+    for text in ["My locker has the number QX-4471.", "It rains.", "The bus is late.", "I am tired."]:
+        await say(graph, text, to="one")
+    async with reopen(embeddings=Failing(), model=EchoModel(prompts=[])) as failing:
+        state = await say(failing, "What was QX-4471?", to="two")
+    assert "QX-4471" in state["recall"].memories[0].fragments[0].content
+    assert "no room for the model" in state["recall"].error
+    assert "by keywords alone" in state["recall"].error
+
+
+def test_terms_are_stemmed_folded_and_without_stop_words() -> None:
+    assert terms("The Dog's dogs were running, WASN'T it?") == ["dog", "dog", "run", "wasn"]
+    assert terms("饼干 and 饼") == ["饼干", "饼"]
+    assert len(terms("x1 " * MAX_CHARACTERS)) <= MAX_CHARACTERS
+    assert question_terms("What did I say yesterday?", MONDAY)[-3:] == ["3", "march", "2024"]
+
+
+@given(st.text(max_size=300))
+def test_terms_take_any_text(text: str) -> None:
+    assert all(isinstance(term, str) and term for term in terms(text))
+
+
+rows = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(1, 200), st.integers(0, 500), st.integers(0, 5), st.integers(0, 5)),
+    max_size=60, unique_by=lambda row: row[:2],
+)  # fmt: skip
+
+
+@given(rows, st.integers(0, 1000))
+def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_thread(
+    drawn: list[tuple[str, int, int, int, int]], more: int
+) -> None:
+    matches = [Match(t, seq, MONDAY + timedelta(hours=h), (x, y)) for t, seq, h, x, y in drawn if x or y]
+    scores = lexical_scores(matches, len(matches) + more)
+    for (thread_id, seq), reached in scores.items():
+        assert 0 <= reached.score < 100
+        assert any(m.thread_id == thread_id and abs(m.seq - seq) <= 8 for m in matches)
+    assert {(m.thread_id, m.seq) for m in matches} <= set(scores)
+
+
+def hit(id_: str, rank: int) -> Hit:
+    return Hit(source_type="message", source_id=id_, thread_id="t", role="user", rank=rank, created_at=MONDAY)
+
+
+@given(st.lists(st.integers(0, 9), max_size=20))
+def test_two_hits_in_one_exchange_make_one_memory_and_no_fragment_comes_twice(found: list[int]) -> None:
+    exchanges = {
+        ("t", str(n)): tuple(Fragment(id=str(k), role="user", content="x") for k in (n - n % 2, n - n % 2 + 1))
+        for n in range(10)
+    }
+    hits = tuple(hit(str(n), rank) for rank, n in enumerate(found, start=1))
+    memories = paired(hits, exchanges, here="elsewhere", live=set())
+    ids = [fragment.id for memory in memories for fragment in memory.fragments]
+    assert len(ids) == len(set(ids))
+    assert {n - n % 2 for n in found} == {int(memory.fragments[0].id) for memory in memories}
+    assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)

@@ -1,0 +1,355 @@
+"""`everthread export` and `everthread import`: everything that was said comes back as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from conversation import EchoModel, say
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from psycopg.rows import dict_row
+
+from everthread import Archive, InputError, Settings, Summary, ThreadOwnershipError, open_graph, thread_id
+from everthread.graph.conversation import CompiledConversation
+from everthread.memory.bulk_embedding import BulkEmbedding
+from everthread.memory.database import Database
+from everthread.memory.transfer import export_rows, import_rows
+from everthread.memory.transfer_format import Counts, check_file
+from everthread.memory.vectors import VectorIndex
+from everthread.models.embeddings import Embedder
+
+EVERTHREAD = str(Path(sys.executable).parent / "everthread")
+MOMENT = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    opened = Database(settings)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def elsewhere(settings: Settings, server_url: str) -> AsyncIterator[Database]:
+    """A database of its own, as on another machine."""
+    schema = f"test_{uuid.uuid4().hex[:12]}"
+    opened = Database(settings.but(database_schema=schema))
+    yield opened
+    await opened.close()
+    async with await psycopg.AsyncConnection.connect(server_url, autocommit=True) as connection:
+        await connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+def rows_of(database: Database) -> dict[str, list[Any]]:
+    """Every row of the three tables, but for vectors and what is made from them."""
+    url = database.settings.database_url
+    assert url is not None
+    with psycopg.connect(url.get_secret_value(), row_factory=dict_row) as connection:
+        connection.execute(f'SET search_path TO "{database.schema}", public')
+        return {
+            "threads": connection.execute("SELECT * FROM threads ORDER BY thread_id").fetchall(),
+            "messages": connection.execute("SELECT * FROM messages ORDER BY user_id, thread_id, seq").fetchall(),
+            "summaries": connection.execute("SELECT * FROM summaries ORDER BY user_id, thread_id, id").fetchall(),
+        }
+
+
+async def fill(database: Database, user: str = "ada", name: str = "work") -> str:
+    """A thread with all kinds of messages, and two levels of summaries."""
+    archive, id_ = Archive(database), thread_id(name, user)
+    await archive.own_thread(user, id_, name)
+    await archive.add_messages(user, id_, messages())
+    first = Summary(id=f"s1-{name}", content="A tomato, ☂ and tools.", level=1, source_ids=("m1", "m2"), tokens=7,
+                    created_at=MOMENT)  # fmt: skip
+    await archive.add_summary(user, id_, first)
+    master = Summary(id=f"s0-{name}", content="All of it.", level=0, source_ids=(first.id,), method="model",
+                     model="openai:gpt-5-mini", created_at=MOMENT + timedelta(hours=1))  # fmt: skip
+    await archive.add_summary(user, id_, master)
+    return id_
+
+
+def messages() -> list[Any]:
+    call = {"name": "weather", "args": {"where": "Wien", "days": 2.5}, "id": "c1", "type": "tool_call"}
+    used: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    said = {"created_at": MOMENT.isoformat()}
+    return [
+        HumanMessage("Tomatoes\u2028need\r\nwater ☂ 水 🍅", id="m1", additional_kwargs=said),
+        AIMessage("", id="m2", tool_calls=[call], usage_metadata=used),
+        ToolMessage("sunny", id="m3", tool_call_id="c1", artifact={"deep": [1, None, True, 0.1]}),
+        HumanMessage([{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "d:x"}}], id="m4"),
+        AIMessage("A red one.", id="m5", name="Bot", response_metadata={"finish_reason": "stop"}),
+    ]  # fmt: skip
+
+
+async def export(database: Database, file: Path, user: str = "ada", **more: Any) -> Counts:
+    return await export_rows(database, user, file, written=lambda *_: None, **more)
+
+
+async def bring(database: Database, file: Path, user: str = "ada") -> Counts:
+    checked = await asyncio.to_thread(check_file, file)
+    return await import_rows(database, user, file, checked, added=lambda _: None)
+
+
+async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing(
+    database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    await fill(database)
+    await fill(database, name="home")
+    await fill(database, user="bob")
+    assert await export(database, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4)
+    assert await bring(elsewhere, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4)
+    before, after = await asyncio.to_thread(rows_of, database), await asyncio.to_thread(rows_of, elsewhere)
+    for table, rows in after.items():
+        assert rows == [row for row in before[table] if row["user_id"] == "ada"], table
+    archive, id_ = Archive(elsewhere), thread_id("work", "ada")
+    assert [m.message for m in await archive.messages("ada", id_)] == [
+        m.message for m in await Archive(database).messages("ada", id_)
+    ]
+    assert await archive.summaries("ada", id_) == await Archive(database).summaries("ada", id_)
+    assert await bring(elsewhere, tmp_path / "a.jsonl") == Counts(threads=2)
+    assert await asyncio.to_thread(rows_of, elsewhere) == after
+    await export(elsewhere, tmp_path / "b.jsonl")
+    first, second = [(tmp_path / name).read_text().split("\n") for name in ("a.jsonl", "b.jsonl")]
+    assert first[1:] == second[1:]
+
+
+async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    await fill(database, name="home")
+    told: list[tuple[int, int]] = []
+    file = tmp_path / "a.jsonl"
+    await export_rows(database, "ada", file, thread="work", written=lambda *at: told.append(at))
+    lines = [json.loads(line) for line in file.read_text().split("\n") if line]
+    counts = {"threads": 1, "messages": 5, "summaries": 2}
+    header = lines.pop(0)
+    assert datetime.fromisoformat(header.pop("created_at")).tzinfo
+    assert header == {"kind": "header", "format": "everthread", "version": 1, "user": "ada", "counts": counts}
+    assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2]
+    assert lines[0]["name"] == "work"
+    assert (lines[1]["active"], lines[1]["chunk_id"], lines[3]["active"]) == (False, 1, True)
+    assert "☂ 水 🍅" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert told[-1] == (8, 8)
+    assert not list(tmp_path.glob("*.part"))
+
+
+async def test_another_user_gets_a_copy_that_the_name_still_finds(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    await export(database, tmp_path / "a.jsonl")
+    await bring(database, tmp_path / "a.jsonl", user="bob")
+    copy = await Archive(database).messages("bob", thread_id("work", "bob"))
+    assert [message.id for message in copy] == ["m1", "m2", "m3", "m4", "m5"]
+    assert len(await Archive(database).messages("ada", thread_id("work", "ada"))) == 5
+    assert await Archive(database).threads("eve") == []
+
+
+async def test_a_thread_of_another_user_is_refused_and_nothing_is_imported(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    await Archive(database).add_messages("ada", "zz-without-name", [HumanMessage("mine", id="x")])
+    await export(database, tmp_path / "a.jsonl")
+    with pytest.raises(ThreadOwnershipError, match="'zz-without-name' belongs to another user"):
+        await bring(database, tmp_path / "a.jsonl", user="bob")
+    assert await Archive(database).threads("bob") == []
+
+
+async def test_a_thread_that_went_on_keeps_what_is_new_and_takes_what_was_summarized(
+    database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    id_ = await fill(database)
+    old, new = Archive(database), Archive(elsewhere)
+    await export(database, tmp_path / "a.jsonl")
+    await bring(elsewhere, tmp_path / "a.jsonl")
+    await old.add_messages("ada", id_, [HumanMessage("here", id="h1"), AIMessage("and here", id="h2")])
+    await old.add_summary("ada", id_, Summary(id="s2", content="x", level=1, source_ids=("m3", "m4")))
+    await new.add_messages("ada", id_, [HumanMessage("there", id="t1")])
+    await export(database, tmp_path / "b.jsonl")
+    assert await bring(elsewhere, tmp_path / "b.jsonl") == Counts(threads=1, messages=2, summaries=1)
+    found = await new.messages("ada", id_)
+    assert [(m.id, m.seq) for m in found[4:]] == [("m5", 5), ("t1", 6), ("h1", 7), ("h2", 8)]
+    assert [m.active for m in found] == [False] * 4 + [True] * 4
+    assert found[3].chunk_id == 2
+    assert await bring(elsewhere, tmp_path / "b.jsonl") == Counts(threads=1)
+
+
+HEADER: dict[str, Any] = {
+    "kind": "header", "format": "everthread", "version": 1, "created_at": "2024-01-01T00:00:00Z", "user": "ada",
+    "counts": {"threads": 1, "messages": 1, "summaries": 0},
+}  # fmt: skip
+THREAD: dict[str, Any] = {"kind": "thread", "id": "t", "name": None, "created_at": "2024-01-01T00:00:00Z"}
+MESSAGE: dict[str, Any] = {
+    "kind": "message", "thread": "t", "id": "m", "seq": 1, "role": "user", "name": None, "active": True,
+    "created_at": "2024-01-01T00:00:00Z", "chunk_id": None, "tokens": 5,
+    "message": {"type": "human", "data": {"content": "hi", "id": "m"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([], "is empty: expected a file that `everthread export` wrote"),
+        (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
+        ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
+        ([{**HEADER, "version": 2}], "has version 2 of the format, and this everthread reads version 1"),
+        ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
+        ([HEADER, THREAD], "holds 1 threads, 0 messages and 0 summaries where its header announces 1 threads, 1"),
+        ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),
+        ([HEADER, THREAD, "[1]"], "Line 3 of .* found another kind of value"),
+        ([HEADER, THREAD, b"\xff\xfe"], "Line 3 of .* expected UTF-8"),
+        ([HEADER, THREAD, "[" * 100_000], "Line 3 of .* bottomless nesting"),
+        ([HEADER, THREAD, json.dumps({**MESSAGE, "tokens": float("nan")})], "Line 3 of .* without NaN"),
+        ([HEADER, MESSAGE], "Line 2 of .* expected a thread that has its own line above, found 't'"),
+        ([HEADER, THREAD, {**MESSAGE, "kind": "memory"}], "Line 3 of .* expected 'kind' to be thread, message or"),
+        ([HEADER, THREAD, {**MESSAGE, "role": "wizard"}], "Line 3 of .* expected another 'role': input should be"),
+        ([HEADER, THREAD, {**MESSAGE, "seq": 0}], "Line 3 of .* expected another 'seq': input should be greater"),
+        ([HEADER, THREAD, {**MESSAGE, "tokens": 2**40}], "Line 3 of .* expected another 'tokens'"),
+        ([HEADER, THREAD, {**MESSAGE, "created_at": "soon"}], "Line 3 of .* expected another 'created_at'"),
+        ([HEADER, THREAD, {**MESSAGE, "mood": "good"}], "Line 3 of .* expected no field 'mood'"),
+        ([HEADER, THREAD, {k: v for k, v in MESSAGE.items() if k != "id"}], "Line 3 of .* expected a value for 'id'"),
+        ([HEADER, THREAD, {**MESSAGE, "message": {"type": "elf", "data": {}}}], "Line 3 of .* LangChain message"),
+        ([HEADER, THREAD, MESSAGE, {**MESSAGE, "id": "n"}], "Line 4 of .* expected a 'seq' larger than"),
+    ],
+)  # fmt: skip
+async def test_a_wrong_line_is_named_with_what_was_expected_and_nothing_is_imported(
+    database: Database, tmp_path: Path, lines: list[Any], sentence: str
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(
+        b"\n".join(line if isinstance(line, bytes) else line.encode() if isinstance(line, str) else
+                   json.dumps(line).encode() for line in lines)
+    )  # fmt: skip
+    with pytest.raises(InputError, match=sentence) as caught:
+        await bring(database, file)
+    assert "\n" not in str(caught.value)
+    assert "hi" not in str(caught.value).split()
+    assert await Archive(database).threads("ada") == []
+
+
+async def test_what_postgres_cannot_store_is_cleaned_and_windows_files_are_read(
+    database: Database, tmp_path: Path
+) -> None:
+    wild = {**MESSAGE, "message": {"type": "human", "data": {"content": "a\x00b\ud800c", "id": "m"}}}
+    text = "\r\n".join(map(json.dumps, [HEADER, THREAD, wild])) + "\r\n\r\n"
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    await bring(database, file)
+    (message,) = await Archive(database).messages("ada", "t")
+    assert message.text == message.message.content == "ab\ufffdc"
+
+
+async def test_a_missing_thread_and_a_missing_folder_are_named(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no thread 'nowhere'"):
+        await export(database, tmp_path / "a.jsonl", thread="nowhere")
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        await export(database, tmp_path / "no" / "a.jsonl")
+    with pytest.raises(InputError, match="cannot be read: No such file or directory"):
+        await bring(database, tmp_path / "a.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def many(file: Path, count: int) -> None:
+    """A file of many messages in five threads."""
+    counts = Counts(threads=5, messages=count).model_dump()
+    with file.open("w") as output:
+        output.write(json.dumps({**HEADER, "counts": counts}) + "\n")
+        for n in range(5):
+            output.write(json.dumps({**THREAD, "id": f"t{n}"}) + "\n")
+        for n in range(count):
+            data = {"content": f"Remark {n} " + "on the weather " * (n % 7), "id": f"m{n}"}
+            message = {"type": "human", "data": data}
+            line = {**MESSAGE, "thread": f"t{n * 5 // count}", "id": f"m{n}", "seq": n + 1, "message": message}
+            output.write(json.dumps(line) + "\n")
+
+
+async def test_memory_use_does_not_grow_with_the_file(database: Database, tmp_path: Path) -> None:
+    import tracemalloc
+
+    peaks = []
+    for count in (2000, 8000):
+        file = tmp_path / f"{count}.jsonl"
+        many(file, count)
+        tracemalloc.start()
+        await bring(database, file)
+        assert (await export(database, tmp_path / "out.jsonl")).messages >= count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] * 1.5
+
+
+async def test_embedding_in_bulk_makes_the_vectors_that_a_turn_makes(
+    database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    long = HumanMessage("A sentence on the weather of that day. " * 100, id="long", name="Ann")
+    embedder = Embedder("fake", DeterministicFakeEmbedding(size=8))
+    for each in (database, elsewhere):
+        await fill(each)
+        await Archive(each).add_messages("ada", thread_id("work", "ada"), [long, HumanMessage(" ", id="blank")])
+    while await VectorIndex(database, embedder).embed_pending("ada", timeout=60):
+        pass
+    done = await BulkEmbedding(elsewhere, embedder, "ada", which="pending", timeout=60).run()
+    assert done == 7
+    one, other = [await asyncio.to_thread(vectors_of, each) for each in (database, elsewhere)]
+    unstable = {"created_at", "langchain_metadata"}  # of messages that name no time
+    assert [{k: v for k, v in row.items() if k not in unstable} for row in one] == [
+        {k: v for k, v in row.items() if k not in unstable} for row in other
+    ]
+    assert len(one) > done
+
+
+def vectors_of(database: Database) -> list[dict[str, Any]]:
+    url = database.settings.database_url
+    assert url is not None
+    with psycopg.connect(url.get_secret_value(), row_factory=dict_row) as connection:
+        connection.execute(f'SET search_path TO "{database.schema}", public')
+        return connection.execute("SELECT * FROM vectors ORDER BY langchain_id").fetchall()
+
+
+def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [EVERTHREAD, *words], env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+async def test_what_was_imported_by_the_command_is_recalled(
+    graph: CompiledConversation,
+    elsewhere: Database,
+    embeddings: Embeddings,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    file = str(tmp_path / "a.jsonl")
+    await say(graph, "My dog Biscuit is afraid of thunder.", to=thread_id("pets", "default"), user="default")
+    await Archive(graph.resources.database).own_thread("default", thread_id("pets", "default"), "pets")
+    done = await asyncio.to_thread(run, environment, "export", file, "--thread", "pets")
+    assert "1 threads, 2 messages, 0 summaries" in done.stdout, done.stderr
+    there = {**environment, "EVERTHREAD_DATABASE_SCHEMA": elsewhere.schema, "EVERTHREAD_USER_ID": "bob"}
+    done = await asyncio.to_thread(run, there, "import", file, "--no-embed")
+    assert "2 messages, 2 of them new" in done.stdout, done.stderr
+    assert await asyncio.to_thread(vectors_of, elsewhere) == []
+    done = await asyncio.to_thread(run, there, "import", file)
+    assert "2 messages, 0 of them new" in done.stdout, done.stderr
+    assert len(await asyncio.to_thread(vectors_of, elsewhere)) == 2
+    assert "Biscuit" in (await asyncio.to_thread(run, there, "history", "pets")).stdout
+    async with open_graph(elsewhere.settings, model=EchoModel(prompts=[]), embeddings=embeddings) as opened:
+        state = await say(opened, "Which animal fears storms?", to="new", user="bob", similarity_threshold=0.5)
+    assert "Biscuit" in state["recall"].memories[0].fragments[0].content
+
+
+@pytest.mark.parametrize("words", [["import", "/nowhere.jsonl"], ["export", "/nowhere/x.jsonl"]])
+def test_the_command_says_in_one_line_what_is_wrong(environment: dict[str, str], words: list[str]) -> None:
+    done = run(environment, *words)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].startswith(f"everthread: {words[1]} cannot be")
+    assert "Traceback" not in done.stderr
+
+
+assert os.name == "posix"
