@@ -7,14 +7,19 @@ import json
 import uuid
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from psycopg.rows import DictRow
 
 from ..state.records import EVERTHREAD_NAMESPACE
 from .user_rows import UserRows
-from .vectors import CHUNK_CHARACTERS, MAX_CHARACTERS
+
+CHUNK_CHARACTERS: Final = 800
+"""Characters in one vector: about the 256 tokens that the default embedding model reads."""
+
+MAX_CHARACTERS: Final = 80_000
+"""Characters of one message that are embedded; of a longer one, half as many from its start and its end."""
 
 _ADD = """
 INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_id, thread_id, source_type, source_id,
