@@ -23,8 +23,8 @@ SATURATION: Final = 1.2
 REACH: Final = 8
 """Messages up to this far away count as neighbours."""
 
-ONE_SITTING: Final = timedelta(hours=6)
-"""Messages further apart in time are of different sittings, and no neighbours."""
+ONE_SITTING: Final = timedelta(hours=36)
+"""Messages further apart in time are no neighbours: talk that goes on the next day does, after two it does not."""
 
 COSINE_WEIGHT: Final = 15.0
 NAMED_SPEAKER: Final = 4.0
