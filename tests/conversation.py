@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -31,6 +32,16 @@ class BrokenModel(EchoModel):
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         raise ConnectionError("the provider is down")
+
+
+class FailingEmbeddings(Embeddings):
+    """An embedding model that fails each time."""
+
+    def embed_query(self, text: str) -> list[float]:
+        raise MemoryError("no room for the model")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise MemoryError("no room for the model")
 
 
 def counting_model(text: str = "Reply {n}.") -> GenericFakeChatModel:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from conversation import EchoModel, say
+from conversation import EchoModel, FailingEmbeddings, say
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
@@ -147,16 +147,9 @@ async def test_without_the_embedding_model_words_are_searched_and_the_turn_says_
 ) -> None:
     """Seed 000, error handling: embedding errors degrade to keyword matching."""
 
-    class Failing(Embeddings):
-        def embed_query(self, text: str) -> list[float]:
-            raise MemoryError("no room for the model")
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            raise MemoryError("no room for the model")
-
     for text in ["My locker has the number QX-4471.", "It rains.", "The bus is late.", "I am tired."]:
         await say(graph, text, to="one")
-    async with reopen(embeddings=Failing(), model=EchoModel(prompts=[])) as failing:
+    async with reopen(embeddings=FailingEmbeddings(), model=EchoModel(prompts=[])) as failing:
         state = await say(failing, "What was QX-4471?", to="two")
     assert "QX-4471" in state["recall"].memories[0].fragments[0].content
     assert "no room for the model" in state["recall"].error

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from conversation import EchoModel, counting_model, say, thread
+from conversation import EchoModel, FailingEmbeddings, counting_model, say
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_postgres import PGEngine, PGVectorStore
@@ -179,16 +179,9 @@ async def test_other_langchain_code_reads_our_vectors(
 async def test_a_failing_embedding_model_leaves_the_turn_without_memories_and_says_so(
     reopen: Callable[..., open_graph],
 ) -> None:
-    class Failing(Embeddings):
-        def embed_query(self, text: str) -> list[float]:
-            raise MemoryError("no room for the model")
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            raise MemoryError("no room for the model")
-
     async with reopen() as graph:
         await say(graph, "My dog is called Biscuit.", to="one")
-    async with reopen(embeddings=Failing()) as graph:
+    async with reopen(embeddings=FailingEmbeddings()) as graph:
         state = await say(graph, "What is my dog called?", to="two")
         assert "no room for the model" in state["recall"].error
         assert "no room for the model" in state["upkeep"].error
@@ -211,6 +204,3 @@ async def test_what_could_not_be_embedded_is_embedded_later(reopen: Callable[...
 
 def test_the_server_url_of_a_session_is_shared(data_dir: Path, server_url: str) -> None:
     assert ensure_server(data_dir) == server_url
-
-
-assert thread
