@@ -103,10 +103,23 @@ def take_apart(chain: Sequence[AnyMessage], system_prompt: str, budget: int) -> 
     instructions = "\n\n".join(text for text in [system_prompt, *written] if text.strip())
     return Parts(
         instructions=truncate_to_tokens(instructions, int(budget * _INSTRUCTIONS_SHARE)),
-        earlier=said[:asked] if asked is not None else said,
+        earlier=_without_refused_media(said[:asked] if asked is not None else said),
         question=_fit_question(said[asked], int(budget * _QUESTION_SHARE)) if asked is not None else None,
         tail=said[asked + 1 :] if asked is not None else [],
     )
+
+
+def _without_refused_media(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with images named instead of sent where no reply followed: the model failed on them before."""
+    following = [*messages, None][1:]
+    return [
+        message.model_copy(update={"content": message_text(message)})
+        if isinstance(message, HumanMessage)
+        and not isinstance(message.content, str)
+        and (after is None or isinstance(after, HumanMessage))
+        else message
+        for message, after in zip(messages, following, strict=True)
+    ]
 
 
 def _fit_question(question: AnyMessage, limit: int) -> AnyMessage:

@@ -9,7 +9,7 @@ import pytest
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import InputError, StorageError, open_graph
+from everthread import InputError, ModelError, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.user_rows import UserRows
 from everthread.models.tokens import count_message_tokens
@@ -88,6 +88,25 @@ async def test_content_blocks_with_an_image_are_answered_and_kept(
     for text in ["and now?", "and now?", "and now?"]:
         state = await say(graph, text)
     assert state["upkeep"].error is None
+
+
+async def test_an_image_that_the_model_refused_does_not_fail_the_turns_after_it(
+    reopen: Callable[..., open_graph],
+) -> None:
+    """Report deepagents #5194: an attachment that the model does not take failed the thread for good."""
+
+    class Blind(EchoModel):
+        def _generate(self, messages: list[Any], stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
+            if any(not isinstance(message.content, str) for message in messages):
+                raise ValueError("this model takes no images")
+            return super()._generate(messages, stop, run_manager, **more)
+
+    image = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+    async with reopen(model=Blind(prompts=[])) as graph:
+        with pytest.raises(ModelError, match="takes no images"):
+            await say(graph, {"messages": [HumanMessage(image)]})
+        state = await say(graph, "Then in words: what is the capital of Peru?")
+    assert state["messages"][-1].content.endswith("[image]\n\nThen in words: what is the capital of Peru?")
 
 
 async def test_an_image_alone_is_a_message(graph: CompiledConversation) -> None:
