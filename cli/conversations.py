@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, convert_to_messages
 
-from ..state.errors import InputError
+from ..state.errors import InputError, first_line
 from ..state.messages import clean, is_empty
 from ..state.records import EVERTHREAD_NAMESPACE
 
@@ -127,7 +127,7 @@ def _message(record: dict[str, Any], place: int, thread_id: str) -> AnyMessage |
     try:
         (message,) = convert_to_messages([clean({"content": "", **wanted, **({"name": name} if name else {})})])
     except (ValueError, KeyError, NotImplementedError) as error:
-        reason = str(error).split("\n", 1)[0].rstrip(".")
+        reason = first_line(error)
         raise InputError(f"Message {place + 1} of the file cannot be read: {reason}.") from None
     if is_empty(message):
         return None

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from ..state.errors import StorageError
+from ..state.errors import StorageError, first_line
 from ..state.settings import Settings
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
@@ -156,7 +156,7 @@ class Database:
             connection = await AsyncConnection.connect(url, **options)
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise StorageError(
-                f"The database at {_address(url)} cannot be reached: {_first_line(error)}. "
+                f"The database at {_address(url)} cannot be reached: {first_line(error)}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
         async with connection:
@@ -201,13 +201,9 @@ class storage_errors:  # noqa: N801  # reads as a statement
                 "Free some space and go on."
             ) from error
         if isinstance(error, LOST):
-            raise StorageError(f"The database does not answer: {_first_line(error)}. Check that it runs.") from error
+            raise StorageError(f"The database does not answer: {first_line(error)}. Check that it runs.") from error
         if isinstance(error, psycopg.Error):
-            raise StorageError(f"The database refused: {_first_line(error)}.") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".") or type(error).__name__
+            raise StorageError(f"The database refused: {first_line(error)}.") from error
 
 
 def _address(url: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
-from ..state.errors import EmbeddingError
+from ..state.errors import EmbeddingError, first_line
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Embedder:
         except EmbeddingError:
             raise
         except Exception as error:
-            raise EmbeddingError(f"The embedding model {self.name!r} failed: {_first_line(error)}.") from error
+            raise EmbeddingError(f"The embedding model {self.name!r} failed: {first_line(error)}.") from error
 
     def _get(self) -> Embeddings:
         if self._model is None:
@@ -177,7 +177,7 @@ def load_embeddings(name: str) -> Embeddings:
         return _sentence_transformer(name)
     except Exception as error:
         raise EmbeddingError(
-            f"The embedding model {name!r} cannot be loaded: {_first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
+            f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
             "sentence-transformers name, a folder, or 'provider:name'."
         ) from error
 
@@ -220,7 +220,3 @@ def bundled_folder() -> Path | None:
         return None
     folder = Path(spec.origin).parent / "model"
     return folder if (folder / "model.safetensors").exists() else None
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".") or type(error).__name__

@@ -22,7 +22,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field
 
-from ..state.errors import ModelError
+from ..state.errors import ModelError, first_line
 from ..state.messages import clean_text, message_text, role_of
 
 SMOLLM2_FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -168,7 +168,7 @@ class GGUFChatModel(BaseChatModel):
             except ModelError as error:
                 put(error)
             except Exception as error:
-                reason = str(error).split("\n", 1)[0].rstrip(".")
+                reason = first_line(error)
                 put(ModelError(f"The model {self.path.name} failed: {reason}."))
 
         threading.Thread(target=work, name="everthread-gguf").start()

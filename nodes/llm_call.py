@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 from ..models.chat import model_name
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EverthreadError, ModelError
+from ..state.errors import EverthreadError, ModelError, first_line
 from ..state.records import Context, ReplyReport
 from .context_assembly import assembled
 from .turn import Turn
@@ -45,7 +45,7 @@ async def _answer(model: BaseChatModel, context: Context, turn: Turn) -> AIMessa
     except EverthreadError:
         raise
     except Exception as error:
-        reason = str(error).strip().split("\n", 1)[0].rstrip(".") or type(error).__name__
+        reason = first_line(error)
         raise ModelError(
             f"The chat model {name!r} failed: {reason}. What you said is kept: ask again, or set another "
             "EVERTHREAD_MODEL."

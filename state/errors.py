@@ -60,3 +60,8 @@ def one_sentence(error: ValidationError, fields: Mapping[str, Any]) -> str:
     value = "the given value" if secret else repr(first["input"])
     allowed = message[:1].lower() + message[1:]
     return f"Setting {name!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, without its full stop, as a part of our sentence; else the error's kind."""
+    return str(error).strip().split("\n", 1)[0].rstrip(".") or type(error).__name__

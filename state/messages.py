@@ -21,7 +21,7 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import Messages, add_messages
 
-from .errors import InputError
+from .errors import InputError, first_line
 from .records import Role, Summary
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
@@ -147,7 +147,7 @@ def read_input(messages: Messages) -> list[AnyMessage]:
     try:
         read = convert_to_messages(messages if isinstance(messages, list) else [messages])
     except (ValueError, TypeError, KeyError, NotImplementedError) as error:
-        reason = str(error).split("\n", 1)[0].rstrip(".")
+        reason = first_line(error)
         raise InputError(
             f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
         ) from None
