@@ -27,23 +27,11 @@ if TYPE_CHECKING:
     )
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
-    from everthread.state.records import (
-        Context,
-        ContextReport,
-        Fragment,
-        Hit,
-        Memory,
-        Recall,
-        ReplyReport,
-        SearchOutcome,
-        SearchResult,
-        Section,
-        Sign,
-        Summary,
-        Upkeep,
-    )
+    from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.search_records import SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
     from everthread.state.threads import thread_id
+    from everthread.state.turn_records import Context, ContextReport, ReplyReport, Section, Upkeep
 
 _HOMES = {
     "graph.build": ("build_graph",),
@@ -57,12 +45,11 @@ _HOMES = {
     ),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
-    "state.records": (
-        "Context", "ContextReport", "Fragment", "Hit", "Memory", "Recall", "ReplyReport", "SearchOutcome",
-        "SearchResult", "Section", "Sign", "Summary", "Upkeep",
-    ),
+    "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.search_records": ("SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),
     "state.threads": ("thread_id",),
+    "state.turn_records": ("Context", "ContextReport", "ReplyReport", "Section", "Upkeep"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -22,8 +22,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from ..state.conversation import RECORDS
 from ..state.messages import clean
-from ..state.records import RECORDS
 from ..state.settings import Settings
 from .database import Database, Pool
 from .loop_thread import io_thread

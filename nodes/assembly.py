@@ -17,7 +17,9 @@ from ..models.tokens import count_message_tokens, estimate_tokens, truncate_to_t
 from ..prompts import context as fence
 from ..prompts.system import SUMMARY
 from ..state.messages import is_empty, is_summary, message_text
-from ..state.records import ContextReport, Memory, SearchResult, Section
+from ..state.records import Memory
+from ..state.search_records import SearchResult
+from ..state.turn_records import ContextReport, Section
 
 T = TypeVar("T")
 

@@ -8,8 +8,9 @@ from ..models.chat import input_window
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
 from ..state.messages import check_input, live_chain
-from ..state.records import Context, ContextReport, Recall
+from ..state.records import Recall
 from ..state.settings import Settings
+from ..state.turn_records import Context, ContextReport
 from .assembly import assemble
 from .turn import Turn
 

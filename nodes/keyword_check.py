@@ -15,7 +15,7 @@ from ..search.cleaning import search_query
 from ..search.keywords import Reading, read
 from ..state.conversation import ConversationState, Update
 from ..state.messages import newest_question
-from ..state.records import SearchOutcome
+from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .turn import Turn
 

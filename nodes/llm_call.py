@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from ..models.chat import model_name
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, ModelError, first_line
-from ..state.records import Context, ReplyReport
+from ..state.turn_records import Context, ReplyReport
 from .context_assembly import assembled
 from .turn import Turn
 

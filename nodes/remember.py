@@ -12,7 +12,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_empty, is_summary
-from ..state.records import Upkeep
+from ..state.turn_records import Upkeep
 from .turn import Turn
 
 logger = logging.getLogger(__name__)

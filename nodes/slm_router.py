@@ -22,7 +22,7 @@ from ..search.cleaning import cut, search_query
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.messages import is_summary, live_chain, message_text, newest_question, role_of
-from ..state.records import SearchOutcome
+from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .turn import Turn
 

@@ -19,7 +19,8 @@ from ..state.compression import Batch, compress, next_batch
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, StorageError
 from ..state.messages import clean_text, content_text, is_summary, message_text, role_of
-from ..state.records import Summary, Upkeep
+from ..state.records import Summary
+from ..state.turn_records import Upkeep
 from .turn import Turn
 
 logger = logging.getLogger(__name__)

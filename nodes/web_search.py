@@ -12,7 +12,7 @@ from ..search.engines import SearchEngine
 from ..search.run import search_web
 from ..state.conversation import ConversationState, Update
 from ..state.messages import newest_question
-from ..state.records import SearchOutcome
+from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .turn import Turn
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from ..state.messages import clean_text
-from ..state.records import SearchResult
+from ..state.search_records import SearchResult
 
 MAX_QUERY: Final = 400
 """Characters of a query: what Tavily takes."""

@@ -6,7 +6,7 @@ import importlib
 from typing import Final, NamedTuple, Protocol, cast
 
 from ..state.errors import SearchError
-from ..state.records import SearchResult
+from ..state.search_records import SearchResult
 from ..state.settings import Settings
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ..state.records import Sign
+from ..state.search_records import Sign
 
 _DATA: Final = Path(__file__).with_name("keywords.json")
 _NOISE: Final = (

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 
 from ..state.errors import SearchError
-from ..state.records import SearchResult
+from ..state.search_records import SearchResult
 from ..state.settings import Settings
 from .cleaning import clean_results, search_query
 from .engines import SearchEngine, engine, needs

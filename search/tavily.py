@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from ..state.errors import SearchError
-from ..state.records import SearchResult
+from ..state.search_records import SearchResult
 from ..state.settings import Settings
 
 _REFUSALS: Final = {

@@ -6,13 +6,15 @@ archive.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Final, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 
 from .messages import add_to_chain
-from .records import Context, ContextReport, Recall, ReplyReport, SearchOutcome, Upkeep
+from .records import Recall, Record
+from .search_records import SearchOutcome
+from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
 
 class TurnInput(TypedDict):
@@ -49,3 +51,6 @@ class ConversationState(TypedDict, total=False):
 
 Update = dict[str, Any]
 """What a node returns: new values by the keys of `ConversationState`."""
+
+RECORDS: Final[tuple[type[Record], ...]] = tuple(Record.__subclasses__())
+"""Every kind of record that a checkpoint may hold; their modules are imported above."""

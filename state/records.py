@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from langchain_core.messages import BaseMessage
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, SkipValidation
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 EVERTHREAD_NAMESPACE: Final = uuid.UUID("8f8bd3a6-92f4-5d0e-9c0b-0e6f3f1f6a11")
 """The UUIDv5 namespace of every id that everthread derives."""
@@ -110,81 +109,3 @@ class Recall(Record):
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
     error: str | None = Field(None, description="Why recall was incomplete: one sentence, or nothing.")
-
-
-class Sign(Record):
-    """A sign that a message needs the web: the word found, its kind, its weight."""
-
-    kind: str
-    found: str
-    weight: float
-
-
-class SearchResult(Record):
-    """One web page found, cleaned to plain text."""
-
-    title: str
-    url: str
-    content: str
-    engine: str
-    published: str | None = None
-
-
-class SearchOutcome(Record):
-    """Whether this turn searched the web, why, for what, and what came of it."""
-
-    decided_by: Literal["keywords", "slm", "setting", "user"]
-    needed: bool | None = Field(description="None: keywords do not decide, the small model is to be asked.")
-    reason: str
-    score: float = 0.0
-    signs: tuple[Sign, ...] = ()
-    query: str | None = None
-    engine: str | None = None
-    results: tuple[SearchResult, ...] = ()
-    error: str | None = Field(None, description="Why there are no results: one sentence, or nothing.")
-
-
-class Context(Record):
-    """The messages that go to the model."""
-
-    messages: tuple[SerializeAsAny[SkipValidation[BaseMessage]], ...]
-
-
-class Section(Record):
-    """What one part of the assembled context cost."""
-
-    name: str
-    tokens: int = Field(ge=0)
-    items: int = Field(ge=0)
-    dropped: int = Field(0, ge=0)
-
-
-class ContextReport(Record):
-    """What the assembled context holds: tokens by section, and what did not fit."""
-
-    budget: int
-    tokens: int
-    sections: tuple[Section, ...] = ()
-
-
-class ReplyReport(Record):
-    """Which model answered, how long it took in milliseconds, and what went wrong on the way."""
-
-    model: str
-    milliseconds: float
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    finish: str | None = None
-
-
-class Upkeep(Record):
-    """What was done after the reply: archived, embedded, summarized."""
-
-    archived: int = 0
-    embedded: int = 0
-    summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
-    error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
-
-
-RECORDS: Final[tuple[type[Record], ...]] = tuple(Record.__subclasses__())
-"""Every kind of record; what a checkpoint may hold."""

@@ -12,7 +12,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from everthread.models.tokens import count_message_tokens
 from everthread.nodes.assembly import assemble
 from everthread.state.messages import summary_message
-from everthread.state.records import Fragment, Memory, SearchResult, Summary
+from everthread.state.records import Fragment, Memory, Summary
+from everthread.state.search_records import SearchResult
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from everthread.nodes.keyword_check import read_words
 from everthread.search import keywords
 from everthread.state.messages import newest_question
-from everthread.state.records import SearchOutcome
+from everthread.state.search_records import SearchOutcome
 from everthread.state.settings import Settings
 
 

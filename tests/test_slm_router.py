@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.constants import TAG_NOSTREAM
 
 from everthread.nodes.slm_router import ask_model, parse_answer
-from everthread.state.records import SearchOutcome, Sign
+from everthread.state.search_records import SearchOutcome, Sign
 from everthread.state.settings import Settings
 
 UNDECIDED = SearchOutcome(

@@ -22,7 +22,7 @@ from everthread.search.engines import engine
 from everthread.search.run import search_web
 from everthread.search.tavily import Tavily
 from everthread.state.errors import SearchError
-from everthread.state.records import SearchOutcome, SearchResult
+from everthread.state.search_records import SearchOutcome, SearchResult
 from everthread.state.settings import Settings
 
 SECRET = "zebra-4711"
