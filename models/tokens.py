@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import ceil
 from typing import Any, Final, Literal
@@ -21,8 +21,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 MESSAGE_OVERHEAD: Final = 4
 """Tokens that a chat template adds around each message."""
 
-BINARY_BLOCK: Final = 1200
-"""Tokens counted for an image or another binary block, whatever its size."""
+BINARY_BLOCK: Final = 1600
+"""Tokens counted for an image or another binary block, whatever its size: what the dearest common providers take."""
+
+Count = Callable[[str], int]
+"""What counts the tokens of a text."""
 
 ELLIPSIS: Final = "…"
 
@@ -89,71 +92,102 @@ def _weight(char: str) -> float:
     return _WEIGHTS[bisect_right(_STARTS, ord(char)) - 1][1]
 
 
-def count_message_tokens(messages: Sequence[BaseMessage]) -> int:
-    """About how many tokens messages take in a prompt: texts, names, tool calls, and a flat sum for each image."""
-    return sum(_message_cost(message) for message in messages)
+def count_message_tokens(
+    messages: Sequence[BaseMessage], count: Count = estimate_tokens, *, overhead: int = MESSAGE_OVERHEAD
+) -> int:
+    """About how many tokens messages take in a prompt: texts, names, tool calls, and a flat sum for each image.
+
+    Metadata of a message is not sent, and not counted.
+
+    Args:
+        messages: any messages.
+        count: what counts a text.
+        overhead: tokens that the chat template adds around each message.
+    """
+    return sum(_message_cost(message, count) + overhead for message in messages)
 
 
-def _message_cost(message: BaseMessage) -> int:
-    calls: list[Any] = []
-    if isinstance(message, AIMessage):
-        calls = [*message.tool_calls, *message.invalid_tool_calls]
-    cost = MESSAGE_OVERHEAD + estimate_tokens(message.name or "") + _json_cost(calls)
-    return cost + _content_cost(message.content, has_calls=bool(calls))
-
-
-def _content_cost(content: Any, *, has_calls: bool = False) -> int:
-    if isinstance(content, str):
-        return estimate_tokens(content)
-    if isinstance(content, dict):
-        return _block_cost(content, has_calls=has_calls)
-    if isinstance(content, (list, tuple)):
-        return sum(_content_cost(block, has_calls=has_calls) for block in content)
-    return 0
-
-
-def _block_cost(block: dict[str, Any], *, has_calls: bool) -> int:
-    kind = str(block.get("type", "")).removeprefix("input_").removeprefix("output_")
-    if has_calls and kind in _CALL_KINDS:
-        return 0
-    if kind in _BINARY_KINDS or any(key in block for key in _BINARY_KEYS):
-        return BINARY_BLOCK
-    if kind == "tool_result":
-        return _content_cost(block.get("content"))
-    for key in ("text", "thinking", "reasoning"):
-        if isinstance(block.get(key), str):
-            return estimate_tokens(block[key])
-    return _json_cost(block)
-
-
-def _json_cost(value: Any) -> int:
+def count_json_tokens(value: Any, count: Count = estimate_tokens) -> int:
+    """About how many tokens a value takes that is sent as JSON: the arguments of a call, the definition of a tool."""
     if not value:
         return 0
     try:
-        return estimate_tokens(json.dumps(value, ensure_ascii=False, default=str))
+        return count(json.dumps(value, ensure_ascii=False, default=str))
     except (TypeError, ValueError, RecursionError):
-        return estimate_tokens(repr(value))
+        return count(repr(value))
+
+
+def is_binary_block(block: Any) -> bool:
+    """Whether a content block holds or names an image, a sound, a file: something that is not read as text."""
+    if not isinstance(block, dict):
+        return False
+    source = block.get("source")
+    if isinstance(source, dict) and source.get("type") == "text":
+        return False
+    return _kind(block) in _BINARY_KINDS or any(key in block for key in _BINARY_KEYS)
+
+
+def _message_cost(message: BaseMessage, count: Count) -> int:
+    calls: list[Any] = []
+    if isinstance(message, AIMessage):
+        calls = [*message.tool_calls, *message.invalid_tool_calls]
+    cost = count(message.name) if message.name else 0
+    return cost + count_json_tokens(calls, count) + _content_cost(message.content, count, has_calls=bool(calls))
+
+
+def _content_cost(content: Any, count: Count, *, has_calls: bool = False) -> int:
+    if isinstance(content, str):
+        return count(content)
+    if isinstance(content, dict):
+        return _block_cost(content, count, has_calls=has_calls)
+    if isinstance(content, (list, tuple)):
+        return sum(_content_cost(block, count, has_calls=has_calls) for block in content)
+    return 0
+
+
+def _block_cost(block: dict[str, Any], count: Count, *, has_calls: bool) -> int:
+    kind = _kind(block)
+    if has_calls and kind in _CALL_KINDS:
+        return 0
+    if is_binary_block(block):
+        return BINARY_BLOCK
+    if kind == "tool_result":
+        return _content_cost(block.get("content"), count)
+    for key in ("text", "thinking", "reasoning"):
+        if isinstance(block.get(key), str):
+            return count(block[key])
+    return count_json_tokens(block, count)
+
+
+def _kind(block: dict[str, Any]) -> str:
+    return str(block.get("type", "")).removeprefix("input_").removeprefix("output_")
 
 
 def truncate_to_tokens(
-    text: str, max_tokens: int, keep: Literal["start", "end", "both"] = "start", *, mark: str = ELLIPSIS
+    text: str,
+    max_tokens: int,
+    keep: Literal["start", "end", "both"] = "start",
+    *,
+    mark: str = ELLIPSIS,
+    count: Count = estimate_tokens,
 ) -> str:
-    """The text cut to at most `max_tokens` by `estimate_tokens`, at word boundaries where one is near.
+    """The text cut to at most `max_tokens`, at word boundaries where one is near.
 
     Args:
         text: any text.
         max_tokens: the limit, the mark included; 0 or less gives an empty text.
         keep: which part stays: the start, the end, or both with the middle cut out.
         mark: what stands where something was cut.
+        count: what counts the tokens.
     """
     if max_tokens <= 0 or not text:
         return ""
     size = min(len(text), 16 * max_tokens)
-    if size == len(text) and estimate_tokens(text) <= max_tokens:
+    if size == len(text) and count(text) <= max_tokens:
         return text
     best, low, high, halve = 0, 0, size + 1, False
     while high - low > 1:
-        cost = estimate_tokens(_kept(text, size, keep, mark))
+        cost = count(_kept(text, size, keep, mark))
         if cost <= max_tokens:
             best = low = size
             if cost >= max_tokens * 0.97 or size == len(text):
@@ -166,7 +200,7 @@ def truncate_to_tokens(
         size = min(max(size, low + 1), high - 1)
     if best:
         return _kept(text, best, keep, mark)
-    return truncate_to_tokens(mark, max_tokens, mark="") if mark else ""
+    return truncate_to_tokens(mark, max_tokens, mark="", count=count) if mark else ""
 
 
 def _kept(text: str, size: int, keep: Literal["start", "end", "both"], mark: str) -> str:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
 from langchain_core.language_models import BaseChatModel
 
-from ..models.chat import input_window
+from ..assembly.assemble import assemble
+from ..assembly.layout import Layout
+from ..models.chat import input_window, model_name
+from ..models.counting import TokenCounter, counter_for
+from ..models.gguf import GGUFChatModel
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
 from ..state.messages import check_input, live_chain
 from ..state.records import Recall
 from ..state.settings import Settings
 from ..state.turn_records import Context, ContextReport
-from .assembly import assemble
 from .turn import Turn
+
+_INLINE: Final = 60_000
+"""Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""
+
+_SMALLER: Final = 0.6
+"""The share of the refused prompt's size with which a turn tries again."""
+
+_LEAST_BUDGET: Final = 256
 
 
 async def context_assembly(state: ConversationState, turn: Turn) -> Update:
@@ -20,25 +35,65 @@ async def context_assembly(state: ConversationState, turn: Turn) -> Update:
 
     Raises:
         InputError: the newest message is empty or cannot be read.
-        ModelError: the chat model, whose window is asked for, cannot be loaded.
+        ModelError: the chat model, whose window is asked for, cannot be loaded, or its own token counter fails.
+        SettingsError: the definitions of the tools take most of the budget.
     """
     check_input(state["messages"])
     context, report = await assembled(state, turn)
     return {"context": context, "context_report": report}
 
 
-async def assembled(state: ConversationState, turn: Turn) -> tuple[Context, ContextReport]:
-    """The messages for the model, and what they cost; the same for the same state but for the fence's nonce."""
+async def assembled(
+    state: ConversationState,
+    turn: Turn,
+    *,
+    budget: int | None = None,
+    facts: Sequence[str] = (),
+    tools: Sequence[Any] = (),
+) -> tuple[Context, ContextReport]:
+    """The messages for the model, and what they cost; the same for the same state.
+
+    Args:
+        state: the state of the turn.
+        turn: settings, resources, thread.
+        budget: tokens of the prompt, at most; by default what settings and model say. See `smaller_budget`.
+        facts: what is known about the user, the most important first.
+        tools: what is bound to the model; their definitions are counted.
+    """
     model = await turn.resources.chat_model(turn.settings)
+    counter = await _counter(state, turn, model)
     search = state.get("search")
-    messages, report = assemble(
-        live_chain(state["messages"]),
-        state.get("recall", Recall()).memories,
-        search.results if search is not None else (),
-        system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
-        budget=token_budget(turn.settings, model),
-    )
-    return Context(messages=tuple(messages)), report
+    chain = live_chain(state["messages"])
+    memories = state.get("recall", Recall()).memories
+    results = search.results if search is not None else ()
+
+    def make() -> tuple[Context, ContextReport]:
+        messages, report = assemble(
+            chain,
+            memories,
+            results,
+            system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
+            budget=budget if budget is not None else token_budget(turn.settings, model),
+            facts=facts,
+            tools=tools,
+            counter=counter,
+            layout=Layout.of(turn.settings),
+            thread_id=turn.thread_id,
+        )
+        return Context(messages=tuple(messages)), report
+
+    weight = sum(len(str(message.content)) for message in chain)
+    weight += sum(len(fragment.content) for memory in memories for fragment in memory.fragments)
+    weight += sum(len(result.content) for result in results)
+    return make() if weight <= _INLINE else await asyncio.to_thread(make)
+
+
+def smaller_budget(report: ContextReport) -> int:
+    """Tokens for the second try after the provider refused a prompt as too long; for `assembled(budget=...)`.
+
+    The provider counted more than we did, so the prompt that it refused is the measure, not the budget.
+    """
+    return max(_LEAST_BUDGET, int(min(report.tokens, report.budget) * _SMALLER))
 
 
 def own_prompt(turn: Turn) -> str:
@@ -47,7 +102,29 @@ def own_prompt(turn: Turn) -> str:
 
 
 def token_budget(settings: Settings, model: BaseChatModel) -> int:
-    """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply."""
-    window = input_window(model)
-    budget = settings.max_context_tokens - settings.max_reply_tokens
-    return budget if window is None else min(budget, window)
+    """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
+
+    Where neither the model nor `context_window` tells the window, `max_context_tokens` is taken for it.
+    """
+    windows = [window for window in (input_window(model), settings.context_window) if window is not None]
+    if not windows:
+        return settings.max_context_tokens - settings.max_reply_tokens
+    window = min(windows)
+    # What a GGUF model takes as input has the reply's room taken out already.
+    reply = 0 if isinstance(model, GGUFChatModel) and window == input_window(model) else settings.max_reply_tokens
+    return min(settings.max_context_tokens, window - min(reply, window // 2))
+
+
+async def _counter(state: ConversationState, turn: Turn, model: BaseChatModel) -> TokenCounter:
+    """What counts for the model, raised by what its provider reported for the turns before."""
+    name = model_name(model)
+    reply, report = state.get("reply"), state.get("context_report")
+    calibration = turn.resources.calibration
+    if reply is not None and report is not None and _is_same_model(reply.model, name):
+        calibration.observe(name, counted=report.tokens / report.factor, reported=reply.input_tokens)
+    return (await counter_for(model)).raised(calibration.factor(name))
+
+
+def _is_same_model(answered: str, asked: str) -> bool:
+    """Whether the model that answered is the one asked, whose name the provider may have made longer by a date."""
+    return answered.startswith(asked) or asked.startswith(answered)

@@ -18,6 +18,7 @@ from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
 from ..memory.vectors import VectorIndex
+from ..models.calibration import Calibration
 from ..models.chat import aload, is_capable
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..search.engines import SearchEngine
@@ -56,6 +57,7 @@ class Resources:
         self.vectors = VectorIndex(self.database, self.embedder)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
+        self.calibration = Calibration()
         self.embeds_in_background = False
         self._model = model
         self._contexts: dict[int, tuple[Settings, Settings]] = {}

@@ -1,7 +1,7 @@
-"""How recalled memories and web results are set before the question: as fenced, labelled data."""
+"""How facts, summaries, memories and web results are set into the prompt: as fenced, labelled data."""
 
 OPEN = "<context id={nonce}>"
-"""Opens the fence. The nonce is random for each turn, so that no text inside can close it."""
+"""Opens the fence. The nonce is made from what is inside, so that no text inside can close it."""
 
 CLOSE = "</context id={nonce}>"
 """Closes the fence."""
@@ -15,5 +15,29 @@ RESULT = "[{number}] {title} ({url}{date})\n{content}"
 MEMORIES = "From earlier conversation (remembered excerpts):"
 """Stands before the memories."""
 
-MEMORY = "({date}) {speaker}: {content}"
+MEMORY = "({date}{mark}) {speaker}: {content}"
 """One message of a memory."""
+
+SUMMARIZED = ", summarized above"
+"""Marks a memory whose content a summary in the prompt tells in short."""
+
+FACTS = "Known about the user (noted earlier):"
+"""Stands before facts and pins."""
+
+FACT = "- {fact}"
+"""One fact or pin."""
+
+SUMMARIES = "Summaries of what was said before:"
+"""Stands before summaries that lead the conversation."""
+
+SUMMARY_LINE = "- {summary}"
+"""One of these summaries."""
+
+BEGINS = "[The conversation begins.]"
+"""The user's side of a conversation that the assistant opened."""
+
+LEFT_OUT = "[Earlier messages are left out.]"
+"""Stands where the recent messages are cut off in front of one of the assistant's."""
+
+CUT = " […] "
+"""Stands where the middle of a message was cut out."""

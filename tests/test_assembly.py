@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from everthread.assembly.assemble import assemble
 from everthread.models.tokens import count_message_tokens
-from everthread.nodes.assembly import assemble
 from everthread.state.messages import summary_message
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult

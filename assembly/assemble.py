@@ -1,0 +1,133 @@
+"""`assemble`: the messages for the model, and what they cost.
+
+The stable part comes first, so that a provider's prompt cache serves it: one system message, then what leads the
+conversation, then the recent messages. What was found for the question stands with the question (seed `000`,
+"Unified Context Assembly"): search results, then memories, the most relevant nearest the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+
+from ..models.counting import TokenCounter
+from ..state.errors import SettingsError
+from ..state.messages import clean_text
+from ..state.records import Memory
+from ..state.search_records import SearchResult
+from ..state.turn_records import ContextReport, Section
+from .chain import in_turn, joined, opening, take_apart
+from .draft import Draft, Sources, draft
+from .fence import fenced
+from .fit import fit_message
+from .layout import Layout
+from .told import with_summaries_told
+
+_ATTEMPTS: Final = 5
+_SLACK: Final = 8
+_TOOLS_SHARE: Final = 0.75
+"""The share of the budget above which the definitions of tools leave no room to talk."""
+
+_BARE_SYSTEM_SHARE: Final = 0.25
+
+
+def assemble(
+    chain: Sequence[AnyMessage],
+    memories: Sequence[Memory],
+    results: Sequence[SearchResult],
+    *,
+    system_prompt: str,
+    budget: int,
+    facts: Sequence[str] = (),
+    tools: Sequence[Any] = (),
+    counter: TokenCounter | None = None,
+    layout: Layout | None = None,
+    thread_id: str = "",
+) -> tuple[list[AnyMessage], ContextReport]:
+    """The messages for the model, and what they cost; the same for the same arguments.
+
+    What does not fit is left out in the order of `layout.trim`: by default memories and results (the least relevant
+    first), then recent messages, then summaries (the oldest first), then facts. The question and the instructions
+    stay; one that is larger than its share is cut. The report tells what is not in the prompt.
+
+    Args:
+        chain: the live chain; its last user message is the question.
+        memories: the most relevant first.
+        results: the most relevant first.
+        system_prompt: instructions.
+        budget: tokens, at most, the definitions of tools included.
+        facts: what is known about the user, the most important first.
+        tools: what the model may call; their definitions are counted.
+        counter: what counts; by default the estimate.
+        layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
+        thread_id: the thread of the chain, for memories of other threads.
+
+    Raises:
+        SettingsError: the definitions of the tools take most of the budget.
+        ModelError: the model's own token counter fails.
+    """
+    counter, layout = counter or TokenCounter(), layout or Layout()
+    for_tools = counter.tools(tools)
+    room = budget - for_tools
+    if for_tools > _TOOLS_SHARE * budget:
+        raise SettingsError(
+            f"The definitions of {len(tools)} tools take {for_tools} of {budget} tokens of the prompt: bind fewer "
+            "tools, or raise EVERTHREAD_MAX_CONTEXT_TOKENS."
+        )
+    parts = take_apart(chain)
+    instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
+    sources = Sources(instructions, parts, memories, results, facts, thread_id)
+    prompt, sections = _within(sources, layout, room, counter)
+    report = ContextReport(
+        budget=budget,
+        tokens=counter.prompt(prompt) + for_tools,
+        sections=sections,
+        tools=for_tools,
+        counted_by=counter.name,
+        factor=counter.factor,
+    )
+    return prompt, report
+
+
+def _within(
+    sources: Sources, layout: Layout, room: int, counter: TokenCounter
+) -> tuple[list[AnyMessage], tuple[Section, ...]]:
+    """A prompt that is counted whole, and made again smaller where its parts added up to more than the room."""
+    target = room
+    for _ in range(_ATTEMPTS):
+        made = draft(sources, layout, target, counter)
+        prompt = _laid_out(made, layout, sources.thread_id)
+        over = counter.prompt(prompt) - room
+        if over <= 0:
+            return prompt, made.sections
+        target -= over + _SLACK
+    return _bare(sources, room, counter), ()
+
+
+def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
+    """The parts in the layout's order as messages whose roles alternate."""
+    before, after = layout.before, layout.after
+    if made.question is None:
+        before, after = (*before, *(name for name in after if name in made.blocks)), ()
+    leading = fenced([made.blocks[name] for name in before if name in made.blocks], key)
+    found = fenced([made.blocks[name] for name in after if name in made.blocks], key)
+    body: list[AnyMessage] = [HumanMessage(leading)] if leading else []
+    body += made.earlier
+    if made.question is not None:
+        content = joined(found, made.question.content)
+        body.append(made.question.model_copy(update={"content": content}) if found else made.question)
+    body = with_summaries_told([*body, *made.tail])
+    system: list[AnyMessage] = [SystemMessage(made.instructions)] if made.instructions else []
+    return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
+
+
+def _bare(sources: Sources, room: int, counter: TokenCounter) -> list[AnyMessage]:
+    """Instructions and question alone, both cut: for budgets in which nothing else can stand."""
+    system = SystemMessage(counter.truncate(sources.instructions, int(room * _BARE_SYSTEM_SHARE)) or "…")
+    question = sources.parts.question
+    if question is None:
+        return [system]
+    limit = room - counter.prompt([system]) - _SLACK
+    return [system, fit_message(question, limit, counter)]

@@ -1,0 +1,180 @@
+"""The chain as a provider takes it: clean messages, tool calls with their results, roles in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    ToolMessage,
+)
+
+from ..models.tokens import is_binary_block
+from ..prompts import context as words
+from ..state.messages import clean, clean_text, content_text, is_empty, is_summary, message_text, role_of
+
+Content = str | list[str | dict[str, Any]]
+
+_TEXT_KINDS: Final = frozenset({"text", "input_text", "output_text"})
+
+
+class Parts(NamedTuple):
+    """The live chain taken apart; `earlier` holds messages and summaries in their order, `tail` is after the question.
+
+    A unit is one message, or a call of tools together with all of its results.
+    """
+
+    written: str
+    earlier: list[list[AnyMessage]]
+    question: AnyMessage | None
+    tail: list[list[AnyMessage]]
+
+
+def take_apart(chain: Sequence[AnyMessage]) -> Parts:
+    """The chain as instructions, what was said earlier, the newest question, and what came after it.
+
+    Left out are empty messages, results without their call, and calls without all of their results.
+    """
+    said = [_as_user(_clean(message)) for message in chain]
+    written = [message_text(m) for m in said if _is_instruction(m)]
+    spoken = [m for m in said if not (_is_instruction(m) or is_empty(m))]
+    asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
+    return Parts(
+        written="\n\n".join(text for text in written if text.strip()),
+        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]]))),
+        question=spoken[asked] if asked < len(spoken) else None,
+        tail=list(units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
+    )
+
+
+def units(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
+    """What may not be parted: each message alone, but a call of tools with the results that follow it.
+
+    Of a call that has not all of its results only the text stays; a result without its call is left out.
+    """
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        if isinstance(message, ToolMessage):
+            continue
+        if not isinstance(message, AIMessage) or not (message.tool_calls or message.invalid_tool_calls):
+            yield [message]
+            continue
+        results: dict[str, AnyMessage] = {}
+        while at < len(messages) and isinstance(result := messages[at], ToolMessage):
+            results.setdefault(result.tool_call_id, result)
+            at += 1
+        asked = [str(call["id"]) for call in message.tool_calls]
+        if not message.invalid_tool_calls and asked and len(set(asked)) == len(asked) and set(asked) <= results.keys():
+            yield [message, *(results[id_] for id_ in asked)]
+        elif text := content_text(message.content).strip():
+            yield [AIMessage(text, id=message.id)]
+
+
+def in_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with neighbours of one role merged, as providers demand alternating roles."""
+    merged: list[AnyMessage] = []
+    for message in messages:
+        last = merged[-1] if merged else None
+        if last is not None and _is_one_speaker(last, message):
+            merged[-1] = message.model_copy(update={"content": joined(last.content, message.content), "name": None})
+        else:
+            merged.append(message)
+    return merged
+
+
+def _is_one_speaker(last: AnyMessage, message: AnyMessage) -> bool:
+    if isinstance(last, HumanMessage):
+        return isinstance(message, HumanMessage)
+    return isinstance(last, AIMessage) and isinstance(message, AIMessage) and not last.tool_calls
+
+
+def joined(first: Content, second: Content) -> Content:
+    """Two contents as one: texts with an empty line between them, blocks one after the other."""
+    if not first or not second:
+        return first or second
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    as_blocks = [[{"type": "text", "text": part}] if isinstance(part, str) else part for part in (first, second)]
+    return [*as_blocks[0], *as_blocks[1]]
+
+
+def with_media_named(message: AnyMessage) -> AnyMessage:
+    """The message as text, with images and other binary blocks named instead of sent."""
+    if isinstance(message.content, str) or not any(is_binary_block(block) for block in message.content):
+        return message
+    named: AnyMessage = message.model_copy(update={"content": content_text(message.content)})
+    return named
+
+
+def _is_instruction(message: BaseMessage) -> bool:
+    return role_of(message) == "system" and not is_summary(message)
+
+
+def _clean(message: AnyMessage) -> AnyMessage:
+    """The message without characters that no encoder takes, and without empty blocks, which providers refuse."""
+    update: dict[str, Any] = {}
+    content = message.content
+    tidy: Any = clean_text(content) if isinstance(content, str) else [b for b in clean(content) if not _is_blank(b)]
+    if tidy != content:
+        update["content"] = tidy
+    for name in ("name", "tool_calls"):
+        value = getattr(message, name, None)
+        if value and (cleaned := clean(value)) != value:
+            update[name] = cleaned
+    return message.model_copy(update=update) if update else message
+
+
+def _is_blank(block: Any) -> bool:
+    if isinstance(block, str):
+        return not block.strip()
+    return str(block.get("type")) in _TEXT_KINDS and not str(block.get("text") or "").strip()
+
+
+def _in_three_roles(message: AnyMessage) -> AnyMessage:
+    """A message of another role (agent, observer, function) as one that every provider takes, its role told."""
+    if is_summary(message) or not isinstance(message, (ChatMessage, FunctionMessage)):
+        return message
+    role = role_of(message)
+    text = message_text(message)
+    if role == "assistant":
+        return AIMessage(text, id=message.id)
+    labelled = f"[{role}] {text}"
+    return AIMessage(labelled, id=message.id) if role == "agent" else HumanMessage(labelled, id=message.id)
+
+
+def _as_user(message: AnyMessage) -> AnyMessage:
+    """A `ChatMessage` of the user as a `HumanMessage`."""
+    if not isinstance(message, ChatMessage) or role_of(message) != "user":
+        return message
+    return HumanMessage(message.content, id=message.id)
+
+
+def _without_refused_media(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with images named instead of sent where no reply followed: the model failed on them before."""
+    following = [*messages, None][1:]
+    return [
+        with_media_named(message)
+        if isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
+        else message
+        for message, after in zip(messages, following, strict=True)
+    ]
+
+
+def opening(messages: Sequence[AnyMessage], *, cut: bool) -> list[AnyMessage]:
+    """What stands before messages of which the first must be the user's.
+
+    Args:
+        messages: what follows the instructions.
+        cut: whether earlier messages were left out.
+    """
+    if not messages or isinstance(messages[0], HumanMessage):
+        return []
+    return [HumanMessage(words.LEFT_OUT if cut else words.BEGINS)]

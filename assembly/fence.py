@@ -1,0 +1,98 @@
+"""The fence: what was found or noted stands in the prompt as data, marked, where nothing in it acts as instructions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ..prompts import context as words
+from ..state.messages import clean_text
+from ..state.records import Fragment, Memory
+from ..state.search_records import SearchResult
+
+_IMITATION: Final = re.compile(r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>)|\[(?=/?(?:INST|SYS)\])", re.IGNORECASE)
+_STAND_INS: Final = {"<": "‹", "[": "⁅"}
+_SPACES: Final = re.compile(r"\s+")
+_NONCE_BYTES: Final = 5
+
+
+def defused(text: str) -> str:
+    """The text with what imitates our fence, or the marks of a chat template, made harmless."""
+    return _IMITATION.sub(lambda match: _STAND_INS[match[0]], clean_text(text))
+
+
+def fenced(parts: Sequence[tuple[str, Sequence[str]]], key: str = "") -> str:
+    """The parts (a heading and its entries) inside one fence; nothing where all parts are empty.
+
+    The nonce is a keyed hash of the content: the same content has the same fence, so that a provider's prompt cache
+    serves it, and no content can hold the nonce of its own fence.
+
+    Args:
+        parts: headings and entries, already defused.
+        key: what outsiders do not know, such as the thread.
+    """
+    lines = [line for heading, entries in parts if entries for line in (heading, *entries)]
+    if not lines:
+        return ""
+    material = "\n".join(lines)
+    nonce = hashlib.blake2b(material.encode(), digest_size=_NONCE_BYTES, key=key.encode()[:64]).hexdigest()
+    return f"{words.OPEN.format(nonce=nonce)}\n{material}\n{words.CLOSE.format(nonce=nonce)}"
+
+
+def result_entry(number: int, result: SearchResult, content: str | None = None) -> str:
+    """A search result with its number, title, address and date; further lines are set in, so that none looks like one.
+
+    Args:
+        number: by which the reply can cite it.
+        result: the result.
+        content: what stands instead of its content, where that was cut.
+    """
+    date = f", {_line(result.published)}" if result.published else ""
+    text = _set_in(result.content if content is None else content)
+    return words.RESULT.format(number=number, title=_line(result.title), url=_line(result.url), date=date, content=text)
+
+
+def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = False) -> str:
+    """A memory: each message with its date and who said it.
+
+    Args:
+        memory: the memory.
+        contents: of each fragment what is told; one without content is left out.
+        summarized: whether a summary in the prompt tells it in short.
+    """
+    return "\n".join(
+        words.MEMORY.format(
+            date=f"{fragment.created_at or memory.created_at:%Y-%m-%d}",
+            mark=words.SUMMARIZED if summarized else "",
+            speaker=_speaker(memory, fragment),
+            content=_set_in(content),
+        )
+        for fragment, content in zip(memory.fragments, contents, strict=True)
+        if content.strip()
+    )
+
+
+def fact_entry(fact: str) -> str:
+    """A fact or pin on one line."""
+    return words.FACT.format(fact=_line(fact))
+
+
+def summary_entry(text: str) -> str:
+    """A summary that leads the conversation."""
+    return words.SUMMARY_LINE.format(summary=_set_in(text))
+
+
+def _speaker(memory: Memory, fragment: Fragment) -> str:
+    if memory.source_type == "summary":
+        return "summary"
+    return _line(fragment.name) if fragment.name else fragment.role
+
+
+def _line(text: str) -> str:
+    return _SPACES.sub(" ", defused(text)).strip()
+
+
+def _set_in(text: str) -> str:
+    return "\n  ".join(defused(text).strip().splitlines())

@@ -1,0 +1,115 @@
+"""Making one thing smaller: a message, a unit of messages, a text, so that it fits a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from ..models.counting import TokenCounter
+from ..models.tokens import ELLIPSIS, is_binary_block
+from ..state.messages import content_text
+from .chain import with_media_named
+
+_LEAST: Final = 8
+"""Tokens of text that a message keeps in any case."""
+
+_SHORT_ARGUMENT: Final = 120
+"""Characters of an argument of a tool call that are never cut."""
+
+Kept = Literal["start", "end", "both"]
+
+
+def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMessage:
+    """The message in at most `limit` tokens, as far as its text and images can shrink.
+
+    Of a text head and end stay, for the request mostly stands in one of them. Images are kept, the newest first, in
+    half of the room; others are named.
+    """
+    if counter.messages([message]) <= limit:
+        return message
+    content = message.content
+    bare: AnyMessage = message.model_copy(update={"content": ""})
+    if isinstance(message, AIMessage) and message.tool_calls:
+        bare = bare.model_copy(update={"tool_calls": [_light_call(call) for call in message.tool_calls]})
+    room = max(_LEAST, limit - counter.messages([bare]))
+    images = [] if isinstance(content, str) else _images_that_fit(content, room // 2, bare, counter)
+    room -= counter.messages([bare.model_copy(update={"content": images})]) - counter.messages([bare]) if images else 0
+    text = counter.truncate(content_text(_without(content, images)), max(_LEAST, room), "both")
+    new: Any = [{"type": "text", "text": text}, *images] if images else text
+    fitted: AnyMessage = bare.model_copy(update={"content": new})
+    return fitted
+
+
+def fit_unit(unit: Sequence[AnyMessage], limit: int, counter: TokenCounter) -> list[AnyMessage]:
+    """The messages of a unit in about `limit` tokens together: images are named, then the longest texts are cut."""
+    if counter.messages(unit) <= limit:
+        return list(unit)
+    light = [with_media_named(message) for message in unit]
+    costs = [counter.messages([message]) for message in light]
+    shares = level(costs, limit)
+    return [
+        message if cost <= share else fit_message(message, share, counter)
+        for message, cost, share in zip(light, costs, shares, strict=True)
+    ]
+
+
+def fit_texts(texts: Sequence[str], limit: int, counter: TokenCounter, keep: Kept = "start") -> list[str]:
+    """The texts in at most `limit` tokens together; the longest are cut first."""
+    costs = [counter.text(text) for text in texts]
+    if sum(costs) <= limit:
+        return list(texts)
+    shares = level(costs, limit)
+    return [
+        text if cost <= share else counter.truncate(text, share, keep)
+        for text, cost, share in zip(texts, costs, shares, strict=True)
+    ]
+
+
+def level(costs: Sequence[int], total: int) -> list[int]:
+    """`total` shared out so that small costs are met whole and the large ones get alike."""
+    shares = [0] * len(costs)
+    left = max(0, total)
+    for done, at in enumerate(sorted(range(len(costs)), key=lambda at: costs[at])):
+        shares[at] = min(costs[at], left // (len(costs) - done))
+        left -= shares[at]
+    return shares
+
+
+def is_cut(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> bool:
+    """Whether fitting changed any message."""
+    return any(old is not new for old, new in zip(before, after, strict=True))
+
+
+def _images_that_fit(content: Sequence[Any], room: int, bare: AnyMessage, counter: TokenCounter) -> list[Any]:
+    empty = counter.messages([bare])
+    kept: list[Any] = []
+    for block in reversed(content):
+        if is_binary_block(block):
+            more = [block, *kept]
+            if counter.messages([bare.model_copy(update={"content": more})]) - empty > room:
+                break
+            kept = more
+    return kept
+
+
+def _without(content: Any, images: Sequence[Any]) -> Any:
+    if isinstance(content, str):
+        return content
+    return [block for block in content if not any(block is image for image in images)]
+
+
+def _light_call(call: Any) -> Any:
+    """A tool call with its long arguments cut: they are told for the record, the tool has run."""
+    return {**call, "args": {name: _light_argument(value) for name, value in call["args"].items()}}
+
+
+def _light_argument(value: Any) -> Any:
+    text = value if isinstance(value, str) else str(value)
+    return value if len(text) <= _SHORT_ARGUMENT else f"{text[:_SHORT_ARGUMENT]}{ELLIPSIS}"
+
+
+def tools_kept(unit: Sequence[AnyMessage]) -> bool:
+    """Whether a unit is a call of tools with its results."""
+    return any(isinstance(message, ToolMessage) for message in unit)

@@ -1,0 +1,165 @@
+"""`History`: the recent messages of the chain, the newest of which stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage
+
+from ..models.counting import TokenCounter
+from ..state.messages import is_summary
+from ..state.turn_records import Section
+from .fit import fit_unit, is_cut, level
+from .layout import Layout
+from .material import bounded
+from .sections import NO_ROOM, TOO_MANY, Picked
+
+Unit = list[AnyMessage]
+
+_UNIT_SHARE: Final = 0.5
+"""The share of the budget of recent messages that one of them may take."""
+
+_SMALLEST_UNIT: Final = 12
+"""Tokens for each message below which it is left out rather than cut."""
+
+
+class History:
+    """The units of recent messages: those that always stay (`least`), and the older ones.
+
+    Args:
+        earlier: units and summaries before the question.
+        layout: how many stay at least, and at most.
+        budget: tokens of the prompt.
+        counter: what counts.
+    """
+
+    def __init__(self, earlier: Sequence[Unit], layout: Layout, budget: int, counter: TokenCounter) -> None:
+        self._counter = counter
+        whole = [(place, unit) for place, unit in enumerate(earlier) if not is_summary(unit[0])]
+        self._whole = dict(whole)
+        self._messages = sum(len(unit) for _, unit in whole)
+        self._left_out: Counter[str] = Counter()
+        cap = max(_SMALLEST_UNIT, int(layout.limit("recent", budget) * _UNIT_SHARE))
+        self._least: list[tuple[int, Unit, int]] = []
+        self._older: list[tuple[int, Unit, int]] = []
+        count = cost = 0
+        for place, unit in reversed(whole):
+            if layout.max_recent is not None and count + len(unit) > layout.max_recent:
+                self._left_out[TOO_MANY] = self._messages - count
+                break
+            if cost > budget:
+                break
+            fitted = fit_unit([bounded_message(message, budget) for message in unit], cap, counter)
+            measured = (place, fitted, counter.messages(fitted))
+            (self._least if count < layout.min_recent else self._older).append(measured)
+            count, cost = count + len(unit), cost + measured[2]
+        self.kept: dict[int, Unit] = {}
+        self._granted = 0
+        self._unbroken = True
+
+    @property
+    def least_cost(self) -> int:
+        """Tokens of the messages that always stay."""
+        return sum(cost for _, _, cost in self._least)
+
+    @property
+    def older_cost(self) -> int:
+        """Tokens of the others, up to more than the budget."""
+        return sum(cost for _, _, cost in self._older)
+
+    @property
+    def kept_messages(self) -> list[AnyMessage]:
+        """The messages that are in the prompt, in their order."""
+        return [message for place in sorted(self.kept) for message in self.kept[place]]
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether older messages are left out."""
+        return len(self.kept_messages) < self._messages
+
+    def keep_least(self, room: int) -> None:
+        """Keep the messages that always stay, cut short where the room is short."""
+        fitted = fit_units([unit for _, unit, _ in self._least], room, self._counter, newest_first=True)
+        self.kept = {place: unit for (place, _, _), unit in zip(self._least, fitted.items, strict=False)}
+        self._unbroken = len(fitted.items) == len(self._least)
+        self._granted = room
+
+    def keep_older(self, room: int) -> int:
+        """Keep the newest of the others that fit, without a gap; the tokens they take."""
+        used = 0
+        for place, unit, cost in self._older if self._unbroken else ():
+            if used + cost > room:
+                break
+            self.kept[place] = unit
+            used += cost
+        self._granted += room
+        return used
+
+    def section(self) -> Section:
+        """The part as the report tells it; items are messages."""
+        kept = self.kept_messages
+        left_out = self._left_out.copy()
+        if missing := self._messages - len(kept) - left_out.total():
+            left_out[NO_ROOM] += missing
+        picked = Picked(
+            "recent",
+            items=kept,
+            tokens=self._counter.messages(kept),
+            cut=sum(is_cut(self._whole[place], unit) for place, unit in self.kept.items()),
+            granted=self._granted,
+            left_out=left_out,
+        )
+        return picked.section()
+
+
+def fit_units(units: Sequence[Unit], room: int, counter: TokenCounter, *, newest_first: bool = False) -> Picked[Unit]:
+    """The units within the room: the longest are cut, and where even that is not enough the oldest left out.
+
+    Args:
+        units: in their order.
+        room: tokens for all of them.
+        counter: what counts.
+        newest_first: whether they stand in the reverse order.
+    """
+    kept = [list(unit) for unit in (units if newest_first else reversed(units))]
+    total = len(kept)
+    while kept:
+        costs = [counter.messages(unit) for unit in kept]
+        if sum(costs) <= room:
+            break
+        shares = level(costs, room)
+        fitted = [fit_unit(unit, share, counter) for unit, share in zip(kept, shares, strict=True)]
+        enough = all(share >= _SMALLEST_UNIT * len(unit) for share, unit in zip(shares, kept, strict=True))
+        if enough and counter.messages([message for unit in fitted for message in unit]) <= room:
+            kept = fitted
+            break
+        kept.pop()
+    picked: Picked[Unit] = Picked("tools", kept if newest_first else kept[::-1], granted=room)
+    picked.tokens = sum(counter.messages(unit) for unit in kept)
+    before = units[: len(kept)] if newest_first else units[total - len(kept) :]
+    picked.cut = sum(is_cut(old, new) for old, new in zip(before, picked.items, strict=True))
+    if total > len(kept):
+        picked.left_out[NO_ROOM] += total - len(kept)
+    return picked
+
+
+def bounded_message(message: AnyMessage, budget: int) -> AnyMessage:
+    """The message without the middle of a text that cannot fit into the budget by far."""
+    content: Any = message.content
+    if isinstance(content, str):
+        short: Any = bounded(content, budget)
+        same = len(short) == len(content)
+    else:
+        short = [
+            {**block, "text": bounded(block["text"], budget)}
+            if isinstance(block, dict) and isinstance(block.get("text"), str)
+            else block
+            for block in content
+        ]
+        same = short == content
+    if same:
+        return message
+    cut: AnyMessage = message.model_copy(update={"content": short})
+    return cut

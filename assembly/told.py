@@ -1,0 +1,37 @@
+"""Summaries in the chain as messages that a provider takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from ..prompts.system import SUMMARY
+from ..state.messages import is_summary, message_text
+from .fence import defused
+
+
+def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with each summary as one that a provider takes, where its sources stood.
+
+    After something the user said it is the assistant's, so that no question is left open; else it is the user's.
+    Neighbouring summaries become one message.
+    """
+    told: list[AnyMessage] = []
+    for place, message in enumerate(messages):
+        if not is_summary(message):
+            told.append(message)
+            continue
+        text = told_text(message)
+        if place and is_summary(messages[place - 1]):
+            told[-1] = told[-1].model_copy(update={"content": f"{told[-1].content}\n{text}"})
+        elif told and isinstance(told[-1], HumanMessage):
+            told.append(AIMessage(text, id=message.id))
+        else:
+            told.append(HumanMessage(text, id=message.id))
+    return told
+
+
+def told_text(summary: AnyMessage) -> str:
+    """A summary as it is told in its place."""
+    return SUMMARY.format(text=defused(message_text(summary)))
