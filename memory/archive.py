@@ -5,6 +5,7 @@ Each method takes the user first; each write is an upsert on a stable id, so tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import Fragment, Hit, Role, Summary, now
 from .database import Database
-from .keywords import message_terms
+from .keywords import message_keys
 from .user_rows import UserRows
 
 _LOCK_THREAD = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || %(thread_id)s, 0))"
@@ -29,13 +30,14 @@ WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threa
 """
 _OWNER = "SELECT user_id = %(user_id)s AS mine FROM threads WHERE thread_id = %(thread_id)s"
 _ADD_MESSAGES = r"""
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with, terms)
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
+                      term_keys)
 SELECT %(user_id)s, %(thread_id)s, new.id, last.seq + row_number() OVER (ORDER BY new.place),
        new.role, new.name, new.text, new.message, new.tokens, new.created_at,
        CASE WHEN new.role IN ('user', 'assistant') AND new.text ~ '\S' THEN NULL ELSE '' END,
-       ARRAY(SELECT jsonb_array_elements_text(new.terms))
+       ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint)
 FROM jsonb_to_recordset(%(rows)s) AS new(place int, id text, role text, name text, text text, message jsonb,
-                                         tokens int, created_at timestamptz, terms jsonb)
+                                         tokens int, created_at timestamptz, term_keys jsonb)
 CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
             WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS last
 WHERE NOT EXISTS (SELECT FROM messages AS old
@@ -140,9 +142,11 @@ class Archive:
 
     async def add_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
         """Archive messages in their order; returns the ids that were new. One that is there already is left alone."""
-        rows = [_message_row(place, message) for place, message in enumerate(messages)]
-        if not rows:
+        if not messages:
             return []
+        rows = await asyncio.to_thread(
+            lambda: [_message_row(user_id, place, message) for place, message in enumerate(messages)]
+        )
         values = {"thread_id": thread_id, "name": None}
         added = await self.of(user_id).transaction(
             (_LOCK_THREAD, values), (_OWN, values), (_ADD_MESSAGES, {**values, "rows": Jsonb(rows)})
@@ -214,7 +218,7 @@ def said_at(message: BaseMessage) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=now().tzinfo)
 
 
-def _message_row(place: int, message: BaseMessage) -> dict[str, Any]:
+def _message_row(user_id: str, place: int, message: BaseMessage) -> dict[str, Any]:
     data: dict[str, Any] = clean(message_to_dict(message))
     text, moment = clean(message_text(message)), said_at(message)
     return {
@@ -223,7 +227,7 @@ def _message_row(place: int, message: BaseMessage) -> dict[str, Any]:
         "role": role_of(message),
         "name": message.name,
         "text": text,
-        "terms": message_terms(text, moment),
+        "term_keys": message_keys(user_id, text, moment),
         "message": data,
         "tokens": count_message_tokens([message]),
         "created_at": moment.isoformat(),

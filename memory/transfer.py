@@ -18,7 +18,7 @@ from psycopg.rows import DictRow
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
 from .database import Database
-from .keywords import message_terms
+from .keywords import message_keys
 from .transfer_format import (
     Checked,
     Counts,
@@ -80,7 +80,7 @@ _ADD_MESSAGES = r"""
 WITH new AS (
     SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS line(
         thread_id text, id text, seq bigint, role text, name text, text text, message jsonb, tokens int,
-        active boolean, chunk_id int, created_at timestamptz, terms jsonb)
+        active boolean, chunk_id int, created_at timestamptz, term_keys jsonb)
     WHERE NOT EXISTS (SELECT FROM messages AS old WHERE old.user_id = %(user_id)s
                       AND old.thread_id = line.thread_id AND old.id = line.id)
 ), moved AS (
@@ -91,12 +91,12 @@ WITH new AS (
     GROUP BY new.thread_id
 )
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
-                      embedded_with, terms)
+                      embedded_with, term_keys)
 SELECT %(user_id)s, thread_id, id,
        coalesce(last + row_number() OVER (PARTITION BY thread_id ORDER BY seq), seq),
        role, name, text, message, tokens, active, chunk_id, created_at,
        CASE WHEN role IN ('user', 'assistant') AND text ~ '\S' THEN NULL ELSE '' END,
-       ARRAY(SELECT jsonb_array_elements_text(terms))
+       ARRAY(SELECT jsonb_array_elements_text(term_keys)::bigint)
 FROM new LEFT JOIN moved USING (thread_id)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING embedded_with IS NULL AS pending
@@ -208,7 +208,7 @@ async def import_rows(
     rows = UserRows(database, user_id)
     names = {old: _new_id(thread, checked.header.user, user_id) for old, thread in checked.threads.items()}
     await _own_all(rows, names, list(checked.threads.values()), added)
-    batches = _batches(file, names)
+    batches = _batches(rows.user_id, file, names)
     messages = summaries = 0
     try:
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
@@ -258,7 +258,7 @@ async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str
     return Added(count, summaries=len(new), pending=pending)
 
 
-def _batches(file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:
+def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:
     """Messages and summaries in batches of one kind: the kind, how many, their threads, their rows as JSON."""
     rows: list[str] = []
     ids: set[str] = set()
@@ -272,17 +272,17 @@ def _batches(file: Path, names: dict[str, str]) -> Generator[tuple[str, int, lis
             yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
             rows, ids, size = [], set(), 0
         kind = line.kind
-        rows.append(json.dumps(_row(line, names[line.thread])))
+        rows.append(json.dumps(_row(user_id, line, names[line.thread])))
         ids.add(names[line.thread])
         size += len(rows[-1])
     if rows:
         yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
 
 
-def _row(line: MessageLine | SummaryLine, thread: str) -> dict[str, Any]:
+def _row(user_id: str, line: MessageLine | SummaryLine, thread: str) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
     if isinstance(line, SummaryLine):
         return row
     text = line.text()
-    return {**row, "text": text, "terms": message_terms(text, line.created_at)}
+    return {**row, "text": text, "term_keys": message_keys(user_id, text, line.created_at)}
