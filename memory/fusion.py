@@ -52,14 +52,14 @@ def lexical_scores(places: Places, matches: Sequence[Match]) -> Numbers:
         matches: those that hold terms of the question.
     """
     number = len(places.seqs)
-    positions = [n for match in matches if (n := places.numbers.get(match.place)) is not None]
-    if not positions:
+    positions = places.positions([match.place for match in matches])
+    known = positions >= 0
+    if not known.any():
         return np.zeros(number)
-    counts = np.array([match.counts for match in matches if match.place in places.numbers], dtype=np.float64)
+    held, counts = positions[known], np.array([match.counts for match in matches], dtype=np.float64)[known]
     holding = (counts > 0).sum(axis=0)
     idf = np.log1p((number - holding + 0.5) / (holding + 0.5))
     lengths, frequencies = np.zeros(number), np.zeros((number, counts.shape[1]))
-    held = np.array(positions)
     for source, target, weight in _neighbours(places):
         lengths[target] += weight * places.lengths[source]
         here = np.zeros(number)
@@ -98,8 +98,9 @@ def _neighbours(places: Places) -> Iterator[tuple[slice, slice, Numbers]]:
     """For each distance from -REACH to REACH: slices of sources and targets, and how much each source lends."""
     number = len(places.seqs)
     # In the order of the arrays: a new sitting begins with a new thread, or after a long silence.
-    silence = np.abs(np.diff(places.times)) > ONE_SITTING.total_seconds()
-    sittings = np.concatenate([[0], np.cumsum(silence | (np.diff(places.threads) != 0))])
+    begins = np.abs(np.diff(places.times, prepend=np.inf)) > ONE_SITTING.total_seconds()
+    begins[places.starts[places.starts < number]] = True
+    sittings = np.cumsum(begins)
     middles = np.cumsum(places.lengths) - places.lengths / 2
     for away in range(-min(REACH, number - 1), min(REACH, number - 1) + 1):
         source = slice(max(0, away), number + min(0, away))

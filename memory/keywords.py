@@ -51,27 +51,39 @@ Place = tuple[str, int]
 
 
 class Places(NamedTuple):
-    """Where a user's messages stand, thread by thread in their order: four arrays of one length n.
+    """Where a user's messages stand, thread by thread in their order: arrays of one length n.
 
     Attributes:
-        threads: the thread's number in `names`.
-        names: the threads' ids.
+        names: the threads' ids, in the order of the arrays.
+        starts: where each thread begins in the arrays, and n at the end.
         seqs: the sequence number in the thread.
         times: seconds since 1970.
         lengths: terms in the message.
-        numbers: by place, its position in the arrays.
     """
 
-    threads: NDArray[np.int64]
     names: Sequence[str]
+    starts: NDArray[np.int64]
     seqs: NDArray[np.int64]
     times: NDArray[np.float64]
     lengths: NDArray[np.float64]
-    numbers: Mapping[Place, int]
 
     def at(self, position: int) -> Place:
         """The place at a position of the arrays."""
-        return self.names[self.threads[position]], int(self.seqs[position])
+        thread = int(np.searchsorted(self.starts, position, side="right")) - 1
+        return self.names[thread], int(self.seqs[position])
+
+    def positions(self, of: Sequence[Place]) -> NDArray[np.int64]:
+        """The positions of places in the arrays; -1 for one that is not there."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        found = [self._position(numbers.get(name), seq) for name, seq in of]
+        return np.array(found, dtype=np.int64)
+
+    def _position(self, thread: int | None, seq: int) -> int:
+        if thread is None:
+            return -1
+        start, stop = self.starts[thread], self.starts[thread + 1]
+        position = int(start + np.searchsorted(self.seqs[start:stop], seq))
+        return position if position < stop and self.seqs[position] == seq else -1
 
 
 class Match(NamedTuple):
@@ -115,9 +127,7 @@ class KeywordIndex:
     async def places(self, user_id: str, *, thread_only: str | None = None) -> Places:
         """Where all of the user's messages stand."""
         rows = await UserRows(self._database, user_id).fetch(_PLACES, thread_only=thread_only)
-        return places(
-            {row["thread_id"]: [*zip(row["seqs"], row["times"], row["lengths"], strict=True)] for row in rows}
-        )
+        return places({row["thread_id"]: (row["seqs"], row["times"], row["lengths"]) for row in rows})
 
     async def index_pending(self, user_id: str) -> int:
         """Find the terms of messages that have none yet (imported ones, say); returns how many were done."""
@@ -129,14 +139,16 @@ class KeywordIndex:
         return len(pending)
 
 
-def places(threads: Mapping[str, Sequence[tuple[int, float, int]]]) -> Places:
-    """The places of messages given by thread, each as its sequence number, its time and its length."""
-    names = list(threads)
-    rows = [(number, *row) for number, name in enumerate(names) for row in threads[name]]
-    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    of, seqs = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-    numbers = {(names[thread], seq): n for n, (thread, seq) in enumerate(zip(of.tolist(), seqs.tolist(), strict=True))}
-    return Places(of, names, seqs, table[:, 2], table[:, 3], numbers)
+def places(threads: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[int]]]) -> Places:
+    """The places of messages given by thread: their sequence numbers, in order, their times and their lengths."""
+    parts = list(threads.values())
+    return Places(
+        list(threads),
+        np.cumsum([0, *(len(seqs) for seqs, _, _ in parts)]),
+        np.array([seq for seqs, _, _ in parts for seq in seqs], dtype=np.int64),
+        np.array([moment for _, times, _ in parts for moment in times], dtype=np.float64),
+        np.array([length for _, _, lengths in parts for length in lengths], dtype=np.float64),
+    )
 
 
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:

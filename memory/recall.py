@@ -22,7 +22,7 @@ from .vectors import VectorIndex
 DEPTH: Final = 300
 """Candidates that the keyword arm brings."""
 
-VECTOR_DEPTH: Final = 1000
+VECTOR_DEPTH: Final = 400
 """Candidates that the vector arm brings: of so many the cosine is known, and others are taken to be like the last."""
 
 FLOOR: Final = 1.0
@@ -101,7 +101,7 @@ class MemorySearch:
             if _is_recalled(candidate, threshold)
             and not (candidate.row["thread_id"] == thread_id and candidate.row["id"] in live_ids)
         ]
-        return Recall(hits=tuple(_ranked(candidates)[:limit]), error=error)
+        return Recall(hits=tuple(_ranked(candidates, limit)), error=error)
 
     async def _keyword_arm(
         self, user_id: str, asked: Sequence[str], thread_only: str | None
@@ -175,8 +175,8 @@ def _is_recalled(candidate: Candidate, threshold: float) -> bool:
     return by_words or (candidate.cosine is not None and (1 + candidate.cosine) / 2 >= threshold)
 
 
-def _ranked(candidates: Sequence[Candidate]) -> list[Hit]:
-    """The candidates as hits, with their ranks in each arm and overall."""
+def _ranked(candidates: Sequence[Candidate], limit: int) -> list[Hit]:
+    """The best candidates as hits, with their ranks in each arm and overall."""
     by_words = _ranks([(c.lexical, n) for n, c in enumerate(candidates) if c.lexical is not None])
     by_meaning = _ranks([(c.cosine, n) for n, c in enumerate(candidates) if c.cosine is not None])
     order = sorted(range(len(candidates)), key=lambda n: (-candidates[n].score, str(candidates[n].row["id"])))
@@ -193,7 +193,7 @@ def _ranked(candidates: Sequence[Candidate]) -> list[Hit]:
             rank=rank,
             created_at=candidates[n].row["created_at"],
         )
-        for rank, n in enumerate(order, start=1)
+        for rank, n in enumerate(order[:limit], start=1)
     ]
 
 

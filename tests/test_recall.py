@@ -180,11 +180,12 @@ rows = st.lists(
 def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_thread(
     drawn: list[tuple[str, int, int, int, int]],
 ) -> None:
-    threads: dict[str, list[tuple[int, float, int]]] = {"a": [], "b": []}
+    threads: dict[str, tuple[list[int], list[float], list[int]]] = {"a": ([], [], []), "b": ([], [], [])}
     matches = []
     for thread, hours, length, x, y in drawn:
-        seq = len(threads[thread]) + 1
-        threads[thread].append((seq, hours * 3600.0, max(length, x + y)))
+        seq = len(threads[thread][0]) + 1
+        for column, value in zip(threads[thread], (seq, hours * 3600.0, max(length, x + y)), strict=True):
+            column.append(value)
         if x or y:
             matches.append(Match((thread, seq), (x, y)))
     everywhere = places(threads)
@@ -195,7 +196,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
         assert 0 <= score < 100
         near = [m for m in matches if m.place[0] == thread and abs(m.place[1] - seq) <= 8]
         assert near or score == 0
-    assert all(scores[everywhere.numbers[match.place]] > 0 for match in matches)
+    assert (scores[everywhere.positions([match.place for match in matches])] > 0).all()
 
 
 def hit(id_: str, rank: int) -> Hit:
