@@ -30,6 +30,12 @@ REACH: Final = 8
 NEAR: Final = 20.0
 """Terms of distance at which a neighbour's term counts half."""
 
+VECTOR_REACH: Final = 2
+"""Messages up to this far away share their meaning, at half the distance in terms."""
+
+ALIKE: Final = 0.3
+"""How much the cosines of neighbours go together: a correlation."""
+
 ONE_SITTING: Final = timedelta(hours=36)
 """A longer silence parts two sittings, and there are no neighbours across it: talk that goes on the next day does."""
 
@@ -60,7 +66,7 @@ def lexical_scores(places: Places, matches: Sequence[Match]) -> Numbers:
     holding = (counts > 0).sum(axis=0)
     idf = np.log1p((number - holding + 0.5) / (holding + 0.5))
     lengths, frequencies = np.zeros(number), np.zeros((number, counts.shape[1]))
-    for source, target, weight in _neighbours(places):
+    for source, target, weight in _neighbours(places, REACH, NEAR):
         lengths[target] += weight * places.lengths[source]
         here = np.zeros(number)
         here[target] = weight
@@ -71,6 +77,25 @@ def lexical_scores(places: Places, matches: Sequence[Match]) -> Numbers:
     norm = SATURATION * (1 - LENGTH + LENGTH * lengths / mean)
     scores: Numbers = (frequencies * (SATURATION + 1) / (frequencies + norm[:, None])) @ idf
     return scores
+
+
+def shared_cosines(places: Places, cosines: Numbers) -> Numbers:
+    """Cosines with soft neighbours: what is said around a message tells what it is about, too.
+
+    A sum weighted by distance, over the deviation that it would have if neighbours were alike as much as they mostly
+    are (`ALIKE`): so one message far above its neighbours and several a little above the others may win.
+
+    Args:
+        places: all of the user's messages.
+        cosines: one a place, in [-1, 1].
+    """
+    total, weights, squares = np.zeros((3, len(cosines)))
+    for source, target, weight in _neighbours(places, VECTOR_REACH, NEAR / 2):
+        total[target] += weight * cosines[source]
+        weights[target] += weight
+        squares[target] += weight**2
+    shared: Numbers = total / np.sqrt(squares + ALIKE * (weights**2 - squares))
+    return shared
 
 
 def day_scores(places: Places, named: Sequence[Period]) -> Numbers:
@@ -86,7 +111,7 @@ def combined(lexical: float, cosine: float, *, asks: bool, is_reply: bool, speak
 
     Args:
         lexical: its score of the keyword arm; 0 where that did not find it.
-        cosine: its cosine similarity in [-1, 1]; the least that the vector arm found, where that did not find it.
+        cosine: its cosine, shared with its neighbours.
         asks: it ends in a question mark: a question seldom holds the answer.
         is_reply: an assistant said it, and not a person with a name.
         speaker_is_named: the question names who said it.
@@ -94,16 +119,17 @@ def combined(lexical: float, cosine: float, *, asks: bool, is_reply: bool, speak
     return lexical + COSINE_WEIGHT * cosine - ASKS * asks - REPLY * is_reply + NAMED_SPEAKER * speaker_is_named
 
 
-def _neighbours(places: Places) -> Iterator[tuple[slice, slice, Numbers]]:
-    """For each distance from -REACH to REACH: slices of sources and targets, and how much each source lends."""
+def _neighbours(places: Places, reach: int, near: float) -> Iterator[tuple[slice, slice, Numbers]]:
+    """For each distance from -reach to reach: slices of sources and targets, and how much each source lends."""
     number = len(places.seqs)
     # In the order of the arrays: a new sitting begins with a new thread, or after a long silence.
     begins = np.abs(np.diff(places.times, prepend=np.inf)) > ONE_SITTING.total_seconds()
     begins[places.starts[places.starts < number]] = True
     sittings = np.cumsum(begins)
     middles = np.cumsum(places.lengths) - places.lengths / 2
-    for away in range(-min(REACH, number - 1), min(REACH, number - 1) + 1):
+    reach = min(reach, number - 1)
+    for away in range(-reach, reach + 1):
         source = slice(max(0, away), number + min(0, away))
         target = slice(max(0, -away), number + min(0, -away))
         same = sittings[source] == sittings[target]
-        yield source, target, same / (1 + np.abs(middles[source] - middles[target]) / NEAR)
+        yield source, target, same / (1 + np.abs(middles[source] - middles[target]) / near)

@@ -13,7 +13,7 @@ from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
 from .database import Database
 from .dates import periods
-from .fusion import COSINE_WEIGHT, combined, day_scores, lexical_scores
+from .fusion import COSINE_WEIGHT, combined, day_scores, lexical_scores, shared_cosines
 from .keywords import KeywordIndex, Match, Place, Places
 from .terms import question_terms, terms
 from .user_rows import UserRows
@@ -97,7 +97,7 @@ class MemorySearch:
         rows = await self._rows(user_id, {*by_words, *_places_of(near)})
         candidates = [
             candidate
-            for candidate in await asyncio.to_thread(_scored, rows, near, by_words, question)
+            for candidate in await asyncio.to_thread(_scored, rows, near, by_words, places, question)
             if _is_recalled(candidate, threshold)
             and not (candidate.row["thread_id"] == thread_id and candidate.row["id"] in live_ids)
         ]
@@ -146,24 +146,38 @@ def _places_of(near: Sequence[DictRow]) -> Iterator[Place]:
 
 
 def _scored(
-    rows: Sequence[DictRow], near: Sequence[DictRow], by_words: Mapping[Place, float], question: str
+    rows: Sequence[DictRow], near: Sequence[DictRow], by_words: Mapping[Place, float], places: Places, question: str
 ) -> list[Candidate]:
     asked = frozenset(terms(question, keep_stop_words=True))
     cosines = {(row["thread_id"], row["seq"]): row["cosine"] for row in near if row["seq"] is not None}
-    least = min((row["cosine"] for row in near), default=0.0)
+    at = [(row["thread_id"], row["seq"]) for row in rows]
     candidates = [_summary(row) for row in near if row["seq"] is None]
-    for row in rows:
-        place = (row["thread_id"], row["seq"])
-        cosine = cosines.get(place)
+    for row, place, shared in zip(rows, at, _meanings(at, cosines, places), strict=True):
         score = combined(
             by_words.get(place, 0.0),
-            least if cosine is None else cosine,
+            shared,
             asks=row["ending"] in {"?", "\uff1f", "\u061f"},
             is_reply=row["role"] == "assistant" and not row["name"],
             speaker_is_named=bool(row["name"]) and not asked.isdisjoint(terms(row["name"], keep_stop_words=True)),
         )
-        candidates.append(Candidate("message", row, score, by_words.get(place), cosine))
+        candidates.append(Candidate("message", row, score, by_words.get(place), cosines.get(place)))
     return candidates
+
+
+def _meanings(at: Sequence[Place], cosines: Mapping[Place, float], places: Places) -> list[float]:
+    """For each place its cosine shared with its neighbours; one that the vector arm did not bring is like the last."""
+    if not cosines:
+        return [0.0] * len(at)
+    everywhere = np.full(len(places.seqs), min(cosines.values()))
+    positions = places.positions(list(cosines))
+    known = positions >= 0
+    everywhere[positions[known]] = np.array(list(cosines.values()))[known]
+    shared = shared_cosines(places, everywhere)
+    # A message of this moment may be among the candidates and not yet among the places.
+    return [
+        float(shared[n]) if n >= 0 else cosines.get(place, 0.0)
+        for place, n in zip(at, places.positions(at).tolist(), strict=True)
+    ]
 
 
 def _summary(row: DictRow) -> Candidate:
