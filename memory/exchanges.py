@@ -21,7 +21,7 @@ _ARGUMENTS: Final = 200
 
 # A reply is what an assistant says without calling a tool. A hit on a call or on a result brings the whole exchange.
 _EXCHANGES = r"""
-SELECT hit.id AS hit_id, hit.thread_id, m.id, m.role, m.name, m.text, m.created_at, m.calls
+SELECT hit.id AS hit_id, hit.thread_id, m.seq, m.id, m.role, m.name, m.text, m.created_at, m.calls
 FROM unnest(%(thread_ids)s::text[], %(ids)s::text[]) AS hit(thread_id, id)
 JOIN messages found ON found.user_id = %(user_id)s AND found.thread_id = hit.thread_id AND found.id = hit.id
 CROSS JOIN LATERAL (
@@ -51,7 +51,7 @@ JOIN LATERAL (
             OR kind.of_tools AND (c.role = 'tool' OR c.message #> '{data,tool_calls,0}' IS NOT NULL))
 ) AS m ON true
 UNION ALL
-SELECT s.id, s.thread_id, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
+SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
 FROM unnest(%(thread_ids)s::text[], %(ids)s::text[]) AS hit(thread_id, id)
 JOIN summaries s ON s.user_id = %(user_id)s AND s.thread_id = hit.thread_id AND s.id = hit.id
 """
@@ -76,12 +76,12 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
         tool_reach=TOOL_REACH,
     ):
         found.setdefault((row["thread_id"], row["hit_id"]), []).append(_fragment(row))
-    return {key: tuple(fragments) for key, fragments in found.items()}
+    return {key: tuple(sorted(fragments, key=lambda fragment: fragment.seq)) for key, fragments in found.items()}
 
 
 def _fragment(row: DictRow) -> Fragment:
     content = "\n".join(_with_calls(row["text"], row["calls"])) if row["calls"] else row["text"]
-    return Fragment(id=row["id"], role=row["role"], content=content, name=row["name"], created_at=row["created_at"])
+    return Fragment(content=content, **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
 
 
 def _with_calls(text: str, calls: Sequence[dict[str, Any]]) -> Iterator[str]:
