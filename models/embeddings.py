@@ -87,12 +87,8 @@ class Embedder:
         with self._asking:
             future = self._asked.get(text)
             if future is None:
-                future = self._asked[text] = self._worker.submit(lambda: self._get().embed_query(text))
-        future.add_done_callback(lambda _: self._asked.pop(text, None))
-        vector = await self._result(future, timeout)
-        self._check([vector], 1)
-        self._cache.put("query", text, vector)
-        return vector
+                future = self._asked[text] = self._worker.submit(partial(self._ask, text))
+        return await self._result(future, timeout)
 
     async def documents(self, texts: Sequence[str], *, timeout: float, cached: bool = True) -> list[list[float]]:
         """The vectors of texts, in their order.
@@ -118,6 +114,16 @@ class Embedder:
                 if cached:
                     self._cache.put("document", text, made)
         return [vector for text in texts if (vector := known[text]) is not None]
+
+    def _ask(self, text: str) -> list[float]:
+        try:
+            vector = self._get().embed_query(text)
+            self._check([vector], 1)
+            # Before the call is forgotten, so that who comes next finds the one or the other.
+            self._cache.put("query", text, vector)
+            return vector
+        finally:
+            self._asked.pop(text, None)
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
         return self._get().embed_documents(texts)
