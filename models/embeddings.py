@@ -107,7 +107,11 @@ class Embedder:
             # One call a batch, so that a question need not wait for all of them.
             batch = wanted[start : start + BATCH]
             self._refuse_while_late()
-            vectors = await self._result(self._worker.submit(partial(self._embed, batch)), timeout)
+            call = self._worker.submit(partial(self._embed, batch))
+            try:
+                vectors = await self._result(call, timeout)
+            finally:
+                call.cancel()
             self._check(vectors, len(batch))
             for text, made in zip(batch, vectors, strict=True):
                 known[text] = made
