@@ -94,6 +94,17 @@ async def test_a_second_hit_in_an_exchange_adds_to_its_memory_in_the_order_said(
     assert ids(second) == ["thanks", "welcome"]
 
 
+async def test_a_memory_of_several_hits_keeps_the_time_of_each_message(resources: Resources) -> None:
+    """Report hindsight #3500: the dates of the sources were lost when they were merged."""
+    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    times = {message.id: message.created_at for message in await resources.archive.messages("ada", "t")}
+    (memory,) = await bring(resources, hit("reply", 1), hit("rome", 2))
+    assert {fragment.id: fragment.created_at for fragment in memory.fragments} == {
+        id_: times[id_] for id_ in memory.source_ids
+    }
+    assert memory.created_at == times["query"]
+
+
 async def test_an_exchange_cut_off_before_its_reply_brings_what_there_is(resources: Resources) -> None:
     await resources.archive.add_messages("ada", "t", EXCHANGE[1:4])
     assert ids((await bring(resources, hit("oslo")))[0]) == ["query", "first", "oslo"]

@@ -22,8 +22,10 @@ from everthread.memory.store_index import StoreIndex
 from everthread.memory.store_scores import SCALES, fit
 from everthread.nodes.resources import Resources
 
-CHAT = ["Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.", "My locker is QX-4471.",
-        "I bought tomatoes.", "The bus was late."]  # fmt: skip
+CHAT = [
+    "Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.",
+    "My locker is QX-4471.", "I bought tomatoes.", "The bus was late.",
+]  # fmt: skip
 
 
 async def filled(settings: Settings, embeddings: Embeddings, store: VectorStore | str) -> Resources:
