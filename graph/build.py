@@ -7,6 +7,7 @@ from typing import Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
@@ -35,6 +36,7 @@ def build_graph(
     model: BaseChatModel | None = None,
     embeddings: Embeddings | None = None,
     engines: Mapping[str, SearchEngine] | None = None,
+    vector_store: VectorStore | str | None = None,
     resources: Resources | None = None,
 ) -> ConversationGraph:
     """The graph, not compiled: for those who embed it or bring their own checkpointer.
@@ -44,12 +46,15 @@ def build_graph(
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store (or its import path), in the place of our own table.
         resources: all of the above, already made.
 
     Raises:
         SettingsError: the environment holds a value that is not allowed.
     """
-    shared = resources or Resources(settings or Settings(), model=model, embeddings=embeddings, engines=engines)
+    shared = resources or Resources(
+        settings or Settings(), model=model, embeddings=embeddings, engines=engines, vector_store=vector_store
+    )
     graph = ConversationGraph(
         state_schema=ConversationState,
         context_schema=Settings,

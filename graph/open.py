@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.vectorstores import VectorStore
 
 from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.loop_thread import node_thread
@@ -29,6 +30,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store (or its import path), in the place of our own table.
         **values: single settings by name, instead of `settings`.
 
     Raises:
@@ -43,10 +45,11 @@ class open_graph:  # noqa: N801  # used like the function `open`
         model: BaseChatModel | None = None,
         embeddings: Embeddings | None = None,
         engines: Mapping[str, SearchEngine] | None = None,
+        vector_store: VectorStore | str | None = None,
         **values: Any,
     ) -> None:
         base = (settings or Settings()).but(**values)
-        self.resources = Resources(base, model=model, embeddings=embeddings, engines=engines)
+        self.resources = Resources(base, model=model, embeddings=embeddings, engines=engines, vector_store=vector_store)
 
     async def __aenter__(self) -> CompiledConversation:
         await self.resources.open()

@@ -27,8 +27,10 @@ from .transfer_format import (
     ThreadLine,
     header_line,
     read_body,
+    refuse_changed,
     row_line,
 )
+from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 
 BATCH_ROWS: Final = 500
@@ -74,32 +76,6 @@ _MARK_MESSAGES = """
 UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new.chunk_id)
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean, chunk_id int)
 WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-"""
-# A message keeps its place, unless another one has it: then those of the batch go to the end of their thread.
-_ADD_MESSAGES = r"""
-WITH new AS (
-    SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS line(
-        thread_id text, id text, seq bigint, role text, name text, text text, message jsonb, tokens int,
-        active boolean, chunk_id int, created_at timestamptz, term_keys jsonb)
-    WHERE NOT EXISTS (SELECT FROM messages AS old WHERE old.user_id = %(user_id)s
-                      AND old.thread_id = line.thread_id AND old.id = line.id)
-), moved AS (
-    SELECT new.thread_id, (SELECT max(seq) FROM messages AS old WHERE old.user_id = %(user_id)s
-                           AND old.thread_id = new.thread_id) AS last
-    FROM new JOIN messages AS taken ON taken.user_id = %(user_id)s AND taken.thread_id = new.thread_id
-                                    AND taken.seq = new.seq
-    GROUP BY new.thread_id
-)
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
-                      embedded_with, term_keys)
-SELECT %(user_id)s, thread_id, id,
-       coalesce(last + row_number() OVER (PARTITION BY thread_id ORDER BY seq), seq),
-       role, name, text, message, tokens, active, chunk_id, created_at,
-       CASE WHEN role IN ('user', 'assistant') AND text ~ '\S' THEN NULL ELSE '' END,
-       ARRAY(SELECT jsonb_array_elements_text(term_keys)::bigint)
-FROM new LEFT JOIN moved USING (thread_id)
-ON CONFLICT (user_id, thread_id, id) DO NOTHING
-RETURNING embedded_with IS NULL AS pending
 """
 _MARK_SUMMARIES = """
 UPDATE summaries AS old SET active = false
@@ -202,7 +178,8 @@ async def import_rows(
 
     Raises:
         ThreadOwnershipError: a thread belongs to another user; nothing was imported.
-        InputError: the file has changed meanwhile.
+        InputError: the file has changed meanwhile, or a message has the id of another one with another content; what
+            stands before it was imported.
         StorageError: the database fails; what was imported before stays.
     """
     rows = UserRows(database, user_id)
@@ -212,7 +189,9 @@ async def import_rows(
     messages = summaries = 0
     try:
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-            result = await _add(rows, *batch)
+            result, changed = await _add(rows, *batch)
+            if changed:
+                await asyncio.to_thread(refuse_changed, file, names, changed)
             messages, summaries = messages + result.messages, summaries + result.summaries
             added(result)
     finally:
@@ -248,14 +227,16 @@ def _refuse_foreign(found: list[DictRow]) -> None:
         )
 
 
-async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> Added:
+async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
+    """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = (_MARK_MESSAGES, _ADD_MESSAGES) if kind == "message" else (_MARK_SUMMARIES, _ADD_SUMMARIES)
+    mark, add = (_MARK_MESSAGES, ADD_MESSAGES) if kind == "message" else (_MARK_SUMMARIES, _ADD_SUMMARIES)
     new = await rows.transaction((_LOCK_THREADS, values), (mark, values), (add, values))
     pending = sum(row["pending"] for row in new)
-    if kind == "message":
-        return Added(count, messages=len(new), pending=pending)
-    return Added(count, summaries=len(new), pending=pending)
+    if kind == "summary":
+        return Added(count, summaries=len(new), pending=pending), set()
+    changed = {(row["thread_id"], row["changed"]) for row in new if row["changed"] is not None}
+    return Added(count, messages=len(new), pending=pending), changed
 
 
 def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, NoReturn
 
 from langchain_core.messages import messages_from_dict
 from psycopg.rows import DictRow
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text
@@ -26,6 +26,16 @@ VERSION: Final = 1
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("expected a time within the years 1 to 9999 in UTC") from None
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 
 class _Line(BaseModel):
@@ -46,7 +56,7 @@ class Header(_Line):
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
     version: Literal[1] = 1
-    created_at: AwareDatetime = Field(default_factory=now)
+    created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
 
@@ -57,7 +67,7 @@ class ThreadLine(_Line):
     kind: Literal["thread"]
     id: str = Field(min_length=1)
     name: str | None
-    created_at: AwareDatetime
+    created_at: Moment
 
 
 class MessageLine(_Line):
@@ -69,7 +79,7 @@ class MessageLine(_Line):
     seq: int = Field(ge=1, le=_BIGINT)
     role: Role
     name: str | None
-    created_at: AwareDatetime
+    created_at: Moment
     active: bool
     chunk_id: int | None = Field(ge=1, le=_INT)
     tokens: int = Field(ge=0, le=_INT)
@@ -98,7 +108,7 @@ class SummaryLine(_Line):
     model: str | None
     tokens: int = Field(ge=0, le=_INT)
     active: bool
-    created_at: AwareDatetime
+    created_at: Moment
 
 
 Body = ThreadLine | MessageLine | SummaryLine
@@ -179,6 +189,27 @@ def read_body(file: Path) -> Iterator[tuple[int, Body]]:
             yield number, _BODY.validate_python(value)
         except ValidationError as error:
             _refuse(file, number, _expected(error))
+
+
+def refuse_changed(file: Path, names: Mapping[str, str], changed: Collection[tuple[str, str]]) -> NoReturn:
+    """Refuse the line of a message that would change one already said (blocking).
+
+    Args:
+        file: the file.
+        names: by a thread's id in the file, its id in the archive.
+        changed: thread in the archive and id of such messages.
+
+    Raises:
+        InputError: always.
+    """
+    last: dict[tuple[str, str], int] = {}
+    for number, line in read_body(file):
+        if isinstance(line, MessageLine) and (key := (names.get(line.thread, ""), line.id)) in changed:
+            last[key] = number
+    if not last:
+        raise InputError(f"{file} has changed during the import: import it again.")
+    (_, id_), number = min(last.items(), key=lambda found: found[1])
+    _refuse(file, number, f"message {id_!r} is there already with another content: give it another id")
 
 
 def _objects(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -8,6 +8,7 @@ from typing import Any, Final, LiteralString, TypeVar
 from psycopg.rows import DictRow
 
 from ..state.errors import StorageError
+from ..state.messages import clean_text
 from .database import Connection, Database
 
 T = TypeVar("T")
@@ -26,12 +27,14 @@ class UserRows:
         user_id: whose rows they are.
 
     Raises:
-        StorageError: the user id is empty.
+        StorageError: the user id is empty, or holds what cannot be stored.
     """
 
     def __init__(self, database: Database, user_id: str) -> None:
         if not isinstance(user_id, str) or not user_id.strip():
             raise StorageError("A query for a user's data came without a user id: pass user_id in the context.")
+        if clean_text(user_id) != user_id:
+            raise StorageError("The user id holds NUL or a lone surrogate, which cannot be stored: pass another one.")
         self._database = database
         self.user_id = user_id
 

@@ -24,7 +24,7 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """Find the user's messages and summaries that bear on the question.
 
     Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
-    told in `recall.error`.
+    told in `recall.error`, and also where vectors of another model are left.
 
     Raises:
         ThreadOwnershipError: the thread belongs to another user.
@@ -49,7 +49,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         resources.embedder.load()
         if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
             return Recall()
-    return await resources.search.find(
+    recall = await resources.search.find(
         turn.user_id,
         turn.thread_id,
         question,
@@ -59,3 +59,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.embedding_timeout,
     )
+    if recall.error is None:
+        notice = await resources.vectors.notice(turn.user_id, timeout=settings.embedding_timeout)
+        recall = recall.model_copy(update={"error": notice})
+    return recall

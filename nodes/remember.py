@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import uuid
 
+from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
 from ..memory.vectors import BATCH
@@ -12,6 +15,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_empty, is_summary
+from ..state.records import EVERTHREAD_NAMESPACE
 from ..state.turn_records import Upkeep
 from .turn import Turn
 
@@ -25,18 +29,40 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
     """
     messages = state["messages"]
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
     upkeep = Upkeep()
     try:
-        added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
-        upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
+        messages, archived = await _archived(messages, turn)
+        upkeep = Upkeep(archived=archived, embedded=await _embed(turn))
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     outdated = set(outdated_ids(messages))
     kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.
-    return {"upkeep": upkeep, **({} if kept == messages else {"messages": Overwrite(kept)})}
+    return {"upkeep": upkeep, **({} if kept == state["messages"] else {"messages": Overwrite(kept)})}
+
+
+async def _archived(messages: list[AnyMessage], turn: Turn) -> tuple[list[AnyMessage], int]:
+    """The chain when it is archived, and how many of its messages were new.
+
+    A message whose id is taken by another content (a model that gives all its replies one id, an edit in a fork of the
+    thread) gets an id of its own, so that both are kept.
+    """
+    archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
+    added, changed = await archive.offer_messages(*where, said)
+    if not changed:
+        return messages, len(added)
+    logger.warning("%d messages came with the id of another message: each is kept under its own.", len(changed))
+    renamed = [_renamed(message) if message.id in changed else message for message in messages]
+    more = await archive.add_messages(*where, [m for m, old in zip(renamed, messages, strict=True) if m is not old])
+    return renamed, len(added) + len(more)
+
+
+def _renamed(message: AnyMessage) -> AnyMessage:
+    key = json.dumps([message.id, message.type, message.content], default=str)
+    renamed: AnyMessage = message.model_copy(update={"id": str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))})
+    return renamed
 
 
 async def _embed(turn: Turn) -> int:

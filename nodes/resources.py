@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
@@ -17,7 +18,7 @@ from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
-from ..memory.vectors import VectorIndex
+from ..memory.store_index import StoreIndex, vector_index
 from ..models.chat import aload, is_capable
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..search.engines import SearchEngine
@@ -37,6 +38,7 @@ class Resources:
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store or its import path, in the place of our own table.
         database: a database that others share.
     """
 
@@ -47,13 +49,16 @@ class Resources:
         model: BaseChatModel | None = None,
         embeddings: Embeddings | None = None,
         engines: Mapping[str, SearchEngine] | None = None,
+        vector_store: VectorStore | str | None = None,
         database: Database | None = None,
     ) -> None:
         self.settings = settings
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
-        self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
-        self.vectors = VectorIndex(self.database, self.embedder)
+        self.embedder = Embedder(
+            _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
+        )
+        self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
         self.embeds_in_background = False
@@ -134,6 +139,8 @@ class Resources:
             StorageError: the database cannot be reached.
         """
         user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
+        if isinstance(self.vectors, StoreIndex):
+            return None
         return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
 
     async def close(self) -> None:

@@ -185,7 +185,7 @@ def add_to_chain(left: Messages, right: Messages) -> Messages:
 def _cleaned(message: BaseMessage) -> BaseMessage:
     update = {
         name: cleaned
-        for name in ("content", "additional_kwargs", "tool_calls", "name", "artifact")
+        for name in ("id", "content", "additional_kwargs", "tool_calls", "tool_call_id", "name", "artifact")
         if (value := getattr(message, name, None)) and (cleaned := clean(value)) != value
     }
     if message.content is None:

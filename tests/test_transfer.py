@@ -353,3 +353,39 @@ def test_the_command_says_in_one_line_what_is_wrong(environment: dict[str, str],
 
 
 assert os.name == "posix"
+
+
+@pytest.mark.parametrize("where", ["in the archive", "in the file"])
+async def test_a_message_that_would_change_one_already_said_is_refused_with_its_line(
+    database: Database, elsewhere: Database, tmp_path: Path, where: str
+) -> None:
+    await fill(database)
+    file = tmp_path / "a.jsonl"
+    await export(database, file)
+    lines = file.read_text().split("\n")[:-1]
+    place = next(n for n, line in enumerate(lines) if '"id": "m5"' in line)
+    changed = json.loads(lines[place])
+    changed["message"]["data"]["content"] = "A green one."
+    if where == "in the archive":
+        await bring(elsewhere, file)
+        before = await asyncio.to_thread(rows_of, elsewhere)
+        lines[place] = json.dumps(changed)
+    else:
+        before = {"messages": [], "summaries": []}
+        lines.insert(place + 1, json.dumps({**changed, "seq": changed["seq"] + 1}))
+        lines[0] = lines[0].replace('"messages":5', '"messages":6')
+        place += 1
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"Line {place + 1} of .* message 'm5' is there already with another content"):
+        await bring(elsewhere, file)
+    after = await asyncio.to_thread(rows_of, elsewhere)
+    assert all(after[table] == rows for table, rows in before.items())
+
+
+async def test_a_time_that_utc_cannot_say_is_refused_with_its_line(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    file = tmp_path / "a.jsonl"
+    await export(database, file)
+    file.write_text(file.read_text().replace(MOMENT.isoformat(), "0001-01-01T00:00:00+14:00", 1))
+    with pytest.raises(InputError, match=r"Line \d+ of .* cannot be imported: expected another 'created_at'"):
+        await bring(database, file)
