@@ -23,6 +23,7 @@ from langgraph.graph.message import Messages, add_messages
 
 from .errors import InputError, first_line
 from .records import Role, Summary
+from .tool_calls import with_results
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ROLES: Final[dict[str, Role]] = {
@@ -173,13 +174,15 @@ def add_to_chain(left: Messages, right: Messages) -> Messages:
     """The reducer of `messages`: LangGraph's `add_messages` behind a cleaning.
 
     It never raises: an error in a reducer would come back each time the thread is read. A message that cannot be read
-    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model.
+    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model. A call of
+    a tool whose result never came gets a stand-in as soon as something else is said.
     """
     try:
         incoming = read_input(right)
     except InputError as error:
         incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
-    return add_messages(left, cast("Messages", incoming))
+    merged = add_messages(left, cast("Messages", incoming))
+    return cast("Messages", with_results(cast("list[AnyMessage]", merged)))
 
 
 def _cleaned(message: BaseMessage) -> BaseMessage:
