@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from ..state.errors import first_line
@@ -60,12 +61,11 @@ def failure_of(error: BaseException) -> Failure:
         return Failure("context", reason, numbers.get("asked"), numbers.get("window"), error=error)
     if _REFUSAL.search(text):
         return Failure("refusal", reason, error=error)
-    kind = next((BY_STATUS[status] for status in statuses if status in BY_STATUS), None)
-    if kind is None:
-        kind = next((kind for name in names for kind, pattern in _BY_NAME if pattern.search(name)), None)
-    if kind is None:
-        kind = next((kind for kind, pattern in _BY_TEXT if pattern.search(text)), "other")
-    return Failure(kind, reason, wait=_wait(causes, text), error=error)
+    by_status = (BY_STATUS[status] for status in statuses if status in BY_STATUS)
+    by_name = (kind for name in names for kind, pattern in _BY_NAME if pattern.search(name))
+    by_text = (kind for kind, pattern in _BY_TEXT if pattern.search(text))
+    found_kind: FailureKind = next(chain(by_status, by_name, by_text), "other")
+    return Failure(found_kind, reason, wait=_wait(causes, text), error=error)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

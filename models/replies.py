@@ -54,9 +54,8 @@ def unusable(reply: AIMessage) -> Failure | None:
     if finish == "refusal":
         return Failure("refusal", _refusal_text(reply) or f"no text, {word}")
     if finish == "length":
-        return Failure(
-            "empty", "the reply was cut before its first word: raise EVERTHREAD_MAX_REPLY_TOKENS", again=False
-        )
+        reason = "the reply was cut before its first word: raise EVERTHREAD_MAX_REPLY_TOKENS"
+        return Failure("empty", reason, again=False)
     return Failure("empty", "the reply was empty")
 
 
@@ -70,13 +69,14 @@ def made_whole(reply: AIMessage) -> AIMessage:
     if (refusal := _refusal_text(reply)) and is_empty(reply):
         update["content"] = refusal
     calls: list[ToolCall] = []
+    given: list[ToolCall | InvalidToolCall] = [*reply.tool_calls, *reply.invalid_tool_calls]
     unreadable: dict[str, str] = {}
-    for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
+    for call in given:
         taken = {known["id"] for known in calls}
         call_id = call["id"] if call["id"] and call["id"] not in taken else f"call_{uuid.uuid4().hex}"
-        if _is_broken(call):
-            unreadable[call_id] = str(call.get("args") or "")
         args = call["args"] if isinstance(call["args"], dict) else {}
+        if not isinstance(call["args"], dict):
+            unreadable[call_id] = str(call["args"] or "")
         calls.append(ToolCall(name=call["name"] or "unknown", args=args, id=call_id, type="tool_call"))
     if calls != reply.tool_calls or reply.invalid_tool_calls:
         update |= {"tool_calls": calls, "invalid_tool_calls": []}
@@ -94,10 +94,6 @@ def without_calls(reply: AIMessage) -> AIMessage:
     return reply.model_copy(
         update={"content": content, "tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
     )
-
-
-def _is_broken(call: ToolCall | InvalidToolCall) -> bool:
-    return not isinstance(call["args"], dict)
 
 
 def _refusal_text(reply: AIMessage) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage
@@ -13,7 +14,7 @@ from ..models.failures import Failure
 from ..models.replies import finish_of, made_whole, unusable, without_calls
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
-from ..state.messages import is_empty
+from ..state.messages import cleaned, is_empty
 from ..state.tool_calls import count_rounds, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, token_budget
@@ -56,7 +57,10 @@ class _Prompt:
     def __init__(self, state: ConversationState, turn: Turn) -> None:
         self._state = state
         self._turn = turn
-        self._context = None if count_rounds(state["messages"]) else state.get("context")
+        context = state.get("context")
+        sent = {message.id for message in context.messages} if context is not None else set()
+        # What came back from tools is not in a context that was assembled before they ran.
+        self._context = context if state["messages"][-1].id in sent else None
         self._report = state.get("context_report")
         self.update: Update = {}
 
@@ -71,7 +75,7 @@ class _Prompt:
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
-        return paired(self._context.messages)
+        return paired(cast("Sequence[AnyMessage]", self._context.messages))
 
     async def _assemble(self, budget: int | None) -> None:
         self._context, self._report = await assembled(self._state, self._turn, budget=budget)
@@ -100,7 +104,7 @@ async def _ask(prompt: _Prompt, turn: Turn) -> Answer:
 
 def _final(answer: Answer, rounds: int, turn: Turn) -> AIMessage:
     """The reply as it enters the chain; calls beyond the last round, which was refused, are left out of it."""
-    reply = made_whole(answer.reply)
+    reply = cast("AIMessage", cleaned(made_whole(answer.reply)))
     limit = turn.settings.max_tool_rounds
     if rounds <= limit or not any(turn.resources.toolbox.runs(call["name"]) for call in reply.tool_calls):
         return reply

@@ -127,11 +127,11 @@ class Resources:
     def candidates(self, settings: Settings) -> list[Candidate]:
         """The models that may answer, in the order in which they are asked."""
         named = [] if self._model is not None else [settings.model]
-        limits = {"max_tokens": settings.max_reply_tokens, "timeout": settings.model_timeout}
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
         given = [model for model in (self._model, *self._fallbacks) if model is not None]
         by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
-        first = [Candidate(name or "default", partial(aload, name, **limits)) for name in named]
-        later = [Candidate(name, partial(aload, name, **limits)) for name in settings.fallback_models]
+        first = [Candidate(name or "default", partial(load, name)) for name in named]
+        later = [Candidate(name, partial(load, name)) for name in settings.fallback_models]
         return [*first, *by_object, *later]
 
     async def router_model(self, settings: Settings) -> BaseChatModel | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -23,6 +23,9 @@ from langgraph.pregel.protocol import PregelProtocol
 
 from ..models.failures import Failure, failure_of
 from ..state.errors import EverthreadError, ModelError, SettingsError
+from ..state.messages import cleaned
+
+Message = TypeVar("Message", bound=BaseMessage)
 
 
 class Responder:
@@ -60,9 +63,7 @@ class Responder:
         Raises:
             ResponderError: it failed, took too long, or returned nothing that can be used.
         """
-        given = [
-            message if message.id else message.model_copy(update={"id": str(uuid.uuid4())}) for message in messages
-        ]
+        given = [_with_id(message) for message in messages]
         clock = asyncio.timeout(timeout)
         try:
             async with clock:
@@ -90,13 +91,13 @@ class Responder:
 
     def _new(self, output: Any, known: set[str]) -> list[AnyMessage]:
         new = [
-            message if message.id else message.model_copy(update={"id": str(uuid.uuid4())})
+            cleaned(_with_id(message))
             for message in self._messages(output)
             if message.id not in known and isinstance(message, (AIMessage, ToolMessage))
         ]
         if not new or not isinstance(new[-1], AIMessage):
             raise ResponderError(self.name, Failure("empty", "it returned no message of the assistant"))
-        return cast("list[AnyMessage]", new)
+        return new
 
     def _messages(self, output: Any) -> list[BaseMessage]:
         if isinstance(output, Mapping):
@@ -125,6 +126,10 @@ class ResponderError(ModelError):
             sentence or f"The responder {name!r} failed: {failure.reason}. What you said is kept: ask again."
         )
         self.failure = failure
+
+
+def _with_id(message: Message) -> Message:
+    return message if message.id else message.model_copy(update={"id": str(uuid.uuid4())})
 
 
 def _takes_state(runnable: Runnable[Any, Any]) -> bool:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from ..models.tokens import truncate_to_tokens
 from ..state.errors import first_line
-from ..state.messages import message_text
+from ..state.messages import cleaned, message_text
 from ..state.settings import Settings
 from ..state.tool_calls import count_rounds, open_calls, unreadable_arguments
 from .toolbox import Toolbox
@@ -69,7 +70,19 @@ async def tools(task: ToolTask, turn: Turn) -> Any:
         handle_tool_errors=_told,
         awrap_tool_call=_bounded(turn.settings.tool_timeout),
     )
-    return await node.ainvoke([{**call, "type": "tool_call"}], turn.config)
+    output = await node.ainvoke([{**call, "type": "tool_call"}], turn.config)
+    return [_kept(part) for part in output] if isinstance(output, list) else _kept(output)
+
+
+def _kept(part: Any) -> Any:
+    """A part of what the tools return, with messages that can be checkpointed."""
+    update = part.update if isinstance(part, Command) else part
+    if not isinstance(update, dict) or not isinstance(update.get("messages"), list):
+        return part
+    messages = [cleaned(m) if isinstance(m, BaseMessage) else m for m in update["messages"]]
+    return (
+        replace(part, update={**update, "messages": messages}) if isinstance(part, Command) else {"messages": messages}
+    )
 
 
 def cut_results(messages: Sequence[AnyMessage], limit: int) -> list[AnyMessage]:
@@ -106,7 +119,7 @@ def _bounded(
             logger.warning("The tool %r was given up after %g s.", name, limit)
             return _error_message(request.tool_call, f"Error: the tool {name!r} gave no result in {limit:g} s.")
         except (SystemExit, asyncio.CancelledError) as error:
-            # A tool may raise these itself (a script's exit, a cancelled scope of a client); a cancelled turn is not that.
+            # A tool may raise these itself: a script's exit, a client's cancelled scope. A cancelled turn is not that.
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
             return _error_message(request.tool_call, f"Error: the tool {name!r} ended with {type(error).__name__}.")
