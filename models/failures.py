@@ -30,7 +30,7 @@ class Failure(NamedTuple):
     """Why a model gave no reply.
 
     `asked` and `window` are tokens, where the provider told them; `wait` is seconds, where it asked to wait; `again`
-    is whether an empty reply is worth another try.
+    is whether the same model is worth another try.
     """
 
     kind: FailureKind
@@ -44,7 +44,7 @@ class Failure(NamedTuple):
     @property
     def is_passing(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self.kind in PASSING
+        return self.again and self.kind in PASSING
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -48,11 +48,11 @@ def finish_of(reply: AIMessage) -> tuple[Finish | None, str | None]:
 
 def unusable(reply: AIMessage) -> Failure | None:
     """Why a reply cannot be taken, if it cannot: it says nothing and calls nothing."""
-    if not is_empty(reply):
+    if not is_empty(reply) or _refusal_text(reply):
         return None
     finish, word = finish_of(reply)
     if finish == "refusal":
-        return Failure("refusal", _refusal_text(reply) or f"no text, {word}")
+        return Failure("refusal", f"no text, {word}")
     if finish == "length":
         reason = "the reply was cut before its first word: raise EVERTHREAD_MAX_REPLY_TOKENS"
         return Failure("empty", reason, again=False)
@@ -63,7 +63,8 @@ def made_whole(reply: AIMessage) -> AIMessage:
     """The reply with an id, with the words of a refusal as its text, and with tool calls that can be answered.
 
     Each call gets an id of its own. A call whose arguments are no JSON becomes one without arguments, marked as
-    unreadable, since providers refuse to see the broken text again.
+    unreadable, since providers refuse to see the broken text again. So is the last call of a reply that was cut off:
+    LangChain closes the brackets of what there is, and a tool would be run with half of its arguments.
     """
     update: dict[str, Any] = {} if reply.id else {"id": str(uuid.uuid4())}
     if (refusal := _refusal_text(reply)) and is_empty(reply):
@@ -78,6 +79,8 @@ def made_whole(reply: AIMessage) -> AIMessage:
         if not isinstance(call["args"], dict):
             unreadable[call_id] = str(call["args"] or "")
         calls.append(ToolCall(name=call["name"] or "unknown", args=args, id=call_id, type="tool_call"))
+    if calls and finish_of(reply)[0] == "length":
+        unreadable.setdefault(str(calls[-1]["id"]), f"{calls[-1]['args']} (the reply was cut off here)")
     if calls != reply.tool_calls or reply.invalid_tool_calls:
         update |= {"tool_calls": calls, "invalid_tool_calls": []}
     whole = reply.model_copy(update=update) if update else reply

@@ -60,7 +60,7 @@ class _Prompt:
         context = state.get("context")
         sent = {message.id for message in context.messages} if context is not None else set()
         # What came back from tools is not in a context that was assembled before they ran.
-        self._context = context if state["messages"][-1].id in sent else None
+        self._context = context if not sent.isdisjoint(m.id for m in state["messages"][-1:]) else None
         self._report = state.get("context_report")
         self.update: Update = {}
 

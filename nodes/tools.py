@@ -28,7 +28,7 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 _ENOUGH = "Error: not run, this turn has had its {rounds} rounds of tool calls. Answer with what you have."
-_UNREADABLE = "Error: not run, the arguments are no JSON object: {arguments}"
+_UNREADABLE = "Error: not run, the arguments are not whole JSON: {arguments}"
 _SHOWN = 500
 
 Outcome = ToolMessage | Command[Any]
@@ -79,10 +79,8 @@ def _kept(part: Any) -> Any:
     update = part.update if isinstance(part, Command) else part
     if not isinstance(update, dict) or not isinstance(update.get("messages"), list):
         return part
-    messages = [cleaned(m) if isinstance(m, BaseMessage) else m for m in update["messages"]]
-    return (
-        replace(part, update={**update, "messages": messages}) if isinstance(part, Command) else {"messages": messages}
-    )
+    kept = {**update, "messages": [cleaned(m) if isinstance(m, BaseMessage) else m for m in update["messages"]]}
+    return replace(part, update=kept) if isinstance(part, Command) else kept
 
 
 def cut_results(messages: Sequence[AnyMessage], limit: int) -> list[AnyMessage]:

@@ -29,12 +29,13 @@ class Refused(Exception):  # noqa: N818
 LIMITED = Refused(429, "Rate limit reached, please try again in 20ms")
 
 
-async def streamed(graph: Any, text: str, **options: Any) -> list[Any]:
-    """The chunks of one turn in the stream of messages."""
-    stream = graph.astream(
-        {"messages": [("user", text)]}, thread(), context={"user_id": "ada"}, stream_mode="messages", **options
-    )
-    return [part[0] async for part in stream]
+async def streamed(graph: Any, text: str, into: list[Any] | None = None) -> list[Any]:
+    """The chunks of one turn in the stream of messages; `into` has those before an error, too."""
+    chunks = [] if into is None else into
+    turn = {"messages": [("user", text)]}
+    async for part in graph.astream(turn, thread(), context={"user_id": "ada"}, stream_mode="messages"):
+        chunks.append(part[0])
+    return chunks
 
 
 @pytest.mark.parametrize(
@@ -122,11 +123,10 @@ async def test_no_text_is_in_the_stream_twice(reopen: Callable[..., open_graph])
     """What has been shown cannot be taken back: a stream that broke off is an error, and not another text after it."""
     first, second = scripted(BreaksOff("The answer is ", ConnectionError("cut"))), scripted("Forty-two.")
     async with reopen(model=first, fallbacks=[second]) as graph:
-        seen = []
+        seen: list[Any] = []
         with pytest.raises(ModelError, match=r"broke off after 14 characters: cut"):
-            async for part in graph.astream({"messages": [("user", "x")]}, thread(), stream_mode="messages"):
-                seen.append(part[0].text)  # noqa: PERF401  # what came before the error counts
-        assert "".join(seen) == "The answer is "
+            await streamed(graph, "x", into=seen)
+        assert "".join(chunk.text for chunk in seen) == "The answer is "
         assert second.prompts == []
         kept = (await graph.aget_state(thread())).values["messages"]
         assert [message.text for message in kept] == ["x"]

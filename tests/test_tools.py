@@ -165,7 +165,7 @@ async def test_what_only_the_caller_can_run_ends_the_turn_and_its_result_goes_on
         (("hangs", {}), "Error: the tool 'hangs' gave no result in 0.3 s."),
         (("wizardry", {}), "Error: wizardry is not a valid tool, try one of"),
         (("weather", {"town": "Oslo"}), "Error: ToolInvocationError"),
-        (("weather", '{"city": "Os'), 'Error: not run, the arguments are no JSON object: {"city": "Os'),
+        (("weather", "city is Oslo"), "Error: not run, the arguments are not whole JSON: city is Oslo"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -183,6 +183,19 @@ async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(
     assert state["messages"][-1].text == "I could not find out."
     assert state["upkeep"].error is None
     assert state["messages"][1].invalid_tool_calls == []
+
+
+async def test_a_call_that_was_cut_off_is_not_run_with_half_of_its_arguments(
+    with_tools: Callable[..., open_graph],
+) -> None:
+    """LangChain completes cut JSON: {"city": "Os becomes {"city": "Os"}."""
+    cut = calls(("weather", {"city": "Oslo"}), ("weather", '{"city": "Berg'))
+    cut.response_metadata = {"finish_reason": "length"}
+    async with with_tools(cut, "Only Oslo.") as graph:
+        state = await say(graph, "Oslo and Bergen?")
+    assert ran == ["Oslo"]
+    assert results(state["messages"])[1].startswith("Error: not run, the arguments are not whole JSON")
+    assert state["reply"].calls[0].finish == "length"
 
 
 async def test_calls_without_an_id_or_with_the_same_are_told_apart(with_tools: Callable[..., open_graph]) -> None:
