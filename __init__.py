@@ -55,10 +55,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "PostgresCheckpointer", "Profile",
-    "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError",
-    "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain", "open_graph",
-    "thread_id",
+    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "PostgresCheckpointer",
+    "Profile", "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings",
+    "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain",
+    "open_graph", "thread_id",
 ]  # fmt: skip
 
 

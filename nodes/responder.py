@@ -31,9 +31,10 @@ Message = TypeVar("Message", bound=BaseMessage)
 class Responder:
     """Answers with a Runnable or a compiled graph.
 
-    It is given the assembled messages: as `{"messages": [...]}` where its input has such a key (a graph, a prompt with
-    a placeholder of that name), else as a list. It returns a text, a message, a list of messages, or a mapping with
-    `messages` or `output`; those of its messages that are new and the assistant's or a tool's enter the chain.
+    It is given the assembled messages: as `{"messages": [...]}` where its input is a mapping (a graph, a prompt with a
+    placeholder of that name, a function that says so), else as a list. It returns a text, a message, a list of
+    messages, or a mapping with `messages` or `output`; those of its messages that are new and the assistant's or a
+    tool's enter the chain.
 
     Args:
         runnable: a Runnable, a compiled graph, or a function, async or not.
@@ -137,7 +138,7 @@ def _takes_state(runnable: Runnable[Any, Any]) -> bool:
         schema = runnable.get_input_jsonschema()
     except Exception:  # a schema that cannot be told in JSON is not one of messages
         return isinstance(runnable, PregelProtocol)
-    return "messages" in schema.get("properties", {})
+    return schema.get("type") == "object"
 
 
 def _shows_tokens_of_this_graph_only(config: RunnableConfig) -> bool:
