@@ -43,31 +43,32 @@ def count_rounds(messages: Sequence[AnyMessage]) -> int:
 
 
 def with_results(messages: Sequence[AnyMessage], *, to_the_end: bool = False) -> list[AnyMessage]:
-    """The chain with a stand-in for each result that never came, and a result that came late in its place.
+    """The chain with each result behind its call, wherever it came, and a stand-in for each that never came.
+
+    A result that comes late takes the place of its stand-in. A second one, and one without a call, stay where they are.
 
     Args:
         messages: the chain.
         to_the_end: whether the calls at the very end, too, get a stand-in; else their results may still come.
     """
-    late = _late_results(messages)
-    whole: list[AnyMessage] = []
-    pending: dict[str, AnyMessage] = {}
+    asked: list[_Asked] = []
+    places: list[AnyMessage | _Asked] = []
+    current: _Asked | None = None
     for message in messages:
         if isinstance(message, ToolMessage):
-            call_id = message.tool_call_id
-            if _is_stand_in(message) and call_id in late:
-                whole.append(late[call_id])
-                pending.pop(call_id, None)
-            elif message is not late.get(call_id):
-                whole.append(message)
-                pending.pop(call_id, None)
+            if not any(group.take(message, is_open=group is current) for group in _with_call(asked, message)):
+                places.append(message)
             continue
-        whole += [_stand_in(asked, call_id) for call_id, asked in pending.items()]
-        pending = {str(call["id"]): message for call in message.tool_calls} if isinstance(message, AIMessage) else {}
-        whole.append(message)
-    if to_the_end:
-        whole += [_stand_in(asked, call_id) for call_id, asked in pending.items()]
-    return whole
+        if current is not None:
+            current.close()
+        places.append(message)
+        current = _Asked(message) if isinstance(message, AIMessage) and message.tool_calls else None
+        if current is not None:
+            asked.append(current)
+            places.append(current)
+    if current is not None and to_the_end:
+        current.close()
+    return [message for place in places for message in (place.results() if isinstance(place, _Asked) else [place])]
 
 
 def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -98,20 +99,38 @@ def unreadable_arguments(reply: AnyMessage) -> Mapping[str, str]:
     return found
 
 
-def _late_results(messages: Sequence[AnyMessage]) -> dict[str, ToolMessage]:
-    """Results that came after a stand-in had taken their place, by the id of their call."""
-    stood_in: set[str] = set()
-    late: dict[str, ToolMessage] = {}
-    for message in messages:
-        if isinstance(message, AIMessage):
-            # An id may come again; then it is another call.
-            stood_in -= {str(call["id"]) for call in message.tool_calls}
-        elif isinstance(message, ToolMessage):
-            if _is_stand_in(message):
-                stood_in.add(message.tool_call_id)
-            elif message.tool_call_id in stood_in:
-                late[message.tool_call_id] = message
-    return late
+class _Asked:
+    """The calls of one message, and what came back."""
+
+    def __init__(self, message: AIMessage) -> None:
+        self.message = message
+        self.ids = [str(call["id"]) for call in message.tool_calls]
+        self._came: dict[str, ToolMessage | None] = {}
+
+    def take(self, result: ToolMessage, *, is_open: bool) -> bool:
+        """Whether the result is taken: it is the first, or the first that is not a stand-in."""
+        call_id = result.tool_call_id
+        known = self._came.get(call_id)
+        if known is not None and (_is_stand_in(result) or not _is_stand_in(known)):
+            return False
+        if is_open or call_id in self._came:
+            self._came[call_id] = result
+            return True
+        return False
+
+    def close(self) -> None:
+        """What has not come by now is stood in for."""
+        for call_id in self.ids:
+            self._came.setdefault(call_id, None)
+
+    def results(self) -> list[AnyMessage]:
+        """The results and stand-ins, in the order in which they came."""
+        return [result or _stand_in(self.message, call_id) for call_id, result in self._came.items()]
+
+
+def _with_call(asked: Sequence[_Asked], result: ToolMessage) -> list[_Asked]:
+    """The newest that made the call of this result: an id may come again, then it is another call."""
+    return [group for group in reversed(asked) if result.tool_call_id in group.ids][:1]
 
 
 def _is_stand_in(message: AnyMessage) -> bool:

@@ -110,6 +110,19 @@ async def test_a_slow_model_is_given_up_and_the_next_answers(reopen: Callable[..
             await say(graph, "hello", to="t2")
 
 
+async def test_a_fallback_with_a_smaller_window_gets_what_fits_it(reopen: Callable[..., open_graph]) -> None:
+    small = scripted("It fits.", name="small")
+    small.profile = {"max_input_tokens": 500}
+    first = scripted("One.", "Two.", "Three.", Refused(400))
+    async with reopen(model=first, fallbacks=[small], n_sum=40) as graph:
+        for n in range(3):
+            await say(graph, f"Remark {n}: " + "we talked about the garden at length. " * 20)
+        state = await say(graph, "And now?")
+    assert count_message_tokens(first.prompts[-1]) > 500
+    assert count_message_tokens(small.prompts[0]) <= 500
+    assert state["context_report"].budget <= 500
+
+
 async def test_a_provider_that_asks_to_wait_for_long_is_not_waited_for_where_another_can_answer(
     reopen: Callable[..., open_graph],
 ) -> None:
