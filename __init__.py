@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from everthread.state.search_records import SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
     from everthread.state.threads import thread_id
-    from everthread.state.turn_records import Context, ContextReport, ReplyReport, Section, Upkeep
+    from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
 
 _HOMES = {
     "graph.build": ("build_graph",),
@@ -49,16 +49,16 @@ _HOMES = {
     "state.search_records": ("SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),
     "state.threads": ("thread_id",),
-    "state.turn_records": ("Context", "ContextReport", "ReplyReport", "Section", "Upkeep"),
+    "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelError", "PostgresCheckpointer", "Profile",
-    "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError",
-    "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain", "open_graph",
-    "thread_id",
+    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "PostgresCheckpointer",
+    "Profile", "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings",
+    "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain",
+    "open_graph", "thread_id",
 ]  # fmt: skip
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Send
 
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
@@ -20,11 +22,15 @@ from ..nodes.remember import remember
 from ..nodes.resources import Resources
 from ..nodes.slm_router import slm_router
 from ..nodes.summarize import summarize
+from ..nodes.toolbox import Tool
+from ..nodes.tools import tool_tasks
+from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
 from ..search.engines import SearchEngine
 from ..state.compression import next_batch
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
+from .call_node import CallNode
 from .node import as_node
 
 ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
@@ -37,6 +43,9 @@ def build_graph(
     embeddings: Embeddings | None = None,
     engines: Mapping[str, SearchEngine] | None = None,
     vector_store: VectorStore | str | None = None,
+    fallbacks: Sequence[BaseChatModel] = (),
+    tools: Sequence[Tool] = (),
+    responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
     resources: Resources | None = None,
 ) -> ConversationGraph:
     """The graph, not compiled: for those who embed it or bring their own checkpointer.
@@ -47,13 +56,23 @@ def build_graph(
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
         vector_store: a LangChain vector store (or its import path), in the place of our own table.
+        fallbacks: chat models that answer where the first fails, before those that the settings name.
+        tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
+        responder: a Runnable, a compiled agent or a function that answers in the place of the model.
         resources: all of the above, already made.
 
     Raises:
-        SettingsError: the environment holds a value that is not allowed.
+        SettingsError: the environment holds a value that is not allowed, or something is no tool or no responder.
     """
     shared = resources or Resources(
-        settings or Settings(), model=model, embeddings=embeddings, engines=engines, vector_store=vector_store
+        settings or Settings(),
+        model=model,
+        embeddings=embeddings,
+        engines=engines,
+        vector_store=vector_store,
+        fallbacks=fallbacks,
+        tools=tools,
+        responder=responder,
     )
     graph = ConversationGraph(
         state_schema=ConversationState,
@@ -69,6 +88,7 @@ def build_graph(
     graph.add_node("pairing", as_node(pairing, shared))
     graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
     graph.add_node("llm_call", as_node(llm_call, shared))
+    graph.add_node("tools", CallNode(run_tool, shared))
     graph.add_node("remember", as_node(remember, shared))
     graph.add_node("summarize", as_node(summarize, shared))
 
@@ -76,6 +96,10 @@ def build_graph(
         failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
         due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
         return "due" if due else "not due"
+
+    def tools_called(state: ConversationState, runtime: Runtime[Settings]) -> list[Send] | Literal["answer"]:
+        tasks = tool_tasks(state["messages"], shared.settings_of(runtime), shared.toolbox)
+        return [Send("tools", task) for task in tasks] or "answer"
 
     graph.add_edge(START, "keyword_check")
     graph.add_edge(START, "memory_retrieval")
@@ -87,7 +111,8 @@ def build_graph(
     graph.add_edge("memory_retrieval", "pairing")
     graph.add_edge("pairing", "context_assembly")
     graph.add_edge("context_assembly", "llm_call")
-    graph.add_edge("llm_call", "remember")
+    graph.add_conditional_edges("llm_call", tools_called, {"tool calls": "tools", "answer": "remember"})
+    graph.add_edge("tools", "llm_call")
     graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
     graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
     return graph

@@ -12,6 +12,7 @@ from ..state.records import Recall
 from ..state.settings import Settings
 from ..state.turn_records import Context, ContextReport
 from .assembly import assemble
+from .tools import cut_results
 from .turn import Turn
 
 
@@ -27,16 +28,24 @@ async def context_assembly(state: ConversationState, turn: Turn) -> Update:
     return {"context": context, "context_report": report}
 
 
-async def assembled(state: ConversationState, turn: Turn) -> tuple[Context, ContextReport]:
-    """The messages for the model, and what they cost; the same for the same state but for the fence's nonce."""
+async def assembled(
+    state: ConversationState, turn: Turn, *, budget: int | None = None
+) -> tuple[Context, ContextReport]:
+    """The messages for the model, and what they cost; the same for the same state but for the fence's nonce.
+
+    Args:
+        state: the state of the turn.
+        turn: settings, resources, thread.
+        budget: tokens of the prompt, at most; by default what settings and model say.
+    """
     model = await turn.resources.chat_model(turn.settings)
     search = state.get("search")
     messages, report = assemble(
-        live_chain(state["messages"]),
+        cut_results(live_chain(state["messages"]), turn.settings.max_tool_tokens),
         state.get("recall", Recall()).memories,
         search.results if search is not None else (),
         system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
-        budget=token_budget(turn.settings, model),
+        budget=budget if budget is not None else token_budget(turn.settings, model),
     )
     return Context(messages=tuple(messages)), report
 

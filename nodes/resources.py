@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
@@ -19,11 +22,15 @@ from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
 from ..memory.store_index import StoreIndex, vector_index
-from ..models.chat import aload, is_capable
+from ..models.answering import Candidate
+from ..models.chat import aload, is_capable, model_name
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
-from ..state.errors import EverthreadError
+from ..state.errors import EverthreadError, ModelError
 from ..state.settings import Settings
+from .responder import Responder
+from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +46,13 @@ class Resources:
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
         vector_store: a LangChain vector store or its import path, in the place of our own table.
+        fallbacks: chat models that answer where the first fails, before those that the settings name.
+        tools: what the model may call.
+        responder: what answers in the place of a model.
         database: a database that others share.
+
+    Raises:
+        SettingsError: something is no tool or no responder, or two tools have the same name.
     """
 
     def __init__(
@@ -50,6 +63,9 @@ class Resources:
         embeddings: Embeddings | None = None,
         engines: Mapping[str, SearchEngine] | None = None,
         vector_store: VectorStore | str | None = None,
+        fallbacks: Sequence[BaseChatModel] = (),
+        tools: Sequence[Tool] = (),
+        responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
         database: Database | None = None,
     ) -> None:
         self.settings = settings
@@ -61,8 +77,11 @@ class Resources:
         self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
+        self.toolbox = Toolbox(tools)
+        self.responder = Responder(responder) if responder is not None else None
         self.embeds_in_background = False
         self._model = model
+        self._fallbacks = tuple(fallbacks)
         self._contexts: dict[int, tuple[Settings, Settings]] = {}
         self._catching_up: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
@@ -90,17 +109,35 @@ class Resources:
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""
-        return self._model is not None or is_capable(settings.model)
+        return self.responder is not None or self._model is not None or is_capable(settings.model)
 
     async def chat_model(self, settings: Settings) -> BaseChatModel:
-        """The model that answers.
+        """The model that answers: the first that can be loaded.
+
+        Of a responder of one's own nothing is known; the offline model stands for it, whose window is open.
 
         Raises:
-            ModelError: it cannot be loaded.
+            ModelError: none can be loaded; the sentence is that of the first.
         """
-        if self._model is not None:
-            return self._model
-        return await aload(settings.model, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        if self.responder is not None and self._model is None:
+            return OfflineChatModel()
+        failed: ModelError | None = None
+        for candidate in self.candidates(settings):
+            try:
+                return await candidate.load()
+            except ModelError as error:
+                failed = failed or error
+        raise failed or ModelError("No chat model is given.")
+
+    def candidates(self, settings: Settings) -> list[Candidate]:
+        """The models that may answer, in the order in which they are asked."""
+        named = [] if self._model is not None else [settings.model]
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        given = [model for model in (self._model, *self._fallbacks) if model is not None]
+        by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
+        first = [Candidate(name or "default", partial(load, name)) for name in named]
+        later = [Candidate(name, partial(load, name)) for name in settings.fallback_models]
+        return [*first, *by_object, *later]
 
     async def router_model(self, settings: Settings) -> BaseChatModel | None:
         """The small model that decides on web search, or None where none is set."""
@@ -169,6 +206,10 @@ class Resources:
                 logger.warning("%s", changed)
         except EverthreadError as error:
             logger.warning("Whether the embedding model has changed is not known: %s", error)
+
+
+async def _already_loaded(model: BaseChatModel) -> BaseChatModel:
+    return model
 
 
 def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:

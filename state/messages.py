@@ -23,6 +23,8 @@ from langgraph.graph.message import Messages, add_messages
 
 from .errors import InputError, first_line
 from .records import Role, Summary
+from .storable import storable
+from .tool_calls import with_results
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ROLES: Final[dict[str, Role]] = {
@@ -43,13 +45,18 @@ def clean_text(text: str) -> str:
 
 
 def clean(value: Any) -> Any:
-    """`clean_text` for every string inside lists, tuples and dictionaries."""
+    """`clean_text` for every string inside lists, tuples and dictionaries; the value itself where all are clean."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
+        cleaned: Any = {clean(key): clean(item) for key, item in value.items()}
+        same = len(cleaned) == len(value) and all(
+            old is new and value[old] is cleaned[new] for old, new in zip(value, cleaned, strict=True)
+        )
+        return value if same else cleaned
     if isinstance(value, (list, tuple)):
-        return type(value)(clean(item) for item in value)
+        items = [clean(item) for item in value]
+        return value if all(old is new for old, new in zip(value, items, strict=True)) else type(value)(items)
     return value
 
 
@@ -151,7 +158,7 @@ def read_input(messages: Messages) -> list[AnyMessage]:
         raise InputError(
             f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
         ) from None
-    return [cast("AnyMessage", _cleaned(message)) for message in read]
+    return [cleaned(message) for message in read]
 
 
 def check_input(messages: Sequence[BaseMessage]) -> None:
@@ -173,24 +180,36 @@ def add_to_chain(left: Messages, right: Messages) -> Messages:
     """The reducer of `messages`: LangGraph's `add_messages` behind a cleaning.
 
     It never raises: an error in a reducer would come back each time the thread is read. A message that cannot be read
-    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model.
+    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model. A call of
+    a tool whose result never came gets a stand-in as soon as something else is said.
     """
     try:
         incoming = read_input(right)
     except InputError as error:
         incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
-    return add_messages(left, cast("Messages", incoming))
+    merged = add_messages(left, cast("Messages", incoming))
+    return cast("Messages", with_results(cast("list[AnyMessage]", merged)))
 
 
-def _cleaned(message: BaseMessage) -> BaseMessage:
+def cleaned(message: BaseMessage) -> AnyMessage:
+    """The message with clean text, and with nothing in it that checkpoint or archive cannot keep."""
     update = {
-        name: cleaned
-        for name in ("id", "content", "additional_kwargs", "tool_calls", "tool_call_id", "name", "artifact")
-        if (value := getattr(message, name, None)) and (cleaned := clean(value)) != value
+        name: kept
+        for name in (
+            "id",
+            "content",
+            "additional_kwargs",
+            "response_metadata",
+            "tool_calls",
+            "tool_call_id",
+            "name",
+            "artifact",
+        )
+        if (value := getattr(message, name, None)) is not None and (kept := clean(storable(value))) is not value
     }
     if message.content is None:
         update["content"] = ""
-    return message.model_copy(update=update) if update else message
+    return cast("AnyMessage", message.model_copy(update=update) if update else message)
 
 
 def newest_question(messages: Sequence[BaseMessage]) -> str:

@@ -20,6 +20,7 @@ from .profile_settings import DEFAULT_USER, ProfileSettings
 from .profiles import PROFILES
 from .search_settings import SearchSettings
 from .storage_settings import StorageSettings
+from .tool_settings import ToolSettings
 
 __all__ = ["DEFAULT_USER", "Settings"]
 
@@ -30,6 +31,7 @@ class Settings(
     MemorySettings,
     SearchSettings,
     ContextSettings,
+    ToolSettings,
     ModelSettings,
     ProfileSettings,
     BaseSettings,

@@ -229,7 +229,8 @@ EDGES = {
     ("keyword_check", "context_assembly", "no search"),
     ("slm_router", "web_search", "yes"), ("slm_router", "context_assembly", "no"),
     ("web_search", "context_assembly", None), ("memory_retrieval", "pairing", None),
-    ("pairing", "context_assembly", None), ("context_assembly", "llm_call", None), ("llm_call", "remember", None),
+    ("pairing", "context_assembly", None), ("context_assembly", "llm_call", None),
+    ("llm_call", "tools", "tool calls"), ("tools", "llm_call", None), ("llm_call", "remember", "answer"),
     ("remember", "summarize", "due"), ("remember", "__end__", "not due"),
     ("summarize", "summarize", "due"), ("summarize", "__end__", "not due"),
 }  # fmt: skip

@@ -1,0 +1,27 @@
+"""`CallNode`: the node of the tools, which an edge sends one call each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime, get_runtime
+
+from ..nodes.resources import Resources
+from ..nodes.turn import Turn
+from ..state.settings import Settings
+from .node import Node
+
+
+class CallNode(Node):
+    """A node whose input is what an edge sent, and not the state; its output may be LangGraph's commands, too."""
+
+    def __init__(self, function: Callable[[Any, Turn], Awaitable[Any]], resources: Resources) -> None:
+        super().__init__(function, resources)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
+        """Run the node function on what was sent."""
+        runtime: Runtime[Settings] | None = get_runtime(Settings)
+        settings = self._resources.settings_of(runtime or Runtime())
+        return await self._function(input, Turn(self._resources, settings, config))
