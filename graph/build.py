@@ -25,6 +25,7 @@ from ..state.compression import next_batch
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
 from .node import as_node
+from .telemetry import watch
 
 ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
 
@@ -50,6 +51,7 @@ def build_graph(
         SettingsError: the environment holds a value that is not allowed.
     """
     shared = resources or Resources(settings or Settings(), model=model, embeddings=embeddings, engines=engines)
+    watch(shared)
     graph = ConversationGraph(
         state_schema=ConversationState,
         context_schema=Settings,
@@ -64,13 +66,11 @@ def build_graph(
     graph.add_node("pairing", as_node(pairing, shared))
     graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
     graph.add_node("llm_call", as_node(llm_call, shared))
-    graph.add_node("remember", as_node(remember, shared))
-    graph.add_node("summarize", as_node(summarize, shared))
+    graph.add_node("remember", as_node(remember, shared, no_summary_due))
+    graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
     def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
-        failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-        due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
-        return "due" if due else "not due"
+        return "not due" if no_summary_due(state, shared.settings_of(runtime)) else "due"
 
     graph.add_edge(START, "keyword_check")
     graph.add_edge(START, "memory_retrieval")
@@ -86,6 +86,12 @@ def build_graph(
     graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
     graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
     return graph
+
+
+def no_summary_due(state: ConversationState, settings: Settings) -> bool:
+    """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
+    failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
+    return failed or next_batch(state["messages"], settings) is None
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ..state.errors import StorageError, first_line
+from ..state.observer import Observer
 from ..state.settings import Settings
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
@@ -41,6 +42,7 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.observer = Observer()
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
 
@@ -75,6 +77,14 @@ class Database:
         await self._configure(connection)
         return connection
 
+    def connections(self) -> dict[str, int]:
+        """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
+        if self._pool is None:
+            return {}
+        stats = self._pool.get_stats()
+        idle = stats.get("pool_available", 0)
+        return {"idle": idle, "used": stats.get("pool_size", 0) - idle, "wanted": stats.get("requests_waiting", 0)}
+
     async def close(self) -> None:
         """Give all connections back. The embedded server stops by itself after its last client."""
         await io_thread.run(self._close())
@@ -85,7 +95,7 @@ class Database:
         Raises:
             StorageError: the server cannot be reached, or refuses.
         """
-        with storage_errors():
+        with self.observer.database(), storage_errors():
             pool = await self._open_pool()
             try:
                 return await work(pool)

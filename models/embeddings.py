@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
+from ..state.observer import Observer
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class Embedder:
         self._worker = Worker("everthread-embeddings")
         self._queries: OrderedDict[str, list[float]] = OrderedDict()
         self._loaded = threading.Event()
+        self.observer = Observer()
         if model is not None:
             self._loaded.set()
 
@@ -75,10 +77,13 @@ class Embedder:
         Raises:
             EmbeddingError: the model cannot be loaded, fails, or is too slow.
         """
-        if (known := self._queries.get(text)) is not None:
+        known = self._queries.get(text)
+        self.observer.looked_up("query embeddings", found=known is not None)
+        if known is not None:
             self._queries.move_to_end(text)
             return known
-        vector = await self._call(lambda model: model.embed_query(text), timeout)
+        with self.observer.embedding("query", 1):
+            vector = await self._call(lambda model: model.embed_query(text), timeout)
         self._queries[text] = vector
         while len(self._queries) > _CACHED_QUERIES:
             self._queries.popitem(last=False)
@@ -90,7 +95,8 @@ class Embedder:
         for start in range(0, len(texts), BATCH):
             # One call a batch, so that a question need not wait for all of them.
             batch = list(texts[start : start + BATCH])
-            vectors += await self._call(partial(_embed_documents, batch), timeout)
+            with self.observer.embedding("documents", len(batch)):
+                vectors += await self._call(partial(_embed_documents, batch), timeout)
         return vectors
 
     async def _call(self, work: Callable[[Embeddings], T], timeout: float) -> T:

@@ -17,11 +17,13 @@ from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
+from ..memory.reports import TurnReports
 from ..memory.vectors import VectorIndex
 from ..models.chat import aload, is_capable
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError
+from ..state.observer import Observer
 from ..state.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -52,15 +54,21 @@ class Resources:
         self.settings = settings
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
+        self.reports = TurnReports(self.database)
         self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
         self.vectors = VectorIndex(self.database, self.embedder)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
+        self.observer = Observer()
         self.embeds_in_background = False
         self._model = model
         self._contexts: dict[int, tuple[Settings, Settings]] = {}
         self._catching_up: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
+
+    def watch(self, observer: Observer) -> None:
+        """Tell this observer from now on what goes on in nodes, database and embedding model."""
+        self.observer = self.database.observer = self.embedder.observer = observer
 
     def settings_of(self, runtime: Runtime[Settings]) -> Settings:
         """The settings of this run: the context laid over the base, and the authenticated user over both.

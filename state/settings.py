@@ -20,11 +20,13 @@ from .profile_settings import DEFAULT_USER, ProfileSettings
 from .profiles import PROFILES
 from .search_settings import SearchSettings
 from .storage_settings import StorageSettings
+from .telemetry_settings import TelemetrySettings
 
 __all__ = ["DEFAULT_USER", "Settings"]
 
 
 class Settings(
+    TelemetrySettings,
     StorageSettings,
     CompressionSettings,
     MemorySettings,
