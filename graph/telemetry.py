@@ -27,12 +27,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
-from weakref import ref
+from weakref import WeakSet
 
 from langgraph.errors import GraphBubbleUp
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 logger = logging.getLogger(__name__)
+
+_databases: WeakSet[Database] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""
@@ -120,7 +122,8 @@ class Telemetry(Observer):
             for name in ("turns", "search.decisions", "recall.memories", "context.dropped", "model.tokens", "summaries",
                          "embedding.texts", "errors", "degraded", "cache")
         }  # fmt: skip
-        meter.create_observable_gauge("everthread.database.connections", [_connections(ref(resources.database))])
+        _databases.add(resources.database)
+        meter.create_observable_gauge("everthread.database.connections", [_connections])
 
     @contextmanager
     def node(self, name: str, turn: str) -> Iterator[None]:
@@ -245,12 +248,10 @@ def _mark_failed(span: Span, error: BaseException) -> None:
     span.set_status(Status(StatusCode.ERROR, type(error).__name__))
 
 
-def _connections(database: ref[Database]) -> Callable[[CallbackOptions], Iterable[Observation]]:
-    def observe(_: CallbackOptions) -> Iterable[Observation]:
-        from opentelemetry.metrics import Observation
+def _connections(_: CallbackOptions) -> Iterable[Observation]:
+    """The connections of all databases of this process: of a gauge that is made twice, the first callback counts."""
+    from opentelemetry.metrics import Observation
 
-        open_one = database()
-        for state, number in open_one.connections().items() if open_one is not None else ():
-            yield Observation(number, {"state": state})
-
-    return observe
+    counts = [database.connections() for database in list(_databases)]
+    for state in dict.fromkeys(state for count in counts for state in count):
+        yield Observation(sum(count.get(state, 0) for count in counts), {"state": state})
