@@ -65,9 +65,10 @@ SELECT (SELECT coalesce(sum(length(blob)), 0) FROM checkpoint_blobs WHERE thread
 
 
 class Measured(NamedTuple):
-    """Milliseconds of single turns; bytes and checkpoints a turn; milliseconds by part, where there are parts."""
+    """Milliseconds of single turns, and of this process's processor time a turn; bytes and checkpoints a turn; milliseconds by part, where there are parts."""
 
     times: list[float]
+    cpu: float
     bytes: float = 0
     commits: float = 0
     parts: Mapping[str, list[float]] = MappingProxyType({})
@@ -75,6 +76,7 @@ class Measured(NamedTuple):
     def figures(self) -> dict[str, Any]:
         return {
             "p50_ms": round(statistics.median(self.times), 1),
+            "cpu_ms": round(self.cpu, 1),
             "p90_ms": round(sorted(self.times)[int(len(self.times) * 0.9)], 1),
             "bytes": round(self.bytes),
             "commits": round(self.commits, 1),
@@ -133,13 +135,14 @@ class Bench:
         """Some turns that are not counted, then those that are."""
         for n in range(WARM):
             await turn(length + n)
-        before, times = await self._stored(thread), []
+        before, times, cpu = await self._stored(thread), [], time.process_time()
         for n in range(WARM, WARM + self.turns):
             started = time.perf_counter()
             await turn(length + n)
             times.append((time.perf_counter() - started) * 1000)
+        cpu = (time.process_time() - cpu) / self.turns * 1000
         after = await self._stored(thread)
-        return Measured(times, *((new - old) / self.turns for old, new in zip(before, after, strict=True)))
+        return Measured(times, cpu, *((new - old) / self.turns for old, new in zip(before, after, strict=True)))
 
     async def everthread(self, length: int) -> Measured:
         """A turn of everthread in a thread of this length."""
@@ -239,6 +242,8 @@ def show(results: dict[str, Any], lengths: list[int]) -> None:
     print(f"\n| p50 of a turn, ms | {' | '.join(f'turn {n:,}' for n in lengths)} |\n|---|{'---|' * len(lengths)}")
     for name, of in results.items():
         print(f"| {name} | {' | '.join(str(of[n]['p50_ms']) for n in lengths)} |")
+    for name, of in results.items():
+        print(f"| processor time of {name} | {' | '.join(str(of[n]['cpu_ms']) for n in lengths)} |")
     for node in next(iter(results["everthread"].values()))["parts_ms"]:
         cells = [str(results["everthread"][n]["parts_ms"].get(node, "")) for n in lengths]
         print(f"| of it `{node}` | {' | '.join(cells)} |")

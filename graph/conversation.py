@@ -51,6 +51,7 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user.
         """
         _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             yield from super().stream(input, config, **options)
@@ -62,6 +63,7 @@ class Conversation(CompiledConversation):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
         _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             async for part in super().astream(input, config, **options):
@@ -72,12 +74,13 @@ class Conversation(CompiledConversation):
             async for part in super().astream(input, config, **options):
                 yield part
 
-    async def _claim(self, thread_id: str, context: Settings | Mapping[str, Any] | None) -> None:
-        base = self.resources.settings.user_id
-        if isinstance(context, Mapping):
-            user_id = context.get("user_id", base)
-        else:
-            user_id = self.resources.settings_of(Runtime(context=context)).user_id if context is not None else base
+    def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with a context that is a mapping made to settings: LangGraph would make them anew each time."""
+        context = options.get("context")
+        return {**options, "context": self.resources.read_context(context)} if isinstance(context, Mapping) else options
+
+    async def _claim(self, thread_id: str, context: Settings | None) -> None:
+        user_id = self.resources.settings_of(Runtime(context=context)).user_id  # type: ignore[arg-type]  # or None
         await self.resources.archive.own_thread(user_id, thread_id)
 
 

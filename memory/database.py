@@ -59,16 +59,20 @@ class Database:
         """
         await io_thread.run(self._open_pool())
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` on a pooled connection, in one transaction, on the database's loop.
 
         A connection that turns out to be lost (the server was restarted or killed) is replaced and the work is done
         once more: so `work` must be safe to repeat.
 
+        Args:
+            work: what is done with the connection.
+            one_statement: it is a single statement, which is a transaction by itself: two round trips less.
+
         Raises:
             StorageError: the server cannot be reached, or refuses (disk full, no permission).
         """
-        return await io_thread.run(self._run(work))
+        return await io_thread.run(self._run(work, one_statement))
 
     async def connect(self) -> Connection:
         """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop."""
@@ -105,12 +109,15 @@ class Database:
                 await self._mend(pool)
                 return await work(await self._open_pool())
 
-    async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        async def in_transaction(pool: Pool) -> T:
-            async with pool.connection() as connection, connection.transaction():
-                return await work(connection)
+    async def _run(self, work: Callable[[Connection], Awaitable[T]], one_statement: bool) -> T:
+        async def on_connection(pool: Pool) -> T:
+            async with pool.connection() as connection:
+                if one_statement:
+                    return await work(connection)
+                async with connection.transaction():
+                    return await work(connection)
 
-        return await self.on_pool(in_transaction)
+        return await self.on_pool(on_connection)
 
     async def _mend(self, pool: Pool) -> None:
         """After a lost connection: start the embedded server again if it is gone, and weed out dead connections.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -62,7 +63,7 @@ class Resources:
         self.observer = Observer()
         self.embeds_in_background = False
         self._model = model
-        self._contexts: dict[int, tuple[Settings, Settings]] = {}
+        self._contexts: dict[Hashable, Settings] = {}
         self._catching_up: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
 
@@ -82,14 +83,29 @@ class Resources:
             settings = settings.model_copy(update={"user_id": str(user.identity)})
         return settings
 
+    def read_context(self, context: Mapping[str, Any]) -> Settings:
+        """The settings that a run is given as a mapping.
+
+        Raises:
+            SettingsError: a value is not allowed or a name is unknown.
+        """
+        return self._kept("given", context, lambda: Settings(**context))
+
     def _laid_over(self, context: Settings) -> Settings:
-        """The context over the base. All nodes of a run ask for the same, and validation takes a millisecond."""
-        known = self._contexts.get(id(context))
-        if known is None or known[0] is not context:
-            known = self._contexts[id(context)] = (context, context.over(self.settings))
+        return self._kept("laid over", context.given_for_run(), lambda: context.over(self.settings))
+
+    def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
+        """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""
+        key = (kind, *values.items())
+        try:
+            known = self._contexts.get(key)
+        except TypeError:  # a list among the values
+            return make()
+        if known is None:
+            known = self._contexts[key] = make()
             while len(self._contexts) > _CONTEXTS:
                 self._contexts.pop(next(iter(self._contexts)))
-        return known[1]
+        return known
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""

@@ -56,7 +56,10 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         progress: that of the turn.
     """
     of_turn = {name: state[name] for name in progress.written if state.get(name) is not None}
-    recall, upkeep = of_turn.get("recall"), of_turn.get("upkeep")
+    upkeep, recall = of_turn.get("upkeep"), of_turn.get("recall")
+    hits, memories = (recall.hits, recall.memories) if recall is not None else ((), ())
+    if recall is not None:
+        recall = of_turn["recall"] = recall.model_copy(update={"hits": (), "memories": ()})
     messages = state.get("messages", ())
     return TurnReport(
         turn=progress.turn,
@@ -65,9 +68,9 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         milliseconds=round((now() - progress.started_at).total_seconds() * 1000, 1),
         nodes=progress.milliseconds,
         search=_brief(of_turn.get("search")),
-        recall=_brief(recall.model_copy(update={"hits": (), "memories": ()}) if recall else None),
-        hits=len(recall.hits) if recall else 0,
-        memories=tuple(Recalled.of(memory) for memory in (recall.memories if recall else ())),
+        recall=recall,
+        hits=len(hits),
+        memories=tuple(Recalled.of(memory) for memory in memories),
         context=_brief(of_turn.get("context_report")),
         reply=_brief(of_turn.get("reply")),
         upkeep=_brief(upkeep),
