@@ -65,7 +65,7 @@ SELECT (SELECT coalesce(sum(length(blob)), 0) FROM checkpoint_blobs WHERE thread
 
 
 class Measured(NamedTuple):
-    """Milliseconds of single turns, and of this process's processor time a turn; bytes and checkpoints a turn; milliseconds by part, where there are parts."""
+    """Milliseconds of each turn, and by part of it; this process's processor time, bytes and checkpoints a turn."""
 
     times: list[float]
     cpu: float
