@@ -8,6 +8,7 @@ Beside it, on the same server: a bare graph of as many supersteps that does noth
 commits), the simplest chat with its whole history in the state, LangMem's SummarizationNode, and mem0 (`infer=False`),
 of which only add and search are measured, for it is no chat. A peer that is not installed is left out, and named.
 
+All of them take turns one after the other, round by round, so that what else the machine does falls on all alike.
 Bytes a turn are those of LangGraph's three checkpoint tables, before compression.
 """
 
@@ -25,16 +26,16 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,6 +47,8 @@ from everthread.memory.embedded_server import stop_server
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
 WARM = 4
+SUPERSTEPS = 6
+"""Of a turn without web search: 6 nodes one after the other, and 1.1 summaries a turn; two start side by side."""
 NAMES = ["Clara", "Tom", "Ayşe", "Mehmet", "Sofia", "Jonas", "Priya", "Kenji", "Amara", "Luca"]
 PLACES = ["Porto", "Lisbon", "Vienna", "Ankara", "Oslo", "Kyoto", "Lagos", "Lima", "Quebec", "Perth"]
 THINGS = ["tomatoes", "train tickets", "a keyboard", "the recipe", "a kayak", "the contract", "old maps", "a violin"]
@@ -64,22 +67,47 @@ SELECT (SELECT coalesce(sum(length(blob)), 0) FROM checkpoint_blobs WHERE thread
 """
 
 
-class Measured(NamedTuple):
-    """Milliseconds of each turn, and by part of it; this process's processor time, bytes and checkpoints a turn."""
+class Contestant:
+    """Takes turns in one thread of a certain length.
 
-    times: list[float]
-    cpu: float
-    bytes: float = 0
-    commits: float = 0
-    parts: Mapping[str, list[float]] = MappingProxyType({})
+    Args:
+        name: for the table.
+        length: turns that the thread has already.
+        thread: whose checkpoints are counted; empty where there are none.
+        turn: takes the turn of that number; returns milliseconds by part, if it knows them.
+    """
+
+    def __init__(self, name: str, length: int, thread: str, turn: Callable[[int], Awaitable[Any]]) -> None:
+        self.name, self.length, self.thread = name, length, thread
+        self._turn = turn
+        self._taken = 0
+        self.times: list[float] = []
+        self.cpu: list[float] = []
+        self.parts: dict[str, list[float]] = defaultdict(list)
+        self.stored: list[tuple[float, float]] = []
+
+    async def take_turn(self) -> None:
+        started, cpu = time.perf_counter(), time.process_time()
+        parts = await self._turn(self.length + self._taken)
+        self.times.append((time.perf_counter() - started) * 1000)
+        self.cpu.append((time.process_time() - cpu) * 1000)
+        self._taken += 1
+        for part, spent in (parts or {}).items():
+            self.parts[part].append(spent)
+
+    def begin(self) -> None:
+        """Forget the turns that were taken to get warm."""
+        for figures in (self.times, self.cpu, self.parts):
+            figures.clear()
 
     def figures(self) -> dict[str, Any]:
+        size, commits = ((new - old) / len(self.times) for old, new in zip(*self.stored, strict=True))
         return {
             "p50_ms": round(statistics.median(self.times), 1),
-            "cpu_ms": round(self.cpu, 1),
             "p90_ms": round(sorted(self.times)[int(len(self.times) * 0.9)], 1),
-            "bytes": round(self.bytes),
-            "commits": round(self.commits, 1),
+            "cpu_ms": round(statistics.median(self.cpu), 1),
+            "bytes": round(size),
+            "commits": round(commits, 1),
             "parts_ms": {name: round(statistics.median(values), 1) for name, values in self.parts.items()},
         }
 
@@ -131,82 +159,79 @@ class Bench:
             messages.append(AIMessage(f"Noted, remark {n}.", id=f"a{n}", additional_kwargs=said_at))
         return messages
 
-    async def measure(self, turn: Callable[[int], Awaitable[Any]], length: int, thread: str = "") -> Measured:
-        """Some turns that are not counted, then those that are."""
-        for n in range(WARM):
-            await turn(length + n)
-        before, times, cpu = await self._stored(thread), [], time.process_time()
-        for n in range(WARM, WARM + self.turns):
-            started = time.perf_counter()
-            await turn(length + n)
-            times.append((time.perf_counter() - started) * 1000)
-        cpu = (time.process_time() - cpu) / self.turns * 1000
-        after = await self._stored(thread)
-        return Measured(times, cpu, *((new - old) / self.turns for old, new in zip(before, after, strict=True)))
-
-    async def everthread(self, length: int) -> Measured:
-        """A turn of everthread in a thread of this length."""
+    async def everthread(self, length: int) -> Contestant:
+        """everthread, in a thread of this length."""
         graph, thread = self.graph, f"everthread-{length}"
-        user = {"user_id": thread}
         resources = graph.resources
         history = self.history(max(0, length - 20))
-        self.embeddings.real, real = None, self.embeddings.real
         for start in range(0, len(history), 500):
             await resources.archive.add_messages(thread, thread, history[start : start + 500])
         while await resources.vectors.embed_pending(thread, timeout=600, limit=500):
             pass
-        while await resources.search._keywords.index_pending(thread):
-            pass
-        parts: dict[str, list[float]] = defaultdict(list)
+        context: Any = {"user_id": thread}
 
-        async def turn(n: int) -> None:
+        async def turn(n: int) -> dict[str, float]:
             question: Any = {"messages": [("user", self.remark(n))]}
-            state = await graph.ainvoke(question, {"configurable": {"thread_id": thread}}, context=user)
-            for node, spent in state["report"].nodes.items():
-                parts[node].append(spent)
+            state = await graph.ainvoke(question, {"configurable": {"thread_id": thread}}, context=context)
+            spent: dict[str, float] = state["report"].nodes
+            return spent
 
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns
             await turn(n)
-        self.embeddings.real = real
-        parts.clear()
-        return (await self.measure(turn, length, thread))._replace(parts=parts)
+        return Contestant("everthread", length, thread, turn)
 
-    async def commits(self, length: int, number: int) -> Measured:
-        """A turn of a graph of as many supersteps whose nodes only write a word."""
+    async def commits(self, length: int) -> Contestant:
+        """A graph of as many supersteps as everthread's turn has, whose nodes do nothing."""
         graph: Any = StateGraph(MessagesState)
-        for place in range(number - 2):  # one commit more is the input's, and one the start's
-            graph.add_node(f"n{place}", lambda _: {})
-            graph.add_edge(START if place == 0 else f"n{place - 1}", f"n{place}")
-        compiled = graph.compile(checkpointer=PostgresCheckpointer(self.opened.resources.database))
-        thread = f"commits-{length}"
+        nodes = [f"n{place}" for place in range(SUPERSTEPS)]
+        for before, node in itertools.pairwise([START, *nodes]):
+            graph.add_node(node, lambda _: {})
+            graph.add_edge(before, node)
+        compiled, thread = graph.compile(checkpointer=self.checkpointer()), f"commits-{length}"
 
         async def turn(n: int) -> None:
             message = {"messages": [HumanMessage(self.remark(n), id="q")]}
             await compiled.ainvoke(message, {"configurable": {"thread_id": thread}})
 
-        return await self.measure(turn, length, thread)
+        return Contestant("commits alone", length, thread, turn)
 
-    async def whole_history(self, length: int) -> Measured:
-        """A turn of the simplest chat: one node, and all that was said in the state."""
+    async def whole_history(self, length: int) -> Contestant:
+        """The simplest chat: one node, and all that was said in the state."""
         chat = chat_model()
 
         async def answer(state: MessagesState) -> dict[str, Any]:
             return {"messages": [await chat.ainvoke(state["messages"])]}
 
         graph = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
-        return await self.run_graph(graph, length, "whole-history")
+        return await self.chat("whole history", graph, length)
 
-    async def run_graph(self, graph: Any, length: int, name: str) -> Measured:
-        """A turn of a graph that keeps its messages in the state."""
-        compiled = graph.compile(checkpointer=PostgresCheckpointer(self.opened.resources.database))
-        thread = f"{name}-{length}"
+    async def chat(self, name: str, graph: Any, length: int, allowed: Sequence[tuple[str, str]] = ()) -> Contestant:
+        """A graph that keeps its messages in the state; `allowed` are classes that its checkpoints hold."""
+        compiled, thread = graph.compile(checkpointer=self.checkpointer(allowed)), f"{name}-{length}"
         config: Any = {"configurable": {"thread_id": thread}}
         await compiled.aupdate_state(config, {"messages": self.history(length)}, as_node="answer")
 
         async def turn(n: int) -> None:
             await compiled.ainvoke({"messages": [("user", self.remark(n))]}, config)
 
-        return await self.measure(turn, length, thread)
+        return Contestant(name, length, thread, turn)
+
+    def checkpointer(self, allowed: Sequence[tuple[str, str]] = ()) -> PostgresCheckpointer:
+        serde = JsonPlusSerializer(allowed_msgpack_modules=list(allowed)) if allowed else None
+        return PostgresCheckpointer(self.opened.resources.database, serde)
+
+    async def run(self, contestants: Sequence[Contestant]) -> None:
+        """Turns to get warm, then those that are measured, round by round."""
+        for contestant in contestants:
+            for _ in range(WARM):
+                await contestant.take_turn()
+            contestant.begin()
+            contestant.stored.append(await self._stored(contestant.thread))
+        for _ in range(self.turns):
+            for contestant in contestants:
+                await contestant.take_turn()
+        for contestant in contestants:
+            contestant.stored.append(await self._stored(contestant.thread))
 
     async def _stored(self, thread: str) -> tuple[float, float]:
         async def work(connection: Any) -> tuple[float, float]:
@@ -222,19 +247,21 @@ def chat_model() -> GenericFakeChatModel:
 
 async def run(folder: Path, options: argparse.Namespace, remarks: list[str]) -> dict[str, Any]:
     bench = Bench(folder, options.turns, remarks)
-    results: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     async with bench.opened as bench.graph:
+        makers = [bench.everthread, bench.commits]
+        if not options.no_peers:
+            makers += [bench.whole_history, *turn_peers.peers(bench)]
+        contestants = []
+        for length in options.lengths:
+            for maker in makers:
+                contestants.append(await maker(length))
+                print(f"ready: {contestants[-1].name}, {length} turns", file=sys.stderr)
         if options.embed:
             bench.embeddings.real = load_embeddings(BUNDLED_MODEL)
-        peers = [] if options.no_peers else [bench.whole_history, *turn_peers.peers(bench)]
-        for length in options.lengths:
-            ours = await bench.everthread(length)
-            results["everthread"][length] = ours.figures()
-            floor = await bench.commits(length, round(ours.commits))
-            results["commits alone"][length] = floor.figures()
-            for peer in peers:
-                results[peer.__name__.replace("_", " ")][length] = (await peer(length)).figures()
-            print(f"turn {length}: " + ", ".join(f"{name} {of[length]['p50_ms']} ms" for name, of in results.items()))
+        await bench.run(contestants)
+    results: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    for contestant in contestants:
+        results[contestant.name][contestant.length] = contestant.figures()
     return results
 
 

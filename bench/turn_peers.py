@@ -44,7 +44,8 @@ def langmem(bench: Any) -> Callable[[int], Awaitable[Any]]:
         node = SummarizationNode(model=chat_model().bind(max_tokens=256), max_tokens=BUDGET, max_summary_tokens=256)
         graph = StateGraph(State).add_node("summarize", node).add_node("answer", answer)
         graph.add_edge(START, "summarize").add_edge("summarize", "answer")
-        return await bench.run_graph(graph, length, "langmem")
+        allowed = [("langmem.short_term.summarization", "RunningSummary")]
+        return await bench.chat("LangMem SummarizationNode", graph, length, allowed)
 
     return langmem_summarization_node
 
@@ -53,6 +54,8 @@ def mem0(bench: Any) -> Callable[[int], Awaitable[Any]]:
     """mem0's search and add with the same embedding model, on pgvector in the same server."""
 
     async def mem0_add_and_search(length: int) -> Any:
+        from turn import Contestant
+
         os.environ["MEM0_TELEMETRY"] = "False"
         memory = await asyncio.to_thread(_memory, bench, length)
         history = bench.history(length)
@@ -73,7 +76,7 @@ def mem0(bench: Any) -> Callable[[int], Awaitable[Any]]:
             said = [{"role": "user", "content": question}, {"role": "assistant", "content": f"Noted, remark {n}."}]
             memory.add(said, user_id="bench", infer=False)
 
-        return await bench.measure(lambda n: asyncio.to_thread(one, n), length)
+        return Contestant("mem0 add and search", length, "", lambda n: asyncio.to_thread(one, n))
 
     return mem0_add_and_search
 

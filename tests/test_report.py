@@ -187,6 +187,12 @@ async def test_an_unknown_turn_gets_one_sentence(graph: CompiledConversation, tu
         await find_report(graph.resources, "ada", "t1", turn)
 
 
+async def test_a_thread_that_was_only_imported_has_no_reports(graph: CompiledConversation) -> None:
+    await graph.resources.archive.own_thread("ada", "t1", "imported")
+    with pytest.raises(InputError, match=r"no report of turn -1 in thread 't1': no turn of it has one\."):
+        await find_report(graph.resources, "ada", "t1")
+
+
 async def test_the_thread_of_another_user_is_as_unknown_as_one_that_is_not_there(graph: CompiledConversation) -> None:
     await say(graph, "my secret", user="ada")
     for user, name in [("bob", "t1"), ("ada", "nowhere")]:
@@ -263,8 +269,7 @@ async def test_a_report_is_json_and_comes_back_the_same(graph: CompiledConversat
     assert json.loads(report.model_dump_json())["turn"] == 1
 
 
-async def test_the_state_after_a_turn_is_the_size_it_was_before(graph: CompiledConversation) -> None:
-    """The report of a turn does not grow with the thread."""
+async def test_the_report_of_a_turn_does_not_grow_with_its_thread(graph: CompiledConversation) -> None:
     sizes = [len((await say(graph, f"Remark {n} about the garden."))["report"].model_dump_json()) for n in range(14)]
     assert max(sizes[-3:]) < 10_000
 
