@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.graph.build import build_graph
+    from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
     from everthread.memory.archive import Archive
     from everthread.memory.checkpointer import PostgresCheckpointer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
     from everthread.state.threads import thread_id
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graph.build": ("build_graph",),
+    "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "memory.archive": ("Archive",),
     "memory.checkpointer": ("PostgresCheckpointer",),
@@ -46,6 +49,7 @@ _HOMES = {
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),
     "state.threads": ("thread_id",),
@@ -56,9 +60,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
     "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "PostgresCheckpointer",
-    "Profile", "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings",
-    "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain",
-    "open_graph", "thread_id",
+    "Profile", "Progress", "Recall", "Recalled", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult",
+    "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "TurnReport",
+    "Upkeep", "build_graph", "find_report", "live_chain", "open_graph", "thread_id",
 ]  # fmt: skip
 
 

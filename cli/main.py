@@ -76,6 +76,20 @@ def history(
     show_history(thread, values)
 
 
+@app.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a number
+@with_settings
+def explain(
+    values: dict[str, Any],
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
+    turn: Annotated[int, typer.Argument(help="Which turn: 1 is the first, -1 the last.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Show what happened in a turn: search, memories, tokens, models, times, and what failed."""
+    with loading():
+        from .explain import run_explain
+    run_explain(thread, turn, values, as_json=as_json)
+
+
 @app.command()
 @with_settings
 def prune(

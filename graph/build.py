@@ -32,6 +32,7 @@ from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
 from .call_node import CallNode
 from .node import as_node
+from .telemetry import watch
 
 ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
 
@@ -74,6 +75,7 @@ def build_graph(
         tools=tools,
         responder=responder,
     )
+    watch(shared)
     graph = ConversationGraph(
         state_schema=ConversationState,
         context_schema=Settings,
@@ -89,13 +91,11 @@ def build_graph(
     graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
     graph.add_node("llm_call", as_node(llm_call, shared))
     graph.add_node("tools", CallNode(run_tool, shared))
-    graph.add_node("remember", as_node(remember, shared))
-    graph.add_node("summarize", as_node(summarize, shared))
+    graph.add_node("remember", as_node(remember, shared, no_summary_due))
+    graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
     def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
-        failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-        due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
-        return "due" if due else "not due"
+        return "not due" if no_summary_due(state, shared.settings_of(runtime)) else "due"
 
     def tools_called(state: ConversationState, runtime: Runtime[Settings]) -> list[Send] | Literal["answer"]:
         tasks = tool_tasks(state["messages"], shared.settings_of(runtime), shared.toolbox)
@@ -116,6 +116,12 @@ def build_graph(
     graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
     graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
     return graph
+
+
+def no_summary_due(state: ConversationState, settings: Settings) -> bool:
+    """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
+    failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
+    return failed or next_batch(state["messages"], settings) is None
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

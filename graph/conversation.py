@@ -52,6 +52,7 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user.
         """
         known = _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             yield from super().stream(input, config, **options)
@@ -66,6 +67,7 @@ class Conversation(CompiledConversation):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
         known = _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             async for part in super().astream(input, config, **options):
@@ -79,11 +81,13 @@ class Conversation(CompiledConversation):
             async for part in super().astream(input, config, **options):
                 yield part
 
-    def _user_of(self, context: Settings | Mapping[str, Any] | None) -> str:
-        base = self.resources.settings.user_id
-        if isinstance(context, Mapping):
-            return str(context.get("user_id", base))
-        return self.resources.settings_of(Runtime(context=context)).user_id if context is not None else base
+    def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with a context that is a mapping made to settings: LangGraph would make them anew each time."""
+        context = options.get("context")
+        return {**options, "context": self.resources.read_context(context)} if isinstance(context, Mapping) else options
+
+    def _user_of(self, context: Settings | None) -> str:
+        return self.resources.settings_of(Runtime(context=context)).user_id  # type: ignore[arg-type]  # or None
 
 
 def _check(input: Any) -> list[AnyMessage]:  # noqa: A002  # LangGraph calls it so

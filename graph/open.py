@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ from ..search.engines import SearchEngine
 from ..state.settings import Settings
 from .build import build_graph
 from .conversation import CompiledConversation, Conversation
+from .telemetry import watch
 
 
 class open_graph:  # noqa: N801  # used like the function `open`
@@ -69,6 +71,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
         )
 
     async def __aenter__(self) -> CompiledConversation:
+        await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
         checkpointer = PostgresCheckpointer(self.resources.database)
         graph = build_graph(resources=self.resources).compile(checkpointer=checkpointer, name="everthread")

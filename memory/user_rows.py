@@ -44,7 +44,13 @@ class UserRows:
         Raises:
             StorageError: the query does not ask for the user, or the database fails.
         """
-        return await self.transaction((query, values))
+        _check(query)
+
+        async def work(connection: Connection) -> list[DictRow]:
+            cursor = await connection.execute(query, {**values, "user_id": self.user_id})
+            return await cursor.fetchall() if cursor.description is not None else []
+
+        return await self._database.run(work, one_statement=True)
 
     async def transaction(self, *queries: tuple[LiteralString, Mapping[str, Any]]) -> list[DictRow]:
         """Run several queries in one transaction; returns the rows of the last one.

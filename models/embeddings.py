@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
+from ..state.observer import Observer
 from .embedding_cache import EmbeddingCache
 from .imports import imported
 from .worker import Worker
@@ -59,6 +60,7 @@ class Embedder:
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self.observer = Observer()
         if model is not None:
             self._loaded.set()
 
@@ -81,14 +83,17 @@ class Embedder:
         Raises:
             EmbeddingError: the model cannot be loaded, fails, is too slow, or returns no numbers.
         """
-        if (known := self._cache.get("query", text)) is not None:
+        known = self._cache.get("query", text)
+        self.observer.looked_up("query embeddings", found=known is not None)
+        if known is not None:
             return known
         self._refuse_while_late()
         with self._asking:
             future = self._asked.get(text)
             if future is None:
                 future = self._asked[text] = self._worker.submit(partial(self._ask, text))
-        return await self._result(future, timeout)
+        with self.observer.embedding("query", 1):
+            return await self._result(future, timeout)
 
     async def documents(self, texts: Sequence[str], *, timeout: float, cached: bool = True) -> list[list[float]]:
         """The vectors of texts, in their order.
@@ -109,7 +114,8 @@ class Embedder:
             self._refuse_while_late()
             call = self._worker.submit(partial(self._embed, batch))
             try:
-                vectors = await self._result(call, timeout)
+                with self.observer.embedding("documents", len(batch)):
+                    vectors = await self._result(call, timeout)
             finally:
                 call.cancel()
             self._check(vectors, len(batch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
+from ..memory.reports import TurnReports
 from ..memory.store_index import StoreIndex, vector_index
 from ..models.answering import Candidate
 from ..models.chat import aload, is_capable, model_name
@@ -28,6 +29,7 @@ from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError, ModelError
+from ..state.observer import Observer
 from ..state.settings import Settings
 from .responder import Responder
 from .toolbox import Tool, Toolbox
@@ -71,20 +73,26 @@ class Resources:
         self.settings = settings
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
+        self.reports = TurnReports(self.database)
         self.embedder = Embedder(
             _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
         )
         self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
+        self.observer = Observer()
         self.toolbox = Toolbox(tools)
         self.responder = Responder(responder) if responder is not None else None
         self.embeds_in_background = False
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._contexts: dict[int, tuple[Settings, Settings]] = {}
+        self._contexts: dict[Hashable, Settings] = {}
         self._catching_up: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
+
+    def watch(self, observer: Observer) -> None:
+        """Tell this observer from now on what goes on in nodes, database and embedding model."""
+        self.observer = self.database.observer = self.embedder.observer = observer
 
     def settings_of(self, runtime: Runtime[Settings]) -> Settings:
         """The settings of this run: the context laid over the base, and the authenticated user over both.
@@ -98,14 +106,29 @@ class Resources:
             settings = settings.model_copy(update={"user_id": str(user.identity)})
         return settings
 
+    def read_context(self, context: Mapping[str, Any]) -> Settings:
+        """The settings that a run is given as a mapping.
+
+        Raises:
+            SettingsError: a value is not allowed or a name is unknown.
+        """
+        return self._kept("given", context, lambda: Settings(**context))
+
     def _laid_over(self, context: Settings) -> Settings:
-        """The context over the base. All nodes of a run ask for the same, and validation takes a millisecond."""
-        known = self._contexts.get(id(context))
-        if known is None or known[0] is not context:
-            known = self._contexts[id(context)] = (context, context.over(self.settings))
+        return self._kept("laid over", context.given_for_run(), lambda: context.over(self.settings))
+
+    def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
+        """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""
+        key = (kind, *values.items())
+        try:
+            known = self._contexts.get(key)
+        except TypeError:  # a list among the values
+            return make()
+        if known is None:
+            known = self._contexts[key] = make()
             while len(self._contexts) > _CONTEXTS:
                 self._contexts.pop(next(iter(self._contexts)))
-        return known[1]
+        return known
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""

@@ -13,6 +13,7 @@ from langgraph.channels import UntrackedValue
 
 from .messages import add_to_chain
 from .records import Recall, Record
+from .report_records import Progress, TurnReport, advanced
 from .search_records import SearchOutcome
 from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
@@ -47,6 +48,12 @@ class ConversationState(TypedDict, total=False):
 
     upkeep: Upkeep
     """What was archived, embedded and summarized after the reply."""
+
+    progress: Annotated[Progress, advanced]
+    """Which turn this is, and how long each node took."""
+
+    report: TurnReport
+    """What happened in the newest turn that came to its end, for a person to read."""
 
 
 Update = dict[str, Any]
