@@ -1,0 +1,248 @@
+"""Facts from a message without a model: who a clause is about, what it says of them, and whether it can be relied on.
+
+A clause is a fact if its subject is the user (or somebody the user calls theirs), its predicate says something that
+lasts, and it is neither a question nor supposed, quoted, told in jest, or part of a text to be worked on. The words
+for that are data, `patterns/*.json`; this module knows no language.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from ..state.fact_records import USER, Fact, FactKind, FactOrigin
+from .clauses import Clause, clauses
+from .language import Frame, Language, language_of
+from .words import content_terms, key
+
+KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
+"""In the order in which a clause is tried for them."""
+
+_SURE: Final = 0.9
+_LIKELY: Final = 0.7
+_HABIT: Final = 0.5
+_SHORTEST: Final = 2
+_LONGEST: Final = 400
+_TASTE_WORDS: Final = 4
+
+
+class Said(NamedTuple):
+    """Where something was said: the message, its thread, and when."""
+
+    thread_id: str
+    source_id: str
+    said_at: datetime
+
+
+class _Subject(NamedTuple):
+    name: str
+    rest: str
+    """The clause after the subject."""
+
+
+def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fact]:
+    """The facts of one message of the user, in their order; the same ones each time.
+
+    Args:
+        text: the message, in any language.
+        said: where it was said.
+        origin: by whom the facts are vouched for.
+    """
+    language = language_of(text)
+    found: dict[str, Fact] = {}
+    subject: _Subject | None = None
+    before = ""
+    supposed = sentence = -1
+    for clause in clauses(text, language):
+        reported = any(m.end() == len(before.rstrip(" :,")) for m in language["report"].finditer(before))
+        before = clause.plain
+        if language["unreal"].search(clause.plain):
+            supposed, subject = clause.sentence, None
+            continue
+        if clause.asks or reported or (supposed == clause.sentence and language.verb_last):
+            subject = None
+            continue
+        goes_on = clause.joined or (not language.spaced and clause.sentence == sentence)
+        own = None if clause.joined else _subject(clause.plain, language)
+        if own is None and goes_on and subject is not None and subject.name == USER:
+            own = _Subject(USER, clause.plain) if clause.joined or _goes_on(clause.plain, language) else None
+        subject, sentence = own, clause.sentence
+        for fact in _facts(clause, subject, language, said, origin):
+            found.setdefault(fact.id, fact)
+    return list(found.values())
+
+
+def _goes_on(plain: str, language: Language) -> bool:
+    """Whether a clause without a subject can be one more thing said of the subject before it."""
+    return not language["others"].match(plain) and any(_predicate(plain, language, kind) for kind in KINDS)
+
+
+def _subject(plain: str, language: Language) -> _Subject | None:
+    """Who a clause is about: the user, somebody of theirs, or nobody we know."""
+    rest = plain
+    while lead := language["lead"].match(rest):
+        stripped = rest[lead.end() :].lstrip(" ,")
+        if not stripped or language["first"].match(rest) or (not language.spaced and lead.end() == 0):
+            break
+        rest = stripped
+    if language["others"].match(rest):
+        return None
+    if first := language["first"].match(rest):
+        return _Subject(USER, rest[first.end() :].strip())
+    if mine := language["my"].match(rest):
+        after = rest[mine.end() :].strip()
+        return None if language["things"].match(after) else _Subject("my", rest)
+    if language["first_verbs"].match(rest) or (language.verb_last and language["first_ends"].search(rest)):
+        return _Subject(USER, rest)
+    return _Subject("my", rest) if language["my"].search(rest) else None
+
+
+def _facts(
+    clause: Clause, subject: _Subject | None, language: Language, said: Said, origin: FactOrigin
+) -> list[Fact]:
+    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3:
+        return []
+    plain = _without_lead(clause, subject, language)
+    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, clause, language, said, origin))]
+    if framed and subject.name != "my":
+        return framed
+    theirs = [f for frame in language.their_frames if (f := _framed(frame, plain, clause, language, said, origin))]
+    if theirs or framed:
+        return theirs or framed
+    if subject.name == "my":
+        return _of_mine(subject.rest, clause, language, said, origin)
+    return _of_user(subject.rest, clause, language, said, origin)
+
+
+def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
+    at = clause.plain.find(subject.rest) if subject.rest else -1
+    first = next(iter(language["first"].finditer(clause.plain)), None)
+    return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
+
+
+def _framed(
+    frame: Frame, plain: str, clause: Clause, language: Language, said: Said, origin: FactOrigin
+) -> Fact | None:
+    match = frame.pattern.search(plain)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    loose = [group for at, group in enumerate(match.groups(), 1) if group and at not in frame.pattern.groupindex.values()]
+    attribute = frame.attribute.replace("{}", key(loose[0])) if "{}" in frame.attribute and loose else frame.attribute
+    value = groups.get("number") or groups.get("value") or (loose[-1] if loose and "{}" not in frame.attribute else match[0])
+    value = _value(value, language)
+    if not value or "•" in value:
+        return None
+    subject = key(groups["they"]) if groups.get("they") else USER
+    ended = bool(language["ended"].search(plain))
+    negated = ended or bool(language["negation"].search(plain[: match.start("value")] if groups.get("value") else plain))
+    return _fact(
+        clause, language, said, origin,
+        kind="constraint" if attribute in {"budget", "diet"} else "preference" if "favorite" in attribute else "biography",
+        subject=subject, attribute=attribute, value=value, negated=negated, confidence=_SURE,
+        settles=subject == USER or bool(language["changed"].search(clause.plain)),
+    )  # fmt: skip
+
+
+def _value(text: str, language: Language) -> str:
+    """The value itself: up to where the clause goes on to something else, without article."""
+    stop = language["value_stop"].search(text, 1)
+    text = key(text[: stop.start()] if stop else text)
+    article = language["article"].match(text)
+    return key(text[article.end() :]) if article and article.end() < len(text) else text
+
+
+def _of_user(rest: str, clause: Clause, language: Language, said: Said, origin: FactOrigin) -> list[Fact]:
+    if _passes(rest, language) or (len(rest.split()) if language.spaced else len(rest)) < _SHORTEST:
+        return []
+    for kind in KINDS:
+        if match := _predicate(rest, language, kind):
+            return [_plain_fact(kind, match, rest, clause, language, said, origin, _LIKELY)]
+    if language.habit and len(rest.split()) > _SHORTEST:
+        return [_plain_fact("biography", None, rest, clause, language, said, origin, _HABIT)]
+    return []
+
+
+def _of_mine(rest: str, clause: Clause, language: Language, said: Said, origin: FactOrigin) -> list[Fact]:
+    """"My sister ..." is about the sister, "my hobby is ..." about the user."""
+    if language["passing_others"].search(rest) or language["things"].search(rest):
+        return []
+    person = language["people"].search(rest)
+    if language.spaced and len(rest.split()) <= _SHORTEST:
+        return []
+    kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
+    subject = key(person[0]) if person else USER
+    return [
+        _fact(clause, language, said, origin, kind=kind, subject=subject, attribute=None, value=None,
+              negated=bool(language["negation"].search(rest)), confidence=_LIKELY, settles=subject == USER)
+    ]  # fmt: skip
+
+
+def _passes(rest: str, language: Language) -> bool:
+    """Whether the predicate says nothing that lasts: what one thinks, feels, wants of the reader just now."""
+    if language.verb_last:
+        return bool(language["passing"].search(rest))
+    adverbs = _adverbs(rest, language)
+    return any(language["passing"].match(rest, at) for at in adverbs)
+
+
+def _adverbs(rest: str, language: Language) -> list[int]:
+    """The places at which the predicate may begin: at the start, and after each adverb there."""
+    places = [0]
+    while match := language["adverbs"].match(rest, places[-1]):
+        at = match.end() + (len(rest[match.end() :]) - len(rest[match.end() :].lstrip()))
+        if at >= len(rest) or at == places[-1]:
+            break
+        places.append(at)
+    return places
+
+
+def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
+    pattern = language.predicates.get(kind)
+    if pattern is None:
+        return None
+    if language.verb_last or anywhere:
+        return pattern.search(rest)
+    return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+
+
+def _plain_fact(
+    kind: FactKind, match: re.Match[str] | None, rest: str, clause: Clause, language: Language, said: Said,
+    origin: FactOrigin, confidence: float,
+) -> Fact:  # fmt: skip
+    negated = bool(language["negation"].search(rest))
+    attribute = value = None
+    if kind == "preference" and match is not None:
+        objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language.stop)
+        if 0 < len(objects) <= _TASTE_WORDS:
+            attribute, value = f"taste {' '.join(objects)}", "dislike" if negated else "like"
+            negated = False
+    return _fact(
+        clause, language, said, origin,
+        kind=kind, subject=USER, attribute=attribute, value=value, negated=negated, confidence=confidence, settles=True,
+    )  # fmt: skip
+
+
+def _fact(
+    clause: Clause, language: Language, said: Said, origin: FactOrigin, *, kind: FactKind, subject: str,
+    attribute: str | None, value: str | None, negated: bool, confidence: float, settles: bool,
+) -> Fact:  # fmt: skip
+    return Fact(
+        id=Fact.id_for(said.source_id, key(clause.text), attribute),
+        kind=kind,
+        text=clause.text,
+        subject=subject,
+        attribute=attribute,
+        value=value,
+        negated=negated,
+        settles=settles,
+        terms=content_terms(clause.plain, language.stop),
+        thread_id=said.thread_id,
+        source_id=said.source_id,
+        said_at=said.said_at,
+        confirmed_at=said.said_at,
+        valid_from=said.said_at,
+        confidence=1.0 if origin == "user" else confidence,
+        origin=origin,
+    )
