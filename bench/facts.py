@@ -1,7 +1,8 @@
 """Facts without a model: `python -m bench.facts [--part test] [--data FILE] [--json FILE] [--show LANG]`.
 
 XPersona: chats of two people, and what is known about one of them. A known fact is found if one extracted fact holds at
-least half of its content words (stems; pairs of characters where a script has no spaces). Not every one is said in
+least half of its content words (stems; pairs of syllables in Korean, the
+characters but kana and a few words in Chinese and Japanese). Not every one is said in
 its chat: so `ceiling` is the share found if every sentence of that person were a fact. `matching` is the share of the
 extracted facts that find one, beside the same for all sentences: a lower bound of the precision, because people also
 say what is not listed. `kept` is the share of the person's sentences that gave a fact. `questions` are those of the
@@ -32,6 +33,7 @@ from bench.datasets import DATA
 FILE = DATA / "fact_extraction" / "xpersona_7lang.jsonl"
 QUESTIONS = DATA / "search_need" / "search_need_dev.jsonl"
 DEV = 13
+CONTENT = re.compile("[\u30a1-\u30fa\u3400-\u9fff\\d](?<![我的是了在不有也很和])")
 
 
 def chats(file: Path, part: str) -> dict[str, list[dict[str, Any]]]:
@@ -44,6 +46,8 @@ def chats(file: Path, part: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def terms(text: str, language: str) -> set[str]:
+    if language in {"zh", "ja"}:
+        return set(CONTENT.findall(text))
     known = languages().get(language)
     return set(content_terms(text, known.stop if known else ())) or set(content_terms(text))
 

@@ -108,6 +108,14 @@ def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]
             start = match.end() if match else end
 
 
+def _of_user(language: Language, plain: str) -> bool:
+    while lead := language["lead"].match(plain):
+        if language["first"].match(plain) or lead.end() == len(plain):
+            break
+        plain = plain[lead.end() :].lstrip()
+    return language["first"].match(plain) is not None
+
+
 def _is_number(sentence: str, match: re.Match[str] | None) -> bool:
     """Whether a mark stands inside a number, as in 1,000."""
     return (
@@ -144,7 +152,8 @@ def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[
         new = language["split_before"].match(rest) and not language["split_after_not"].fullmatch(before)
         joins = language["join"].fullmatch(before)
         goes_on = joins and (language["first"].match(rest) or any(p.match(rest) for p in language.predicates.values()))
-        if (new and place >= 3) or goes_on:
+        own = place >= 3 and (joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()])))
+        if (new and own) or goes_on:
             cut = start + (words[place - 1].start() if joins else words[place].start())
             if sentence[begin:cut].strip():
                 yield begin, cut, joined

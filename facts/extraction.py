@@ -22,6 +22,7 @@ KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "prefe
 _SURE: Final = 0.9
 _LIKELY: Final = 0.7
 _HABIT: Final = 0.5
+_SHORT: Final = 80
 _SHORTEST: Final = 2
 _LONGEST: Final = 400
 _TASTE_WORDS: Final = 4
@@ -49,7 +50,9 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fa
         said: where it was said.
         origin: by whom the facts are vouched for.
     """
-    language = language_of(text)
+    if (language := language_of(text)) is None:
+        return []
+    implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
     found: dict[str, Fact] = {}
     subject: _Subject | None = None
     before = ""
@@ -64,7 +67,7 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fa
             subject = None
             continue
         goes_on = clause.joined or (not language.spaced and clause.sentence == sentence)
-        own = None if clause.joined else _subject(clause.plain, language)
+        own = None if clause.joined else _subject(clause.plain, language, implied=implied)
         if own is None and goes_on and subject is not None and subject.name == USER:
             own = _Subject(USER, clause.plain) if clause.joined or _goes_on(clause.plain, language) else None
         subject, sentence = own, clause.sentence
@@ -78,8 +81,12 @@ def _goes_on(plain: str, language: Language) -> bool:
     return not language["others"].match(plain) and any(_predicate(plain, language, kind) for kind in KINDS)
 
 
-def _subject(plain: str, language: Language) -> _Subject | None:
-    """Who a clause is about: the user, somebody of theirs, or nobody we know."""
+def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | None:
+    """Who a clause is about: the user, somebody of theirs, or nobody we know.
+
+    Where the verb is last and names nobody, it is the user only if that is `implied`: the message is short, or says
+    "I" somewhere; a long text without it tells of others.
+    """
     rest = plain
     while lead := language["lead"].match(rest):
         stripped = rest[lead.end() :].lstrip(" ,")
@@ -93,9 +100,9 @@ def _subject(plain: str, language: Language) -> _Subject | None:
     if mine := language["my"].match(rest):
         after = rest[mine.end() :].strip()
         return None if language["things"].match(after) else _Subject("my", rest)
-    if language["first_verbs"].match(rest) or (language.verb_last and language["first_ends"].search(rest)):
+    if language["first_verbs"].match(rest) or (implied and language["first_ends"].search(rest)):
         return _Subject(USER, rest)
-    return _Subject("my", rest) if language["my"].search(rest) else None
+    return _Subject("my", rest) if language["mine"].search(rest) else None
 
 
 def _facts(

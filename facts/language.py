@@ -28,6 +28,7 @@ _SCRIPTS: Final = (
 )
 _NEVER: Final = re.compile(r"(?!)")
 _SAMPLE: Final = 2000
+_EVIDENCE: Final = 0.15
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,17 @@ class Language:
         return re.sub(r"\s+", " ", _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)).strip()
 
 
-def language_of(text: str) -> Language:
-    """The language of a text that is known best: by its script, or by its commonest words; English if in doubt."""
+def language_of(text: str) -> Language | None:
+    """The language of a text that we know, by its script or its commonest words, or None."""
     sample = fold(text[:_SAMPLE])
     known = languages()
     for code, script in _SCRIPTS:
         if code in known and len(script.findall(sample)) * 4 > sum(map(str.isalpha, sample)) * (0.3 if code == "ja" else 1):
             return known[code]
     found = [word for match in _WORD.findall(sample) for word in (match, *match.split("'"))]
-    latin = [language for language in known.values() if language.common]
-    return max(latin, key=lambda language: (sum(word in language.common for word in found), language.code == "en"))
+    seen = {language.code: sum(word in language.common for word in found) for language in known.values()}
+    best = max(seen, key=lambda code: (seen[code], code == "en"))
+    return known[best] if seen[best] >= _EVIDENCE * len(found) else None
 
 
 @cache
