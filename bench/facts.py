@@ -22,13 +22,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bench.datasets import DATA
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
 from everthread.facts.words import content_terms
 from everthread.models.extractive import sentences
 from everthread.state.records import now
-
-from bench.datasets import DATA
 
 FILE = DATA / "fact_extraction" / "xpersona_7lang.jsonl"
 QUESTIONS = DATA / "search_need" / "search_need_dev.jsonl"

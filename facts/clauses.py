@@ -1,4 +1,4 @@
-"""A message as clauses: what is not the user's own plain word is left out, the rest is cut where a new thought begins."""
+"""A message as clauses: what is not the user's own word is left out, the rest is cut where a new thought begins."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from .language import Language
 MOST_CHARACTERS: Final = 4_000
 """Characters of a message that are read; what is longer is material, as a rule."""
 
-_MASK: Final = "\u2022"
+MASK: Final = "\u2022"
+"""Stands for each character that is not the user's own word."""
+
 _CODE: Final = re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|<(\w+)[^>]*>.*?</\1>|https?://\S+")
 _QUOTED_LINE: Final = re.compile(r"(?m)^[ \t]*(?:>|\||[$#%]\s).*$")
-_QUOTES: Final = re.compile(r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”]{1,2000}[“”]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』")
+_QUOTES: Final = re.compile(
+    r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”]{1,2000}[“”]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』"
+)
 _LONG_QUOTE: Final = 3
 _LONG_QUOTE_UNSPACED: Final = 9
 _QUESTION: Final = re.compile(r"[?？؟]")
-_BREAK: Final = re.compile(r"\s*(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*")
+_BREAK: Final = re.compile(
+    r"\s*(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*"
+)
 _ITEM: Final = 3
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
@@ -38,13 +44,15 @@ class Clause(NamedTuple):
 def clauses(text: str, language: Language) -> list[Clause]:
     """The clauses of what the user says in their own name, in their order."""
     found: list[Clause] = []
-    for number, (said, masked) in enumerate(_own_sentences(text[:MOST_CHARACTERS], language)):
-        pieces = list(_pieces(masked, language))
-        asked = bool(_QUESTION.search(masked[-3:]))
+    for number, (said, seen) in enumerate(_own_sentences(text[:MOST_CHARACTERS], language)):
+        pieces = list(_pieces(seen, language))
+        asked = bool(_QUESTION.search(seen[-3:]))
         for place, (start, end, joined) in enumerate(pieces):
             last = place == len(pieces) - 1
-            plain = language.normalized(masked[start:end])
-            asks = bool(language["question_start"].match(plain)) or (asked and last) or _ends(language, plain, last=last)
+            plain = language.normalized(seen[start:end])
+            asks = (
+                bool(language["question_start"].match(plain)) or (asked and last) or _ends(language, plain, last=last)
+            )
             shown = _shown(said[start:end], language)
             if shown and any(map(str.isalnum, plain)):
                 found.append(Clause(shown, plain, asks, joined, number))
@@ -59,17 +67,19 @@ def _shown(text: str, language: Language) -> str:
 
 
 def _ends(language: Language, plain: str, *, last: bool) -> bool:
-    return last and any(match.end() == len(plain.rstrip("?？؟.! ~")) for match in language["question_end"].finditer(plain))
+    return last and any(
+        match.end() == len(plain.rstrip("?？؟.! ~")) for match in language["question_end"].finditer(plain)
+    )
 
 
 def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
     """Sentences as they were said, and with what is quoted in them masked; none after a request to work on a text."""
-    masked = _masked(text, language)
-    if language["joke"].search(language.normalized(masked)) or len(_SPEAKER.findall(masked)) > 1:
+    blotted = masked(text, language)
+    if language["joke"].search(language.normalized(blotted)) or len(_SPEAKER.findall(blotted)) > 1:
         return
     at = 0
-    for sentence in sentences(masked):
-        start = masked.find(sentence, at)
+    for sentence in sentences(blotted):
+        start = blotted.find(sentence, at)
         at = start + len(sentence)
         plain = language.normalized(sentence)
         if language["material"].search(plain):
@@ -78,16 +88,18 @@ def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
             yield text[start:at], sentence
 
 
-def _masked(text: str, language: Language) -> str:
+def masked(text: str, language: Language) -> str:
     """The text with code, links, quoted lines and quoted speech blotted out, as long as before."""
     for noise in (_CODE, _QUOTED_LINE):
-        text = noise.sub(lambda match: "\n" + _MASK * (len(match[0]) - 2) + "\n" if len(match[0]) > 2 else match[0], text)
+        text = noise.sub(
+            lambda match: "\n" + MASK * (len(match[0]) - 2) + "\n" if len(match[0]) > 2 else match[0], text
+        )
 
     def blot(match: re.Match[str]) -> str:
         inner = match[0][1:-1]
         size = len(inner.split()) if language.spaced else len(inner) / _LONG_QUOTE_UNSPACED * _LONG_QUOTE
         speaks = size >= _LONG_QUOTE or language["first"].search(language.normalized(inner))
-        return f"{match[0][0]}{_MASK * len(inner)}{match[0][-1]}" if speaks else match[0]
+        return f"{match[0][0]}{MASK * len(inner)}{match[0][-1]}" if speaks else match[0]
 
     return _QUOTES.sub(blot, text)
 
@@ -101,7 +113,11 @@ def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]
             if match is not None and end == start:
                 start = match.end()
             continue
-        if match is not None and match[0].strip() in {",", "，", "、"} and _lists_on(sentence, start, match.end(), language):
+        if (
+            match is not None
+            and match[0].strip() in {",", "，", "、"}
+            and _lists_on(sentence, start, match.end(), language)
+        ):
             continue
         if match is None or end > start:
             yield from _inner(sentence, start, end, language)
@@ -133,7 +149,9 @@ def _lists_on(sentence: str, start: int, at: int, language: Language) -> bool:
     following = _BREAK.search(sentence, at)
     item = language.normalized(sentence[at : following.start() if following else len(sentence)])
     words = item.split(" ")
-    new = any(language[name].match(item) for name in ("first", "my", "lead", "question_start", "split_before", "others"))
+    new = any(
+        language[name].match(item) for name in ("first", "my", "lead", "question_start", "split_before", "others")
+    )
     own = new or bool(language["first_verbs"].match(item)) or language["join"].match(item) is not None
     return bool(item) and len(words) <= _ITEM and not own and bool(_QUESTION.search(item)) is False
 
@@ -152,7 +170,9 @@ def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[
         new = language["split_before"].match(rest) and not language["split_after_not"].fullmatch(before)
         joins = language["join"].fullmatch(before)
         goes_on = joins and (language["first"].match(rest) or any(p.match(rest) for p in language.predicates.values()))
-        own = place >= 3 and (joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()])))
+        own = place >= 3 and (
+            joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()]))
+        )
         if (new and own) or goes_on:
             cut = start + (words[place - 1].start() if joins else words[place].start())
             if sentence[begin:cut].strip():

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from ..state.fact_records import USER, Fact, FactKind, FactOrigin
-from .clauses import Clause, clauses
+from .clauses import MASK, Clause, clauses
 from .language import Frame, Language, language_of
 from .words import content_terms, key
 
@@ -26,6 +26,7 @@ _SHORT: Final = 80
 _SHORTEST: Final = 2
 _LONGEST: Final = 400
 _TASTE_WORDS: Final = 4
+_CONSTRAINTS: Final = frozenset({"budget", "diet"})
 
 
 class Said(NamedTuple):
@@ -40,6 +41,15 @@ class _Subject(NamedTuple):
     name: str
     rest: str
     """The clause after the subject."""
+
+
+class _Place(NamedTuple):
+    """A clause in its message: what all steps need to know."""
+
+    clause: Clause
+    language: Language
+    said: Said
+    origin: FactOrigin
 
 
 def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fact]:
@@ -71,7 +81,7 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fa
         if own is None and goes_on and subject is not None and subject.name == USER:
             own = _Subject(USER, clause.plain) if clause.joined or _goes_on(clause.plain, language) else None
         subject, sentence = own, clause.sentence
-        for fact in _facts(clause, subject, language, said, origin):
+        for fact in _facts(_Place(clause, language, said, origin), subject):
             found.setdefault(fact.id, fact)
     return list(found.values())
 
@@ -105,21 +115,18 @@ def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | Non
     return _Subject("my", rest) if language["mine"].search(rest) else None
 
 
-def _facts(
-    clause: Clause, subject: _Subject | None, language: Language, said: Said, origin: FactOrigin
-) -> list[Fact]:
+def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
+    clause, language = place.clause, place.language
     if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3:
         return []
     plain = _without_lead(clause, subject, language)
-    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, clause, language, said, origin))]
+    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
     if framed and subject.name != "my":
         return framed
-    theirs = [f for frame in language.their_frames if (f := _framed(frame, plain, clause, language, said, origin))]
+    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
     if theirs or framed:
         return theirs or framed
-    if subject.name == "my":
-        return _of_mine(subject.rest, clause, language, said, origin)
-    return _of_user(subject.rest, clause, language, said, origin)
+    return _of_mine(subject.rest, place) if subject.name == "my" else _of_user(subject.rest, place)
 
 
 def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
@@ -128,28 +135,34 @@ def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
     return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
 
 
-def _framed(
-    frame: Frame, plain: str, clause: Clause, language: Language, said: Said, origin: FactOrigin
-) -> Fact | None:
+def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
     match = frame.pattern.search(plain)
     if match is None:
         return None
-    groups = match.groupdict()
-    loose = [group for at, group in enumerate(match.groups(), 1) if group and at not in frame.pattern.groupindex.values()]
-    attribute = frame.attribute.replace("{}", key(loose[0])) if "{}" in frame.attribute and loose else frame.attribute
-    value = groups.get("number") or groups.get("value") or (loose[-1] if loose and "{}" not in frame.attribute else match[0])
-    value = _value(value, language)
-    if not value or "•" in value:
+    language = place.language
+    named = match.groupdict()
+    # A group without a name is the object of "favorite {}", or the value itself where it is one of a few words.
+    known = frame.pattern.groupindex.values()
+    loose = [group for at, group in enumerate(match.groups(), start=1) if group and at not in known]
+    of_object = "{}" in frame.attribute
+    attribute = frame.attribute.replace("{}", key(loose[0])) if of_object and loose else frame.attribute
+    said = named.get("number") or named.get("value") or (loose[-1] if loose and not of_object else match[0])
+    value = _value(said, language)
+    if not value or MASK in value:
         return None
-    subject = key(groups["they"]) if groups.get("they") else USER
-    ended = bool(language["ended"].search(plain))
-    negated = ended or bool(language["negation"].search(plain[: match.start("value")] if groups.get("value") else plain))
+    head = plain[: match.start("value")] if named.get("value") else plain
+    kind: FactKind = "constraint" if attribute in _CONSTRAINTS else "preference" if of_object else "biography"
+    subject = key(named["they"]) if named.get("they") else USER
     return _fact(
-        clause, language, said, origin,
-        kind="constraint" if attribute in {"budget", "diet"} else "preference" if "favorite" in attribute else "biography",
-        subject=subject, attribute=attribute, value=value, negated=negated, confidence=_SURE,
-        settles=subject == USER or bool(language["changed"].search(clause.plain)),
-    )  # fmt: skip
+        place,
+        kind=kind,
+        subject=subject,
+        attribute=attribute,
+        value=value,
+        negated=bool(language["ended"].search(plain) or language["negation"].search(head)),
+        confidence=_SURE,
+        settles=subject == USER or bool(language["changed"].search(place.clause.plain)),
+    )
 
 
 def _value(text: str, language: Language) -> str:
@@ -160,30 +173,33 @@ def _value(text: str, language: Language) -> str:
     return key(text[article.end() :]) if article and article.end() < len(text) else text
 
 
-def _of_user(rest: str, clause: Clause, language: Language, said: Said, origin: FactOrigin) -> list[Fact]:
-    if _passes(rest, language) or (len(rest.split()) if language.spaced else len(rest)) < _SHORTEST:
+def _of_user(rest: str, place: _Place) -> list[Fact]:
+    language = place.language
+    size = len(rest.split()) if language.spaced else len(rest)
+    if size < _SHORTEST or _passes(rest, language):
         return []
     for kind in KINDS:
         if match := _predicate(rest, language, kind):
-            return [_plain_fact(kind, match, rest, clause, language, said, origin, _LIKELY)]
-    if language.habit and len(rest.split()) > _SHORTEST:
-        return [_plain_fact("biography", None, rest, clause, language, said, origin, _HABIT)]
+            return [_plain_fact(kind, rest, match, place)]
+    if language.habit and size > _SHORTEST:
+        return [_fact(place, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
     return []
 
 
-def _of_mine(rest: str, clause: Clause, language: Language, said: Said, origin: FactOrigin) -> list[Fact]:
-    """"My sister ..." is about the sister, "my hobby is ..." about the user."""
-    if language["passing_others"].search(rest) or language["things"].search(rest):
+def _of_mine(rest: str, place: _Place) -> list[Fact]:
+    """What is said of somebody or something of the user's: "my sister ..." is about the sister."""
+    language = place.language
+    too_short = language.spaced and len(rest.split()) <= _SHORTEST
+    if too_short or language["passing_others"].search(rest) or language["things"].search(rest):
         return []
     person = language["people"].search(rest)
-    if language.spaced and len(rest.split()) <= _SHORTEST:
-        return []
-    kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
     subject = key(person[0]) if person else USER
-    return [
-        _fact(clause, language, said, origin, kind=kind, subject=subject, attribute=None, value=None,
-              negated=bool(language["negation"].search(rest)), confidence=_LIKELY, settles=subject == USER)
-    ]  # fmt: skip
+    kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
+    return [_fact(place, kind=kind, subject=subject, negated=_denies(rest, language), settles=subject == USER)]
+
+
+def _denies(text: str, language: Language) -> bool:
+    return language["negation"].search(text) is not None
 
 
 def _passes(rest: str, language: Language) -> bool:
@@ -214,27 +230,22 @@ def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool 
     return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
 
 
-def _plain_fact(
-    kind: FactKind, match: re.Match[str] | None, rest: str, clause: Clause, language: Language, said: Said,
-    origin: FactOrigin, confidence: float,
-) -> Fact:  # fmt: skip
-    negated = bool(language["negation"].search(rest))
-    attribute = value = None
-    if kind == "preference" and match is not None:
+def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], place: _Place) -> Fact:
+    language = place.language
+    negated = _denies(rest, language)
+    if kind == "preference":
         objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language.stop)
         if 0 < len(objects) <= _TASTE_WORDS:
-            attribute, value = f"taste {' '.join(objects)}", "dislike" if negated else "like"
-            negated = False
-    return _fact(
-        clause, language, said, origin,
-        kind=kind, subject=USER, attribute=attribute, value=value, negated=negated, confidence=confidence, settles=True,
-    )  # fmt: skip
+            taste = "dislike" if negated else "like"
+            return _fact(place, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
+    return _fact(place, kind=kind, negated=negated)
 
 
 def _fact(
-    clause: Clause, language: Language, said: Said, origin: FactOrigin, *, kind: FactKind, subject: str,
-    attribute: str | None, value: str | None, negated: bool, confidence: float, settles: bool,
+    place: _Place, *, kind: FactKind, subject: str = USER, attribute: str | None = None, value: str | None = None,
+    negated: bool = False, confidence: float = _LIKELY, settles: bool = True,
 ) -> Fact:  # fmt: skip
+    clause, language, said, origin = place
     return Fact(
         id=Fact.id_for(said.source_id, key(clause.text), attribute),
         kind=kind,

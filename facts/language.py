@@ -1,8 +1,8 @@
 r"""How each language says something about oneself: word lists and frames from `patterns/*.json`, compiled.
 
-A list is one string, its parts divided by a comma and a space; a part is a regular expression that is
-matched with text in lower case and single spaces. In a frame `@` is the value, `#` a number as the value, `{they}` and `{jobs}` other lists.
-A language that is written with spaces matches whole words.
+A list is one string, its parts divided by a comma and a space; a part is a regular expression for text in lower case
+and single spaces. In a frame `@` is the value, `#` a number as the value, `{they}` and `{jobs}` other lists. A language
+that is written with spaces matches whole words.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def language_of(text: str) -> Language | None:
     sample = fold(text[:_SAMPLE])
     known = languages()
     for code, script in _SCRIPTS:
-        if code in known and len(script.findall(sample)) * 4 > sum(map(str.isalpha, sample)) * (0.3 if code == "ja" else 1):
+        if code in known and len(script.findall(sample)) * 4 > sum(map(str.isalpha, sample)) * (
+            0.3 if code == "ja" else 1
+        ):
             return known[code]
     found = [word for match in _WORD.findall(sample) for word in (match, *match.split("'"))]
     seen = {language.code: sum(word in language.common for word in found) for language in known.values()}
@@ -127,7 +129,11 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
     spaced = bool(data.get("spaced", True))
     lists = {name: value for name, value in data.items() if isinstance(value, str)}
     expand = dict(part.split("=", 1) for part in _parts(fold(lists.pop("expand", ""))))
-    stop = {word for name in ("common", "first", "my", "lead", "adverbs", "negation") for word in _words(lists.get(name, ""))}
+    stop = {
+        word
+        for name in ("common", "first", "my", "lead", "adverbs", "negation")
+        for word in _words(lists.get(name, ""))
+    }
     return Language(
         code=code,
         spaced=spaced,

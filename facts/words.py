@@ -40,4 +40,6 @@ def content_terms(text: str, stop: Iterable[str] = ()) -> tuple[str, ...]:
     """
     ignored = frozenset(stop)
     found = {part for word in words(fold(text)) for part in word.split("'") if part}
-    return tuple(sorted({stem(word) for word in found - ignored if len(word) > 1 or word.isdigit() or ord(word) > 0x2E80}))
+    return tuple(
+        sorted({stem(word) for word in found - ignored if len(word) > 1 or word.isdigit() or ord(word) > 0x2E80})
+    )

@@ -13,6 +13,7 @@ from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_empty, is_summary
 from ..state.turn_records import Upkeep
+from .facts import learn
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     upkeep = Upkeep()
     try:
         added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
-        upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
+        upkeep = Upkeep(archived=len(added), facts=await learn(turn), embedded=await _embed(turn))
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
