@@ -12,7 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from ..memory.bulk_embedding import BulkEmbedding
 from ..memory.database import Database
 from ..memory.transfer import Added, export_rows, import_rows
-from ..memory.transfer_format import Checked, Counts, check_file
+from ..memory.transfer_format import Checked, check_file
+from ..memory.transfer_lines import Counts
 from ..models.embeddings import Embedder
 from ..state.settings import Settings
 
@@ -41,7 +42,7 @@ async def _export(file: Path, thread: str | None, settings: Settings) -> None:
             )
     finally:
         await database.close()
-    words = f"{counts.threads} threads, {counts.messages} messages, {counts.summaries} summaries"
+    words = ", ".join(f"{count} {name}" for name, count in counts)
     _say(f"{file}: {words}.")
 
 
@@ -73,7 +74,8 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     counts = checked.header.counts
     _say(
         f"{file}: {counts.messages} messages, {new.messages} of them new; "
-        f"{counts.summaries} summaries, {new.summaries} of them new."
+        f"{counts.summaries} summaries, {new.summaries} of them new; "
+        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new."
     )
 
 

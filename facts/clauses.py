@@ -15,7 +15,9 @@ MOST_CHARACTERS: Final = 4_000
 MASK: Final = "\u2022"
 """Stands for each character that is not the user's own word."""
 
-_CODE: Final = re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|<(\w+)[^>]*>.*?</\1>|https?://\S+")
+_CODE: Final = re.compile(
+    r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|<(\w+)[^<>]{0,200}>[^<]{0,2000}</\1>|https?://\S+"
+)
 _QUOTED_LINE: Final = re.compile(r"(?m)^[ \t]*(?:>|\||[$#%]\s).*$")
 _QUOTES: Final = re.compile(
     r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”]{1,2000}[“”]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』"
@@ -26,6 +28,9 @@ _QUESTION: Final = re.compile(r"[?？؟]")
 _BREAK: Final = re.compile(
     r"\s*(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*"
 )
+_LONGEST: Final = 600
+_AHEAD: Final = 8
+_AFTER: Final = 2
 _ITEM: Final = 3
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
@@ -42,9 +47,9 @@ class Clause(NamedTuple):
 
 
 def clauses(text: str, language: Language) -> list[Clause]:
-    """The clauses of what the user says in their own name, in their order."""
+    """The clauses of what the user says in their own name, in their order; `text` is not longer than is read."""
     found: list[Clause] = []
-    for number, (said, seen) in enumerate(_own_sentences(text[:MOST_CHARACTERS], language)):
+    for number, (said, seen) in enumerate(_own_sentences(text, language)):
         pieces = list(_pieces(seen, language))
         asked = bool(_QUESTION.search(seen[-3:]))
         for place, (start, end, joined) in enumerate(pieces):
@@ -158,7 +163,7 @@ def _lists_on(sentence: str, start: int, at: int, language: Language) -> bool:
 
 def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int, bool]]:
     """Cut again where the user speaks of themselves once more without a mark, or goes on with another verb."""
-    if not language.spaced:
+    if not language.spaced or end - start > _LONGEST:
         yield start, end, False
         return
     words = list(re.finditer(r"[^\W_]+(?:['’][^\W_]+)*", sentence[start:end]))
@@ -166,14 +171,16 @@ def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[
     begin, joined = start, False
     for place in range(1, len(words)):
         before = plain[place - 1].split(" ")[-1]
-        rest = " ".join(plain[place:])
+        rest = " ".join(plain[place : place + _AHEAD])
         new = language["split_before"].match(rest) and not language["split_after_not"].fullmatch(before)
         joins = language["join"].fullmatch(before)
         goes_on = joins and (language["first"].match(rest) or any(p.match(rest) for p in language.predicates.values()))
-        own = place >= 3 and (
-            joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()]))
+        own = (
+            new
+            and place >= _AFTER
+            and (joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()])))
         )
-        if (new and own) or goes_on:
+        if own or goes_on:
             cut = start + (words[place - 1].start() if joins else words[place].start())
             if sentence[begin:cut].strip():
                 yield begin, cut, joined

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..models.extractive import sentences
-from .clauses import masked
+from .clauses import MOST_CHARACTERS, masked
 from .language import Language, language_of
 from .words import fold
 
@@ -32,6 +32,7 @@ class Command(NamedTuple):
 
 def commands(text: str) -> list[Command]:
     """The requests in a message of the user, in their order."""
+    text = text[:MOST_CHARACTERS]
     if (language := language_of(text)) is None:
         return []
     blotted = masked(text, language)

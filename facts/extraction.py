@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from ..state.fact_records import USER, Fact, FactKind, FactOrigin
-from .clauses import MASK, Clause, clauses
+from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .language import Frame, Language, language_of
 from .words import content_terms, key
 
@@ -60,6 +60,7 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fa
         said: where it was said.
         origin: by whom the facts are vouched for.
     """
+    text = text[:MOST_CHARACTERS]
     if (language := language_of(text)) is None:
         return []
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
@@ -79,7 +80,9 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fa
         goes_on = clause.joined or (not language.spaced and clause.sentence == sentence)
         own = None if clause.joined else _subject(clause.plain, language, implied=implied)
         if own is None and goes_on and subject is not None and subject.name == USER:
-            own = _Subject(USER, clause.plain) if clause.joined or _goes_on(clause.plain, language) else None
+            goes_on = clause.joined or _goes_on(clause.plain, language)
+            own = _Subject(USER, clause.plain) if goes_on else None
+            clause = clause._replace(plain=f"{language.pronoun}{clause.plain}")  # noqa: PLW2901  # as if it were said
         subject, sentence = own, clause.sentence
         for fact in _facts(_Place(clause, language, said, origin), subject):
             found.setdefault(fact.id, fact)
@@ -100,7 +103,12 @@ def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | Non
     rest = plain
     while lead := language["lead"].match(rest):
         stripped = rest[lead.end() :].lstrip(" ,")
-        if not stripped or language["first"].match(rest) or (not language.spaced and lead.end() == 0):
+        if (
+            not stripped
+            or language["first"].match(rest)
+            or language["first_verbs"].match(rest)
+            or (not language.spaced and lead.end() == 0)
+        ):
             break
         rest = stripped
     if language["others"].match(rest):
@@ -121,11 +129,9 @@ def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
-    if framed and subject.name != "my":
-        return framed
-    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
-    if theirs or framed:
-        return theirs or framed
+    theirs = [] if framed else [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
+    if framed or theirs:
+        return framed or theirs
     return _of_mine(subject.rest, place) if subject.name == "my" else _of_user(subject.rest, place)
 
 

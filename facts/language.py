@@ -1,7 +1,7 @@
 r"""How each language says something about oneself: word lists and frames from `patterns/*.json`, compiled.
 
 A list is one string, its parts divided by a comma and a space; a part is a regular expression for text in lower case
-and single spaces. In a frame `@` is the value, `#` a number as the value, `{they}` and `{jobs}` other lists. A language
+and single spaces. In a frame `@` is the value (`~` as little as fits), `#` a number as the value, `{they}` and `{jobs}` other lists. A language
 that is written with spaces matches whole words.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,8 @@ _SCRIPTS: Final = (
 _NEVER: Final = re.compile(r"(?!)")
 _SAMPLE: Final = 2000
 _EVIDENCE: Final = 0.15
+_TELLING: Final = ("common", "first", "my", "lead", "adverbs", "people", "negation", "jobs", "question_start")
+_PLAIN: Final = re.compile(r"[\w' ]+")
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,12 @@ class Language:
     spaced: bool
     verb_last: bool
     habit: bool
-    common: frozenset[str]
+    words: frozenset[str]
+    letters: frozenset[str]
     stop: frozenset[str]
     expand: Mapping[str, str]
+    pronoun: str
+    """What stands before a predicate whose subject, the user, was named before; empty where verbs tell it."""
     lists: Mapping[str, re.Pattern[str]]
     predicates: Mapping[str, re.Pattern[str]]
     frames: tuple[Frame, ...]
@@ -63,7 +69,7 @@ class Language:
         """The text folded, with its contractions written out, as the patterns expect it."""
         folded = fold(text)
         if not self.spaced:
-            return re.sub(r"\s+", "", folded)
+            return re.sub(r"\s+", "", folded).translate(str.maketrans(dict(self.expand)))
         for short, long in self.expand.items():
             if short.endswith("'"):
                 folded = re.sub(rf"(?<!\w){re.escape(short)}", long, folded)
@@ -80,9 +86,19 @@ def language_of(text: str) -> Language | None:
         ):
             return known[code]
     found = [word for match in _WORD.findall(sample) for word in (match, *match.split("'"))]
-    seen = {language.code: sum(word in language.common for word in found) for language in known.values()}
+    weights = _weights()
+    seen = {code: sum(weights[word] for word in found if word in one.words) for code, one in known.items()}
+    for code, one in known.items():
+        seen[code] += sum(char in one.letters for char in text[:_SAMPLE].lower())
     best = max(seen, key=lambda code: (seen[code], code == "en"))
-    return known[best] if seen[best] >= _EVIDENCE * len(found) else None
+    return known[best] if sum(word in known[best].words for word in found) >= _EVIDENCE * len(found) else None
+
+
+@cache
+def _weights() -> dict[str, float]:
+    """How much a word tells about its language: less, the more languages have it."""
+    count = Counter(word for language in languages().values() for word in language.words)
+    return {word: 1 / number**2 for word, number in count.items()}
 
 
 @cache
@@ -97,8 +113,9 @@ def _parts(text: str) -> list[str]:
 
 
 def _source(part: str) -> str:
-    # Folding would change an escape such as \S, so only what is no escape is folded.
-    return "".join(piece if piece.startswith("\\") else fold(piece) for piece in re.split(r"(\\.)", part))
+    """The regular expression folded as the text is; escapes and names of groups stay as they are."""
+    pieces = re.split(r"(\\.|\(\?P<\w+>)", part)
+    return "".join(piece if place % 2 else fold(piece) for place, piece in enumerate(pieces))
 
 
 def _any(parts: Iterable[str], *, spaced: bool) -> re.Pattern[str]:
@@ -110,16 +127,18 @@ def _any(parts: Iterable[str], *, spaced: bool) -> re.Pattern[str]:
 
 def _frames(data: Mapping[str, str], lists: Mapping[str, str], *, spaced: bool) -> tuple[Frame, ...]:
     they = "|".join(map(_source, _parts(lists.get("people", ""))))
-    mine = "|".join(map(_source, _parts(lists.get("my", ""))))
+    mine = "|".join(map(_source, _parts(lists.get("owner", lists.get("my", "")))))
     gap, space = (r"(?:\w+ )?", " ") if spaced else ("", "")
     noun_first = lists.get("noun_first") == "yes"
+    if not mine:
+        space = ""  # the noun itself says whose it is
     them = rf"(?P<they>(?:{they})){space}(?:{mine})" if noun_first else rf"(?:{mine}){space}(?P<they>{gap}(?:{they}))"
     jobs = "|".join(map(_source, _parts(lists.get("jobs", ""))))
     frames = []
     for attribute, text in data.items():
         for part in _parts(text):
             source = _source(part).replace("{jobs}", f"(?:{jobs})").replace("{they}", them)
-            source = source.replace("@", r"(?P<value>.+)")
+            source = source.replace("@", r"(?P<value>.+)").replace("~", r"(?P<value>.+?)")
             source = source.replace("#", r"(?P<number>\d{1,3})")
             frames.append(Frame(attribute, re.compile(rf"(?<!\w){source}" if spaced else source)))
     return tuple(frames)
@@ -128,6 +147,7 @@ def _frames(data: Mapping[str, str], lists: Mapping[str, str], *, spaced: bool) 
 def _compiled(code: str, data: dict[str, Any]) -> Language:
     spaced = bool(data.get("spaced", True))
     lists = {name: value for name, value in data.items() if isinstance(value, str)}
+    pronoun = lists.pop("pronoun", "")
     expand = dict(part.split("=", 1) for part in _parts(fold(lists.pop("expand", ""))))
     stop = {
         word
@@ -139,7 +159,9 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
         spaced=spaced,
         verb_last=bool(data.get("verb_last", False)),
         habit=bool(data.get("habit", False)),
-        common=frozenset(_words(lists.get("common", ""))),
+        pronoun=pronoun + " " if pronoun and spaced else pronoun,
+        words=_vocabulary(lists, data["predicates"]) if "common" in lists else frozenset(),
+        letters=frozenset(lists.pop("letters", "")),
         stop=frozenset(stop),
         expand=expand,
         lists={name: _any(_parts(text), spaced=spaced) for name, text in lists.items()},
@@ -150,6 +172,13 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
             name: _any(_parts(text), spaced=spaced) for name, text in data.get("attribute_words", {}).items()
         },
     )
+
+
+def _vocabulary(lists: Mapping[str, str], predicates: Mapping[str, str]) -> frozenset[str]:
+    """The plain words of the lists: what the language is known by."""
+    texts = [lists.get(name, "") for name in _TELLING]
+    parts = [part for text in (*texts, *predicates.values()) for part in _parts(fold(text))]
+    return frozenset(word for part in parts if _PLAIN.fullmatch(part) for word in part.split(" "))
 
 
 def _words(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from ..facts.clauses import MOST_CHARACTERS
 from ..facts.extraction import Said
 from ..facts.ledger import changed, meaning
 from ..facts.reading import Ledger, Message
@@ -28,7 +29,8 @@ _POOL: Final = 200
 """Facts of which the most important ones for a turn are chosen."""
 
 _UNREAD = """
-SELECT m.thread_id, m.id, m.text, m.created_at, asked.id AS before_id, asked.text AS before, said.text AS reply
+SELECT m.thread_id, m.id, left(m.text, %(characters)s) AS text, m.created_at, asked.id AS before_id,
+       left(asked.text, %(characters)s) AS before, left(said.text, %(characters)s) AS reply
 FROM (SELECT * FROM messages WHERE user_id = %(user_id)s AND role = 'user' AND NOT facts_read
       ORDER BY created_at, seq LIMIT %(limit)s) AS m
 LEFT JOIN LATERAL (SELECT id, text, seq FROM messages a WHERE a.user_id = %(user_id)s AND a.thread_id = m.thread_id
@@ -56,21 +58,25 @@ _ALL = "SELECT * FROM facts WHERE user_id = %(user_id)s ORDER BY said_at, id"
 _PINS = """
 SELECT * FROM pins WHERE user_id = %(user_id)s AND (forgotten_at IS NULL OR %(forgotten)s) ORDER BY created_at, id
 """
-_PUT_FACTS = """
+PUT_FACTS: Final = """
 INSERT INTO facts
-SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s) AS new(
+SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
     settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
     meaning uuid, slot uuid)
+"""
+_UPSERT_FACTS: Final = f"""{PUT_FACTS}
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
     valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by
 """
-_PUT_PINS = """
+PUT_PINS: Final = """
 INSERT INTO pins
-SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s) AS new(
+SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     id text, thread_id text, text text, kind text, score double precision, source_id text, created_at timestamptz,
     forgotten_at timestamptz)
+"""
+_UPSERT_PINS: Final = f"""{PUT_PINS}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 """
 _SHEET = """
@@ -126,7 +132,7 @@ class FactRows:
                 Said(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
                 row["before_id"] or "", row["reply"] or "",
             )
-            for row in await self.of(user_id).fetch(_UNREAD, limit=limit)
+            for row in await self.of(user_id).fetch(_UNREAD, limit=limit, characters=MOST_CHARACTERS)
         ]  # fmt: skip
 
     async def update(
@@ -158,9 +164,9 @@ class FactRows:
             known = {pin.id: pin for pin in before.pins}
             pins = [pin for pin in after.pins if known.get(pin.id) != pin]
             if facts:
-                await rows.fetch(_PUT_FACTS, rows=Jsonb([fact_row(fact) for fact in facts]))
+                await rows.fetch(_UPSERT_FACTS, rows=Jsonb([fact_row(fact) for fact in facts]))
             if pins:
-                await rows.fetch(_PUT_PINS, rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
+                await rows.fetch(_UPSERT_PINS, rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             if read:
                 threads, ids = [said.thread_id for said in read], [said.source_id for said in read]
                 await rows.fetch(_READ, threads=threads, ids=ids)
