@@ -30,7 +30,7 @@ _BREAK: Final = re.compile(
 )
 _LONGEST: Final = 600
 _AHEAD: Final = 8
-_AFTER: Final = 2
+_AFTER: Final = 3
 _ITEM: Final = 3
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 

@@ -103,12 +103,8 @@ def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | Non
     rest = plain
     while lead := language["lead"].match(rest):
         stripped = rest[lead.end() :].lstrip(" ,")
-        if (
-            not stripped
-            or language["first"].match(rest)
-            or language["first_verbs"].match(rest)
-            or (not language.spaced and lead.end() == 0)
-        ):
+        named = language["first"].match(rest) or language["first_verbs"].match(rest)
+        if named or not stripped or lead.end() == 0:
             break
         rest = stripped
     if language["others"].match(rest):
@@ -129,10 +125,12 @@ def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
-    theirs = [] if framed else [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
-    if framed or theirs:
-        return framed or theirs
-    return _of_mine(subject.rest, place) if subject.name == "my" else _of_user(subject.rest, place)
+    if subject.name != "my":
+        return framed or _of_user(subject.rest, place)
+    if language["passing_others"].search(subject.rest):
+        return []
+    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
+    return theirs or framed or _of_mine(subject.rest, place)
 
 
 def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
@@ -196,7 +194,7 @@ def _of_mine(rest: str, place: _Place) -> list[Fact]:
     """What is said of somebody or something of the user's: "my sister ..." is about the sister."""
     language = place.language
     too_short = language.spaced and len(rest.split()) <= _SHORTEST
-    if too_short or language["passing_others"].search(rest) or language["things"].search(rest):
+    if too_short or language["things"].search(rest):
         return []
     person = language["people"].search(rest)
     subject = key(person[0]) if person else USER

@@ -1,8 +1,8 @@
 r"""How each language says something about oneself: word lists and frames from `patterns/*.json`, compiled.
 
 A list is one string, its parts divided by a comma and a space; a part is a regular expression for text in lower case
-and single spaces. In a frame `@` is the value (`~` as little as fits), `#` a number as the value, `{they}` and `{jobs}` other lists. A language
-that is written with spaces matches whole words.
+and single spaces. In a frame `@` is the value (`~` as little of it as fits), `#` a number as the value, `{they}` and
+`{jobs}` other lists. A language that is written with spaces matches whole words.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Language:
         """The text folded, with its contractions written out, as the patterns expect it."""
         folded = fold(text)
         if not self.spaced:
-            return re.sub(r"\s+", "", folded).translate(str.maketrans(dict(self.expand)))
+            return re.sub(r"\s+", "", folded).translate({ord(old): new for old, new in self.expand.items()})
         for short, long in self.expand.items():
             if short.endswith("'"):
                 folded = re.sub(rf"(?<!\w){re.escape(short)}", long, folded)

@@ -208,7 +208,7 @@ MESSAGE: dict[str, Any] = {
         ([HEADER, THREAD, "[" * 100_000], "Line 3 of .* bottomless nesting"),
         ([HEADER, THREAD, json.dumps({**MESSAGE, "tokens": float("nan")})], "Line 3 of .* without NaN"),
         ([HEADER, MESSAGE], "Line 2 of .* expected a thread that has its own line above, found 't'"),
-        ([HEADER, THREAD, {**MESSAGE, "kind": "memory"}], "Line 3 of .* expected 'kind' to be thread, message, summary"),
+        ([HEADER, THREAD, {**MESSAGE, "kind": "memory"}], "Line 3 of .* expected 'kind' to be thread, message"),
         ([HEADER, THREAD, {**MESSAGE, "role": "wizard"}], "Line 3 of .* expected another 'role': input should be"),
         ([HEADER, THREAD, {**MESSAGE, "seq": 0}], "Line 3 of .* expected another 'seq': input should be greater"),
         ([HEADER, THREAD, {**MESSAGE, "tokens": 2**40}], "Line 3 of .* expected another 'tokens'"),
