@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..models.extractive import sentences
-from .clauses import MOST_CHARACTERS, masked
+from .clauses import MASK, MOST_CHARACTERS, masked
 from .language import Language, language_of
 from .words import fold
 
@@ -53,7 +53,8 @@ def _sentences(text: str, blotted: str) -> Iterator[str]:
     for sentence in sentences(blotted):
         start = blotted.find(sentence, at)
         at = start + len(sentence)
-        yield text[start:at]
+        if not sentence.startswith(MASK):
+            yield text[start:at]
 
 
 def _command(sentence: str, language: Language) -> Command | None:

@@ -150,7 +150,12 @@ def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
     loose = [group for at, group in enumerate(match.groups(), start=1) if group and at not in known]
     of_object = "{}" in frame.attribute
     attribute = frame.attribute.replace("{}", key(loose[0])) if of_object and loose else frame.attribute
-    said = named.get("number") or named.get("value") or (loose[-1] if loose and not of_object else match[0])
+    said = (
+        named.get("number")
+        or named.get("value")
+        or named.get("job")
+        or (loose[-1] if loose and not of_object else match[0])
+    )
     value = _value(said, language)
     if not value or MASK in value:
         return None
@@ -180,14 +185,20 @@ def _value(text: str, language: Language) -> str:
 def _of_user(rest: str, place: _Place) -> list[Fact]:
     language = place.language
     size = len(rest.split()) if language.spaced else len(rest)
-    if size < _SHORTEST or _passes(rest, language):
+    if size < _SHORTEST:
         return []
+    passing = _passing(rest, language)
     for kind in KINDS:
-        if match := _predicate(rest, language, kind):
+        if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
             return [_plain_fact(kind, rest, match, place)]
-    if language.habit and size > _SHORTEST:
+    if passing is None and language.habit and size > _SHORTEST:
         return [_fact(place, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
     return []
+
+
+def _weighs_more(match: re.Match[str], passing: re.Match[str] | None, language: Language) -> bool:
+    """Whether a predicate says more than the passing one at its place: "want to learn" against "want"."""
+    return passing is None or (not language.verb_last and match.end() > passing.end())
 
 
 def _of_mine(rest: str, place: _Place) -> list[Fact]:
@@ -206,12 +217,12 @@ def _denies(text: str, language: Language) -> bool:
     return language["negation"].search(text) is not None
 
 
-def _passes(rest: str, language: Language) -> bool:
-    """Whether the predicate says nothing that lasts: what one thinks, feels, wants of the reader just now."""
+def _passing(rest: str, language: Language) -> re.Match[str] | None:
+    """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
     if language.verb_last:
-        return bool(language["passing"].search(rest))
-    adverbs = _adverbs(rest, language)
-    return any(language["passing"].match(rest, at) for at in adverbs)
+        return language["passing"].search(rest)
+    found = [match for at in _adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    return max(found, key=lambda match: match.end(), default=None)
 
 
 def _adverbs(rest: str, language: Language) -> list[int]:

@@ -85,8 +85,9 @@ def language_of(text: str) -> Language | None:
             0.3 if code == "ja" else 1
         ):
             return known[code]
-    found = [word for match in _WORD.findall(sample) for word in (match, *match.split("'"))]
     weights = _weights()
+    whole = [word for word in _WORD.findall(sample) if not word.isdecimal()]
+    found = [part for word in whole for part in ([word] if word in weights else word.split("'")) if part]
     seen = {code: sum(weights[word] for word in found if word in one.words) for code, one in known.items()}
     for code, one in known.items():
         seen[code] += sum(char in one.letters for char in text[:_SAMPLE].lower())
@@ -137,7 +138,7 @@ def _frames(data: Mapping[str, str], lists: Mapping[str, str], *, spaced: bool) 
     frames = []
     for attribute, text in data.items():
         for part in _parts(text):
-            source = _source(part).replace("{jobs}", f"(?:{jobs})").replace("{they}", them)
+            source = _source(part).replace("{jobs}", f"(?P<job>{jobs})").replace("{they}", them)
             source = source.replace("@", r"(?P<value>.+)").replace("~", r"(?P<value>.+?)")
             source = source.replace("#", r"(?P<number>\d{1,3})")
             frames.append(Frame(attribute, re.compile(rf"(?<!\w){source}" if spaced else source)))
@@ -160,7 +161,7 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
         verb_last=bool(data.get("verb_last", False)),
         habit=bool(data.get("habit", False)),
         pronoun=pronoun + " " if pronoun and spaced else pronoun,
-        words=_vocabulary(lists, data["predicates"]) if "common" in lists else frozenset(),
+        words=frozenset({*_vocabulary(lists, data["predicates"]), *expand}) if "common" in lists else frozenset(),
         letters=frozenset(lists.pop("letters", "")),
         stop=frozenset(stop),
         expand=expand,
