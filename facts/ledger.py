@@ -17,6 +17,10 @@ _FORGET_SHARE: Final = 0.6
 """The share of the words of "forget that ..." that a fact must hold to be the one that is meant."""
 
 
+_REWORDED: Final = 1
+"""New words about the same value that are only another wording: "I'm living" after "I live"."""
+
+
 def merge(known: Iterable[Fact], candidates: Iterable[Fact]) -> tuple[Fact, ...]:
     """All facts after the candidates were taken in, in the order they were said.
 
@@ -119,12 +123,15 @@ def _covers(fact: Fact, moment: datetime) -> bool:
 
 
 def _says_same(old: Fact, new: Fact) -> bool:
-    """The same statement; one of fewer words about the same value says nothing new either."""
-    if meaning(old) == meaning(new) or (old.subject == new.subject and key(old.text) == key(new.text)):
-        return old.attribute == new.attribute or old.slot is None or new.slot is None
-    if old.slot is None or old.slot != new.slot or old.negated != new.negated:
+    """The same statement, in whatever words; more words about the same value are news."""
+    if old.subject != new.subject:
         return False
-    return _same_value(old, new) and _parts(new) <= _parts(old)
+    if key(old.text) == key(new.text) and (old.attribute == new.attribute or None in {old.attribute, new.attribute}):
+        return True
+    if old.slot is None or new.slot is None:
+        return meaning(old) == meaning(new)
+    same = old.slot == new.slot and old.negated == new.negated and _parts(new) <= _parts(old)
+    return same and len(set(new.terms) - set(old.terms)) <= _REWORDED
 
 
 def _refines(new: Fact, old: Fact) -> bool:
