@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StorageError,
         ThreadOwnershipError,
     )
+    from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
@@ -43,6 +44,7 @@ _HOMES = {
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
         "ThreadOwnershipError",
     ),
+    "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
@@ -55,10 +57,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelError", "PostgresCheckpointer", "Profile",
-    "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError",
-    "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain", "open_graph",
-    "thread_id",
+    "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelError", "Pin",
+    "PostgresCheckpointer", "Profile", "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult",
+    "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep",
+    "build_graph", "live_chain", "open_graph", "thread_id",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from .language import language_of
 from .words import content_terms, key
 
 _WEIGHTS: Final[dict[FactKind, float]] = {
-    "constraint": 0.4, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
+    "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
 }  # fmt: skip
 """What a kind adds where the question names nothing of a fact: what is broken does more harm than what is missed."""
 
@@ -41,7 +41,7 @@ def choose(found: Iterable[tuple[Fact, int]], pins: Sequence[Pin], terms: Collec
     def weight(one: tuple[Fact, int]) -> tuple[float, float]:
         fact, shared = one
         own = _SETTLED if fact.attribute and fact.subject == USER and not fact.attribute.startswith("taste ") else 0.0
-        relevance = 2.0 * shared / len(terms) if terms else 0.0
+        relevance = 1.0 + shared / len(terms) if shared and terms else 0.0
         return relevance + own + _WEIGHTS[fact.kind] + fact.confidence, fact.said_at.timestamp()
 
     chosen: dict[str, Fact] = {}

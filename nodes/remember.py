@@ -1,4 +1,4 @@
-"""Remember: the turn goes into the archive and is embedded, after the reply went out."""
+"""Remember: the turn goes into the archive, is read for facts and embedded, after the reply went out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 async def remember(state: ConversationState, turn: Turn) -> Update:
-    """Archive what is not archived yet, and embed what has no vector yet.
+    """Archive what is not archived yet, read what the user said for facts, and embed what has no vector yet.
 
     Every message of the chain is offered to the archive, which keeps the ones it knows as they are: so a turn whose
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
@@ -30,7 +30,9 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     upkeep = Upkeep()
     try:
         added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
-        upkeep = Upkeep(archived=len(added), facts=await learn(turn), embedded=await _embed(turn))
+        upkeep = Upkeep(archived=len(added))
+        upkeep = upkeep.model_copy(update={"facts": await learn(turn)})
+        upkeep = upkeep.model_copy(update={"embedded": await _embed(turn)})
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
