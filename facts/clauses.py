@@ -32,6 +32,7 @@ _LONGEST: Final = 600
 _AHEAD: Final = 8
 _AFTER: Final = 3
 _ITEM: Final = 3
+_END: Final = " .!~…。！"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
 
@@ -54,7 +55,7 @@ def clauses(text: str, language: Language) -> list[Clause]:
         asked = bool(_QUESTION.search(seen[-3:]))
         for place, (start, end, joined) in enumerate(pieces):
             last = place == len(pieces) - 1
-            plain = language.normalized(seen[start:end])
+            plain = language.normalized(seen[start:end]).rstrip(_END)
             asks = (
                 bool(language["question_start"].match(plain)) or (asked and last) or _ends(language, plain, last=last)
             )
@@ -73,7 +74,7 @@ def _shown(text: str, language: Language) -> str:
 
 def _ends(language: Language, plain: str, *, last: bool) -> bool:
     return last and any(
-        match.end() == len(plain.rstrip("?？؟.! ~")) for match in language["question_end"].finditer(plain)
+        match.end() == len(plain.rstrip("?？؟" + _END)) for match in language["question_end"].finditer(plain)
     )
 
 

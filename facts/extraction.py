@@ -114,9 +114,13 @@ def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | Non
     if mine := language["my"].match(rest):
         after = rest[mine.end() :].strip()
         return None if language["things"].match(after) else _Subject("my", rest)
-    if language["first_verbs"].match(rest) or (implied and language["first_ends"].search(rest)):
+    if language["first_verbs"].match(rest) or _is_implied(rest, language, implied=implied):
         return _Subject(USER, rest)
     return _Subject("my", rest) if language["mine"].search(rest) else None
+
+
+def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
+    return implied and bool(language["first_ends"].search(plain)) and not language["topic"].match(plain)
 
 
 def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
