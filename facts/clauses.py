@@ -154,6 +154,13 @@ def _lists_on(sentence: str, start: int, at: int, language: Language) -> bool:
         return False
     following = _BREAK.search(sentence, at)
     item = language.normalized(sentence[at : following.start() if following else len(sentence)])
+    joined = language["join"].match(item)
+    if (
+        joined
+        and joined.end() < len(item)
+        and not any(p.match(item[joined.end() :].strip()) for p in language.predicates.values())
+    ):
+        item = item[joined.end() :].strip()
     words = item.split(" ")
     new = any(
         language[name].match(item) for name in ("first", "my", "lead", "question_start", "split_before", "others")

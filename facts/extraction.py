@@ -125,7 +125,9 @@ def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
 
 def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
     clause, language = place.clause, place.language
-    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3:
+    if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
+        return [_fact(place, kind="preference", negated=_denies(clause.plain, language))]
+    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
@@ -135,6 +137,11 @@ def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
         return []
     theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
     return theirs or framed or _of_mine(subject.rest, place)
+
+
+def _breaks_off(clause: Clause, language: Language) -> bool:
+    """Whether a clause ends in an article: what followed was code or a quote."""
+    return language.spaced and language["article"].fullmatch(clause.plain.rpartition(" ")[2]) is not None
 
 
 def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
