@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         StorageError,
         ThreadOwnershipError,
     )
+    from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
@@ -46,6 +47,7 @@ _HOMES = {
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
         "ThreadOwnershipError",
     ),
+    "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
@@ -59,10 +61,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "PostgresCheckpointer",
-    "Profile", "Progress", "Recall", "Recalled", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult",
-    "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError", "TurnReport",
-    "Upkeep", "build_graph", "find_report", "live_chain", "open_graph", "thread_id",
+    "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "Pin",
+    "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport", "SearchError", "SearchOutcome",
+    "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError",
+    "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph", "thread_id",
 ]  # fmt: skip
 
 

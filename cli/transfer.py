@@ -13,7 +13,8 @@ from ..memory.bulk_embedding import BulkEmbedding
 from ..memory.database import Database
 from ..memory.store_index import vector_index
 from ..memory.transfer import Added, export_rows, import_rows
-from ..memory.transfer_format import Checked, Counts, check_file
+from ..memory.transfer_format import Checked, check_file
+from ..memory.transfer_lines import Counts
 from ..models.embeddings import Embedder
 from ..state.settings import Settings
 
@@ -42,7 +43,7 @@ async def _export(file: Path, thread: str | None, settings: Settings) -> None:
             )
     finally:
         await database.close()
-    words = f"{counts.threads} threads, {counts.messages} messages, {counts.summaries} summaries"
+    words = ", ".join(f"{count} {name}" for name, count in counts)
     _say(f"{file}: {words}.")
 
 
@@ -77,7 +78,8 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     counts = checked.header.counts
     _say(
         f"{file}: {counts.messages} messages, {new.messages} of them new; "
-        f"{counts.summaries} summaries, {new.summaries} of them new."
+        f"{counts.summaries} summaries, {new.summaries} of them new; "
+        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new."
     )
 
 

@@ -1,4 +1,4 @@
-"""Export and import of a user's threads, messages and summaries, in batches, so that memory use does not grow.
+"""Export and import of all that is kept of a user, in batches, so that memory use does not grow.
 
 Vectors do not travel: they are made anew from what is imported. Nor do checkpoints: an imported thread is remembered
 and can be gone on with, but its live chain starts empty.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, LiteralString, NamedTuple, TextIO
 
 from psycopg.rows import DictRow
 
@@ -19,18 +20,9 @@ from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
 from .database import Database
 from .keywords import message_keys
-from .transfer_format import (
-    Checked,
-    Counts,
-    MessageLine,
-    SummaryLine,
-    ThreadLine,
-    header_line,
-    read_body,
-    refuse_changed,
-    row_line,
-)
-from .transfer_sql import ADD_MESSAGES
+from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
+from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
+from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine
 from .user_rows import Snapshot, UserRows
 
 BATCH_ROWS: Final = 500
@@ -39,12 +31,13 @@ BATCH_ROWS: Final = 500
 _BATCH_CHARACTERS: Final = 4_000_000
 
 _COUNTS = """
-SELECT (SELECT count(*) FROM threads
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS threads,
-       (SELECT count(*) FROM messages
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS messages,
-       (SELECT count(*) FROM summaries
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS summaries
+WITH wanted AS (SELECT thread_id FROM threads
+                WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)))
+SELECT (SELECT count(*) FROM wanted) AS threads,
+       (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS messages,
+       (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS summaries,
+       (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS facts,
+       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS pins
 """
 _THREADS = """
 SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
@@ -94,12 +87,20 @@ RETURNING true AS pending
 """
 
 
-class Added(NamedTuple):
-    """What one batch of an import did: lines read, those of them that were new, those still to be embedded."""
+_MARK_AND_ADD: Final[Mapping[str, tuple[LiteralString, LiteralString]]] = {
+    "message": (_MARK_MESSAGES, ADD_MESSAGES),
+    "summary": (_MARK_SUMMARIES, _ADD_SUMMARIES),
+    "fact": (MARK_FACTS, ADD_FACTS),
+    "pin": (MARK_PINS, ADD_PINS),
+}
 
+
+class Added(NamedTuple):
+    """What one batch of an import did: its kind, lines read, how many were new, and how many are to be embedded."""
+
+    kind: str
     lines: int
-    messages: int = 0
-    summaries: int = 0
+    new: int = 0
     pending: int = 0
 
 
@@ -146,7 +147,7 @@ async def export_rows(
 
 async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
     done = 0
-    for query in (_THREADS, _MESSAGES, _SUMMARIES):
+    for query in (_THREADS, _MESSAGES, _SUMMARIES, FACTS, PINS):
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
             done += len(batch)
@@ -186,17 +187,19 @@ async def import_rows(
     names = {old: _new_id(thread, checked.header.user, user_id) for old, thread in checked.threads.items()}
     await _own_all(rows, names, list(checked.threads.values()), added)
     batches = _batches(rows.user_id, file, names)
-    messages = summaries = 0
+    new: Counter[str] = Counter()
     try:
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             result, changed = await _add(rows, *batch)
             if changed:
                 await asyncio.to_thread(refuse_changed, file, names, changed)
-            messages, summaries = messages + result.messages, summaries + result.summaries
+            new[result.kind] += result.new
             added(result)
     finally:
         await asyncio.to_thread(batches.close)
-    return Counts(threads=len(names), messages=messages, summaries=summaries)
+    return Counts(
+        threads=len(names), messages=new["message"], summaries=new["summary"], facts=new["fact"], pins=new["pin"]
+    )
 
 
 def _new_id(thread: ThreadLine, old_user: str, new_user: str) -> str:
@@ -216,7 +219,7 @@ async def _own_all(
         new = [{"id": names[thread.id], "name": thread.name, "created_at": str(thread.created_at)} for thread in part]
         values = {"ids": [thread["id"] for thread in new], "rows": json.dumps(new)}
         _refuse_foreign(await rows.transaction((_ADD_THREADS, values), (_NOT_MINE, values)))
-        added(Added(len(part)))
+        added(Added("thread", len(part)))
 
 
 def _refuse_foreign(found: list[DictRow]) -> None:
@@ -230,17 +233,14 @@ def _refuse_foreign(found: list[DictRow]) -> None:
 async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
     """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = (_MARK_MESSAGES, ADD_MESSAGES) if kind == "message" else (_MARK_SUMMARIES, _ADD_SUMMARIES)
+    mark, add = _MARK_AND_ADD[kind]
     new = await rows.transaction((_LOCK_THREADS, values), (mark, values), (add, values))
-    pending = sum(row["pending"] for row in new)
-    if kind == "summary":
-        return Added(count, summaries=len(new), pending=pending), set()
-    changed = {(row["thread_id"], row["changed"]) for row in new if row["changed"] is not None}
-    return Added(count, messages=len(new), pending=pending), changed
+    changed = {(row["thread_id"], row["changed"]) for row in new if row.get("changed") is not None}
+    return Added(kind, count, len(new), sum(row["pending"] for row in new)), changed
 
 
 def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:
-    """Messages and summaries in batches of one kind: the kind, how many, their threads, their rows as JSON."""
+    """What follows the threads, in batches of one kind: the kind, how many, their threads, their rows as JSON."""
     rows: list[str] = []
     ids: set[str] = set()
     kind, size = "", 0
@@ -260,8 +260,10 @@ def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple
         yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
 
 
-def _row(user_id: str, line: MessageLine | SummaryLine, thread: str) -> dict[str, Any]:
+def _row(user_id: str, line: MessageLine | SummaryLine | FactLine | PinLine, thread: str) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
+    if isinstance(line, FactLine | PinLine):
+        return row_of(line, thread)
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
     if isinstance(line, SummaryLine):
         return row

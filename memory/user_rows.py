@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 _USER = "%(user_id)s"
 
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s, 2))"
+
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 
@@ -73,6 +75,21 @@ class UserRows:
 
         return await self._database.run(work)
 
+    async def alone(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
+        """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
+
+        It is done once more from its start if the connection is lost: so `work` must be safe to repeat.
+
+        Raises:
+            StorageError: a query does not ask for the user, or the database fails.
+        """
+
+        async def in_turn(connection: Connection) -> T:
+            await connection.execute(_LOCK, {"user_id": self.user_id})
+            return await work(Exchange(connection, self.user_id))
+
+        return await self._database.run(in_turn)
+
     async def snapshot(self, work: Callable[[Snapshot], Awaitable[T]]) -> T:
         """Do `work`, which reads any number of rows as they were at one moment, on the database's loop.
 
@@ -87,6 +104,24 @@ class UserRows:
             return await work(Snapshot(connection, self.user_id))
 
         return await self._database.run(in_snapshot)
+
+
+class Exchange:
+    """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
+
+    def __init__(self, connection: Connection, user_id: str) -> None:
+        self._connection = connection
+        self._user_id = user_id
+
+    async def fetch(self, query: LiteralString, /, **values: Any) -> list[DictRow]:
+        """Run one query and return its rows, if it has any.
+
+        Raises:
+            StorageError: the query does not ask for the user.
+        """
+        _check(query)
+        cursor = await self._connection.execute(query, {**values, "user_id": self._user_id})
+        return await cursor.fetchall() if cursor.description is not None else []
 
 
 class Snapshot:

@@ -1,4 +1,4 @@
-"""Remember: the turn goes into the archive and is embedded, after the reply went out."""
+"""Remember: the turn goes into the archive, is read for facts and embedded, after the reply went out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_empty, is_summary
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..state.turn_records import Upkeep
+from .facts import learn
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
 
 async def remember(state: ConversationState, turn: Turn) -> Update:
-    """Archive what is not archived yet, and embed what has no vector yet.
+    """Archive what is not archived yet, read what the user said for facts, and embed what has no vector yet.
 
     Every message of the chain is offered to the archive, which keeps the ones it knows as they are: so a turn whose
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
@@ -32,7 +33,9 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     upkeep = Upkeep()
     try:
         messages, archived = await _archived(messages, turn)
-        upkeep = Upkeep(archived=archived, embedded=await _embed(turn))
+        upkeep = Upkeep(archived=archived)
+        upkeep = upkeep.model_copy(update={"facts": await learn(turn)})
+        upkeep = upkeep.model_copy(update={"embedded": await _embed(turn)})
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}

@@ -17,6 +17,8 @@ from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
 from ..memory.database import Database
+from ..memory.fact_reading import read_batch
+from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
@@ -74,6 +76,7 @@ class Resources:
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
         self.reports = TurnReports(self.database)
+        self.facts = FactRows(self.database)
         self.embedder = Embedder(
             _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
         )
@@ -88,6 +91,7 @@ class Resources:
         self._fallbacks = tuple(fallbacks)
         self._contexts: dict[Hashable, Settings] = {}
         self._catching_up: dict[str, Future[None]] = {}
+        self._learning: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
@@ -205,7 +209,11 @@ class Resources:
 
     async def close(self) -> None:
         """Give the connections back. What is not embedded yet is embedded after the next start."""
-        for work in [*self._catching_up.values(), *([self._checking] if self._checking else [])]:
+        for work in [
+            *self._catching_up.values(),
+            *self._learning.values(),
+            *([self._checking] if self._checking else []),
+        ]:
             work.cancel()
         await self.database.close()
 
@@ -222,6 +230,20 @@ class Resources:
                 pass
         except EverthreadError as error:
             logger.warning("Embedding in the background stopped: %s", error)
+
+    def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
+        """Read what of the user's messages was not read for facts yet, in the background."""
+        if user_id not in self._learning:
+            work = asyncio.run_coroutine_threadsafe(self._learn_all(user_id, auto_pin_score), io_thread.loop)
+            self._learning[user_id] = work
+            work.add_done_callback(lambda _: self._learning.pop(user_id, None))
+
+    async def _learn_all(self, user_id: str, auto_pin_score: float | None) -> None:
+        try:
+            while (await read_batch(self.facts, user_id, auto_pin_score))[1]:
+                pass
+        except EverthreadError as error:
+            logger.warning("Reading for facts in the background stopped: %s", error)
 
     async def _warn_of_changed_model(self) -> None:
         try:

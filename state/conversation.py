@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 
+from .fact_records import FactSheet
 from .messages import add_to_chain
 from .records import Recall, Record
 from .report_records import Progress, TurnReport, advanced
@@ -36,6 +37,9 @@ class ConversationState(TypedDict, total=False):
 
     recall: Recall
     """What was remembered for this turn."""
+
+    facts: FactSheet
+    """What this turn is told about its user."""
 
     context: Annotated[Context, UntrackedValue]
     """The messages that go to the model. Not checkpointed: they can be assembled again."""

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from .compression_settings import CompressionSettings
 from .context_settings import ContextSettings
 from .errors import SettingsError, one_sentence
+from .fact_settings import FactSettings
 from .memory_settings import MemorySettings
 from .model_settings import ModelSettings
 from .profile_settings import DEFAULT_USER, ProfileSettings
@@ -30,6 +31,7 @@ class Settings(
     TelemetrySettings,
     StorageSettings,
     CompressionSettings,
+    FactSettings,
     MemorySettings,
     SearchSettings,
     ContextSettings,

@@ -71,9 +71,10 @@ class ReplyReport(Record):
 
 
 class Upkeep(Record):
-    """What was done after the reply: archived, embedded, summarized."""
+    """What was done after the reply: archived, embedded, read for facts, summarized."""
 
     archived: int = 0
     embedded: int = 0
+    facts: int = Field(0, description="Facts that are new or changed.")
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")

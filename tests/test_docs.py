@@ -56,7 +56,7 @@ def test_every_node_has_its_file(word: str) -> None:
 
 
 def test_files_are_short_and_named_for_what_they_hold() -> None:
-    packages = ["cli", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
+    packages = ["cli", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
     files = [file for package in packages for file in (ROOT / package).glob("*.py")]
     assert not [file.name for file in files if re.search("util|helper|manager", file.name)]
     assert not [f"{file} has {n} lines" for file in files if (n := len(file.read_text().splitlines())) > 300]
