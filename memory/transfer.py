@@ -23,6 +23,7 @@ from .keywords import message_keys
 from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine
+from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 
 BATCH_ROWS: Final = 500
