@@ -10,6 +10,8 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
+from ..compression.thread import batch_due, settings_in
+from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
 from ..nodes.llm_call import llm_call
@@ -21,7 +23,6 @@ from ..nodes.slm_router import slm_router
 from ..nodes.summarize import summarize
 from ..nodes.web_search import web_search
 from ..search.engines import SearchEngine
-from ..state.compression import next_batch
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
 from .node import as_node
@@ -57,6 +58,7 @@ def build_graph(
         output_schema=ConversationState,
     )
 
+    graph.add_node("command", as_node(command, shared))
     graph.add_node("keyword_check", as_node(keyword_check, shared))
     graph.add_node("slm_router", as_node(slm_router, shared))
     graph.add_node("web_search", as_node(web_search, shared))
@@ -69,11 +71,15 @@ def build_graph(
 
     def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
         failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-        due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
+        due = not failed and batch_due(state, settings_in(state, shared.settings_of(runtime))) is not None
         return "due" if due else "not due"
 
-    graph.add_edge(START, "keyword_check")
-    graph.add_edge(START, "memory_retrieval")
+    graph.add_conditional_edges(
+        START,
+        at_start,
+        {"a /command": "command", "keyword_check": "keyword_check", "memory_retrieval": "memory_retrieval"},
+    )
+    graph.add_edge("command", END)
     graph.add_conditional_edges(
         "keyword_check", after_keywords, {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"}
     )
@@ -86,6 +92,11 @@ def build_graph(
     graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
     graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
     return graph
+
+
+def at_start(state: ConversationState) -> Literal["a /command"] | list[Literal["keyword_check", "memory_retrieval"]]:
+    """Where the turn begins: a command is answered at once; else both retrievals run side by side."""
+    return "a /command" if is_for_command(state) else ["keyword_check", "memory_retrieval"]
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

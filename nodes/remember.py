@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
+from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
+from ..compression.engine import outdated_ids
 from ..memory.vectors import BATCH
-from ..state.compression import outdated_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
-from ..state.messages import is_empty, is_summary
+from ..state.messages import is_command, is_empty, is_summary
 from ..state.turn_records import Upkeep
 from .turn import Turn
 
@@ -25,18 +27,27 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
     """
     messages = state["messages"]
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
     upkeep = Upkeep()
     try:
-        added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
+        added = await archive_said(messages, turn)
         upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
-    outdated = set(outdated_ids(messages))
+    outdated = set(outdated_ids(messages, turn.settings))
     kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.
     return {"upkeep": upkeep, **({} if kept == messages else {"messages": Overwrite(kept)})}
+
+
+async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:
+    """Archive the conversation's part of the chain, without commands; returns the ids that were new.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
+    return await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
 
 
 async def _embed(turn: Turn) -> int:
