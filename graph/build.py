@@ -13,6 +13,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from ..compression.thread import batch_due, settings_in
+from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
 from ..nodes.llm_call import llm_call
@@ -27,7 +29,6 @@ from ..nodes.tools import tool_tasks
 from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
 from ..search.engines import SearchEngine
-from ..state.compression import next_batch
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
 from .call_node import CallNode
@@ -83,6 +84,7 @@ def build_graph(
         output_schema=ConversationState,
     )
 
+    graph.add_node("command", as_node(command, shared))
     graph.add_node("keyword_check", as_node(keyword_check, shared))
     graph.add_node("slm_router", as_node(slm_router, shared))
     graph.add_node("web_search", as_node(web_search, shared))
@@ -101,8 +103,12 @@ def build_graph(
         tasks = tool_tasks(state["messages"], shared.settings_of(runtime), shared.toolbox)
         return [Send("tools", task) for task in tasks] or "answer"
 
-    graph.add_edge(START, "keyword_check")
-    graph.add_edge(START, "memory_retrieval")
+    graph.add_conditional_edges(
+        START,
+        at_start,
+        {"a /command": "command", "keyword_check": "keyword_check", "memory_retrieval": "memory_retrieval"},
+    )
+    graph.add_edge("command", END)
     graph.add_conditional_edges(
         "keyword_check", after_keywords, {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"}
     )
@@ -121,7 +127,12 @@ def build_graph(
 def no_summary_due(state: ConversationState, settings: Settings) -> bool:
     """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
     failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-    return failed or next_batch(state["messages"], settings) is None
+    return failed or batch_due(state, settings_in(state, settings)) is None
+
+
+def at_start(state: ConversationState) -> Literal["a /command"] | list[Literal["keyword_check", "memory_retrieval"]]:
+    """Where the turn begins: a command is answered at once; else both retrievals run side by side."""
+    return "a /command" if is_for_command(state) else ["keyword_check", "memory_retrieval"]
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, LiteralString, NamedTuple
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, messages_from_dict
 from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
@@ -61,9 +61,10 @@ SELECT id, false AS changed FROM added UNION ALL SELECT id, true FROM changed
 """  # noqa: S608  # all parts are literals
 _FIND_CHANGED: Final[LiteralString] = f"WITH new AS ({_NEW}) {_CHANGED}"
 _ADD_SUMMARY = """
-INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, created_at)
+INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
+                       created_at)
 VALUES (%(user_id)s, %(thread_id)s, %(id)s, %(level)s, %(content)s, %(source_ids)s, %(method)s, %(model)s,
-        %(tokens)s, %(created_at)s)
+        %(tokens)s, %(covers)s, %(rejected)s, %(created_at)s)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _MARK_MESSAGES = """
@@ -77,6 +78,16 @@ WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_
 """
 _MESSAGES = """
 SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
+"""
+_WHOLE = """
+SELECT id, message FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
+"""
+_COMPRESSION = """
+SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS messages,
+       (SELECT count(*) FROM messages
+        WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND NOT active) AS archived,
+       count(*) FILTER (WHERE active) AS summaries, max(level) AS level
+FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
 """
 _KNOWN = """
 SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
@@ -206,14 +217,27 @@ class Archive:
         )
 
     async def add_summary(self, user_id: str, thread_id: str, summary: Summary) -> None:
-        """Store a summary and mark its sources as no longer standing on their own, in one transaction."""
+        """Store a summary and mark its sources as no longer standing on their own, in one transaction.
+
+        Its messages get the next chunk id. A source may be a message or a summary, at any level.
+        """
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        mark = _MARK_MESSAGES if summary.source_type == "message" else _MARK_SUMMARIES
-        await self.of(user_id).transaction((_LOCK_THREAD, values), (_ADD_SUMMARY, values), (mark, values))
+        await self.of(user_id).transaction(
+            (_LOCK_THREAD, values), (_ADD_SUMMARY, values), (_MARK_MESSAGES, values), (_MARK_SUMMARIES, values)
+        )
 
     async def messages(self, user_id: str, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
         return [archived(row) for row in await self.of(user_id).fetch(_MESSAGES, thread_id=thread_id)]
+
+    async def whole_messages(self, user_id: str, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
+        """By id, those of these messages that the archive holds, with all that the live chain has shed."""
+        rows = await self.of(user_id).fetch(_WHOLE, thread_id=thread_id, ids=list(ids))
+        return {row["id"]: messages_from_dict([row["message"]])[0] for row in rows}
+
+    async def compression(self, user_id: str, thread_id: str) -> DictRow:
+        """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
+        return (await self.of(user_id).fetch(_COMPRESSION, thread_id=thread_id))[0]
 
     async def known_ids(self, user_id: str, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""

@@ -50,7 +50,8 @@ FROM messages
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, seq
 """
 _SUMMARIES = """
-SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, active, created_at
+SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
+       active, created_at
 FROM summaries
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
 ORDER BY thread_id, created_at, id
@@ -77,12 +78,13 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active 
 WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
 """
 _ADD_SUMMARIES = """
-INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, active, created_at)
+INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
+                       active, created_at)
 SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.active, new.created_at
+       new.covers, new.rejected, new.active, new.created_at
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    active boolean, created_at timestamptz)
+    covers int, rejected text, active boolean, created_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 """

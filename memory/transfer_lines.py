@@ -102,6 +102,8 @@ class SummaryLine(_Line):
     method: Literal["model", "extractive"]
     model: str | None
     tokens: int = Field(ge=0, le=_INT)
+    covers: int = Field(0, ge=0, le=_INT)
+    rejected: str | None = None
     active: bool
     created_at: Moment
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import uuid
+from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
+from ..compression.engine import outdated_ids
 from ..memory.vectors import BATCH
-from ..state.compression import outdated_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
-from ..state.messages import is_empty, is_summary
+from ..state.messages import is_command, is_empty, is_summary
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..state.turn_records import Upkeep
 from .facts import learn
@@ -39,7 +40,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
-    outdated = set(outdated_ids(messages))
+    outdated = set(outdated_ids(messages, turn.settings))
     kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.
     return {"upkeep": upkeep, **({} if kept == state["messages"] else {"messages": Overwrite(kept)})}
@@ -52,7 +53,7 @@ async def _archived(messages: list[AnyMessage], turn: Turn) -> tuple[list[AnyMes
     thread) gets an id of its own, so that both are kept.
     """
     archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
     added, changed = await archive.offer_messages(*where, said)
     if not changed:
         return messages, len(added)
@@ -66,6 +67,16 @@ def _renamed(message: AnyMessage) -> AnyMessage:
     key = json.dumps([message.id, message.type, message.content], default=str)
     renamed: AnyMessage = message.model_copy(update={"id": str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))})
     return renamed
+
+
+async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:
+    """Archive the conversation's part of the chain, without commands; returns the ids that were new.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
+    return await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
 
 
 async def _embed(turn: Turn) -> int:

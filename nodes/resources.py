@@ -28,6 +28,7 @@ from ..memory.store_index import StoreIndex, vector_index
 from ..models.answering import Candidate
 from ..models.chat import aload, is_capable, model_name
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError, ModelError
@@ -175,12 +176,17 @@ class Resources:
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
+        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+            name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
         return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+
+    def _answers_locally(self, settings: Settings) -> bool:
+        return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)
 
     async def open(self) -> None:
         """Open the database and begin to load the embedding model in the background.

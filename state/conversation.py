@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 
+from .compression_records import ThreadCompression
 from .fact_records import FactSheet
 from .messages import add_to_chain
 from .records import Recall, Record
@@ -27,10 +28,16 @@ class TurnInput(TypedDict):
 
 
 class ConversationState(TypedDict, total=False):
-    """Everything the nodes read and write. All but `messages` describe the newest turn and are written anew in each."""
+    """Everything the nodes read and write. All but `messages` and `compression` describe the newest turn."""
 
     messages: Annotated[list[AnyMessage], add_to_chain]
     """The live chain: recent messages, and summaries where their sources stood. The reply of a turn is its last."""
+
+    compression: ThreadCompression
+    """What the commands in the chat have set for this thread."""
+
+    command_answer: Annotated[AnyMessage, UntrackedValue]
+    """The graph's own answer to a command, for the stream of messages. Not checkpointed: it stands in `messages`."""
 
     search: SearchOutcome
     """Whether this turn searches the web, why, and what came of it."""

@@ -33,6 +33,8 @@ _ROLES: Final[dict[str, Role]] = {
 }  # fmt: skip
 _SUMMARY_KEY: Final = "everthread_summary"
 _COVERED_KEY: Final = "everthread_covered"
+_KEPT_KEY: Final = "everthread_kept"
+_COMMAND_KEY: Final = "everthread_command"
 _UNREADABLE_KEY: Final = "everthread_unreadable"
 
 
@@ -131,18 +133,40 @@ def summary_of(message: BaseMessage) -> Summary:
 
 def mark_covered(message: AnyMessage) -> AnyMessage:
     """The message marked as one that a summary in the chain already stands for."""
-    marked: AnyMessage = message.model_copy(
-        update={"additional_kwargs": {**message.additional_kwargs, _COVERED_KEY: True}}
-    )
+    return _marked(message, _COVERED_KEY)
+
+
+def mark_kept(message: AnyMessage) -> AnyMessage:
+    """The message marked as one that is in a summary and stays in the chain beside it while it is recent."""
+    return _marked(message, _KEPT_KEY)
+
+
+def is_kept(message: BaseMessage) -> bool:
+    """Whether a message is in a summary of the chain already, and only stays because it is recent."""
+    return bool(message.additional_kwargs.get(_KEPT_KEY))
+
+
+def mark_command(message: AnyMessage) -> AnyMessage:
+    """The message marked as a command in the chat, or the graph's own answer to one."""
+    return _marked(message, _COMMAND_KEY)
+
+
+def is_command(message: BaseMessage) -> bool:
+    """Whether a message is a command or the answer to one: no part of the conversation."""
+    return bool(message.additional_kwargs.get(_COMMAND_KEY))
+
+
+def _marked(message: AnyMessage, key: str) -> AnyMessage:
+    marked: AnyMessage = message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, key: True}})
     return marked
 
 
 def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The chain that goes to the model: without the messages that a summary in it already stands for.
+    """The chain that goes to the model: without commands, and what a summary in it already stands for.
 
     Messages of the newest turn stay in the state until the next one, so that the caller finds the reply there.
     """
-    return [message for message in messages if not message.additional_kwargs.get(_COVERED_KEY)]
+    return [m for m in messages if not (m.additional_kwargs.get(_COVERED_KEY) or is_command(m))]
 
 
 def read_input(messages: Messages) -> list[AnyMessage]:

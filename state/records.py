@@ -46,6 +46,10 @@ class Summary(Record):
     method: Literal["model", "extractive"] = "extractive"
     model: str | None = None
     tokens: int = Field(0, ge=0)
+    covers: int = Field(0, ge=0, description="How many messages it stands for, directly or through its sources.")
+    rejected: str | None = Field(
+        None, description="Why the model's text was not taken; such a summary can be made again by a better model."
+    )
     created_at: AwareDatetime = Field(default_factory=now)
 
     @property

@@ -29,7 +29,7 @@ os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
 os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-PARTS = ("cli", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state")
+PARTS = ("cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -224,6 +224,7 @@ async def test_concurrent_turns_of_many_users_do_not_mix(graph: CompiledConversa
 
 
 EDGES = {
+    ("__start__", "command", "a /command"), ("command", "__end__", None),
     ("__start__", "keyword_check", None), ("__start__", "memory_retrieval", None),
     ("keyword_check", "web_search", "hit"), ("keyword_check", "slm_router", "no hit"),
     ("keyword_check", "context_assembly", "no search"),

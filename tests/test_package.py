@@ -11,7 +11,7 @@ from pathlib import Path
 import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ["cli", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
+PACKAGES = ["cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
 
 
 def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
