@@ -87,7 +87,8 @@ def closed(chain: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def _is_answer(message: AnyMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.tool_calls and not is_empty(message)
+    """Whether a question before it is answered: by a reply, or by one that is in a summary already."""
+    return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls and not is_empty(message))
 
 
 def safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
+from ..state.fact_records import FactKind
 from ..state.messages import clean_text
 from ..state.records import Record
 from .acceptance import without_label
-
-FactKind = Literal["preference", "biography", "goal", "constraint", "commitment"]
 
 _KINDS: Final = frozenset(get_args(FactKind))
 _ASIDE: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)

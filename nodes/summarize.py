@@ -67,7 +67,7 @@ async def shrink(
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
     await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
     if written.facts:
-        await keep_summary_facts(turn, [draft._asdict() for draft in written.facts], batch.sources)
+        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
     return compress(messages, batch, written.summary), written
 
 

@@ -34,9 +34,9 @@ def shape(messages: list[AnyMessage]) -> list[str]:
 
 
 def grow(chain: list[AnyMessage], settings: Settings, turns: int, start: int) -> list[AnyMessage]:
-    """Message after message, each followed by what is due."""
+    """Message after message, each followed by what is due. None is a question, which would wait for its answer."""
     for n in range(start, start + turns):
-        chain = settle([*chain, *chat(1, n)], settings)
+        chain = settle([*chain, AIMessage(f"message {n}", id=f"M{n}")], settings)
     return chain
 
 
