@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 from blockbuster import BlockBuster
@@ -28,6 +29,9 @@ for name in list(os.environ):
 os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
 os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+hypothesis.settings.register_profile("everthread", deadline=None)  # a busy machine is no fault
+hypothesis.settings.load_profile("everthread")
 
 PARTS = ("cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state")
 
