@@ -47,7 +47,7 @@ class Peer(ABC):
 
     Args:
         url: the Postgres server, as postgresql://...
-        embeddings: the embedding model.
+        embeddings: the embedding model: `SharedEmbeddings` with a large cache embeds each text once for all peers.
     """
 
     name: str
@@ -79,6 +79,8 @@ class Peer(ABC):
         await self.stack.aclose()
 
     async def dimensions(self) -> int:
+        # Embedded as both, so that the cache learns whether a document's vector serves a question.
+        await self.embeddings.aembed_documents(["dimensions"])
         return len(await self.embeddings.aembed_query("dimensions"))
 
 
@@ -123,6 +125,9 @@ class Mem0(Peer):
         self.memory = await asyncio.to_thread(made)
 
     async def add(self, user: str, messages: Sequence[BaseMessage]) -> None:
+        # mem0 embeds one text at a time: with the cache of `SharedEmbeddings` it finds them made in batches.
+        await self.embeddings.aembed_documents([text_of(message) for message in messages])
+
         def work() -> None:
             for message in messages:
                 said = [{"role": role_of(message), "content": text_of(message)}]
