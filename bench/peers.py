@@ -18,6 +18,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class Peer(ABC):
 
     Args:
         url: the Postgres server, as postgresql://...
-        embeddings: the embedding model.
+        embeddings: the embedding model: `SharedEmbeddings` with a large cache embeds each text once for all peers.
     """
 
     name: str
@@ -79,6 +80,8 @@ class Peer(ABC):
         await self.stack.aclose()
 
     async def dimensions(self) -> int:
+        # Embedded as both, so that the cache learns whether a document's vector serves a question.
+        await self.embeddings.aembed_documents(["dimensions"])
         return len(await self.embeddings.aembed_query("dimensions"))
 
 
@@ -94,7 +97,10 @@ class NoModel(BaseChatModel):
 
 
 class Mem0(Peer):
-    """mem0 with infer=False: each message is stored as it is."""
+    """mem0 with infer=False: each message is stored as it is.
+
+    Its lemmas and entities need a spaCy model that comes by download only: without it, words are matched as they stand.
+    """
 
     name = "mem0, infer=False"
     needs = "mem0ai"
@@ -107,7 +113,10 @@ class Mem0(Peer):
 
         def made() -> Any:
             from mem0 import Memory
+            from mem0.memory import notices
 
+            # It would ask the network for notices to show; the ones it brings serve.
+            notices._fetch_remote_config = lambda: None
             store = {
                 "collection_name": f"mem0_{uuid.uuid4().hex[:8]}",
                 "connection_string": self.url,
@@ -123,6 +132,9 @@ class Mem0(Peer):
         self.memory = await asyncio.to_thread(made)
 
     async def add(self, user: str, messages: Sequence[BaseMessage]) -> None:
+        # mem0 embeds one text at a time: with the cache of `SharedEmbeddings` it finds them made in batches.
+        await self.embeddings.aembed_documents([text_of(message) for message in messages])
+
         def work() -> None:
             for message in messages:
                 said = [{"role": role_of(message), "content": text_of(message)}]
@@ -204,7 +216,7 @@ class LangChainHybrid(Peer):
         from langchain_postgres import Column, PGEngine, PGVectorStore
         from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
 
-        hybrid = HybridSearchConfig(
+        self.hybrid = hybrid = HybridSearchConfig(
             tsv_column="content_tsv",
             fusion_function=reciprocal_rank_fusion,
             fusion_function_parameters={"rrf_k": 60, "fetch_top_k": self.most},
@@ -230,7 +242,11 @@ class LangChainHybrid(Peer):
             await self.store.aadd_texts([text_of(m) for m in batch], about)
 
     async def search(self, user: str, question: str, k: int) -> list[str]:
-        found = await self.store.asimilarity_search(question, k=k, filter={"user_id": user})
+        # Given anew: the store would keep the first question in its own, and match all later ones with it.
+        hybrid = replace(self.hybrid, fts_query=question)
+        found = await self.store.asimilarity_search(
+            question, k=k, filter={"user_id": user}, hybrid_search_config=hybrid
+        )
         return [document.metadata["message_id"] for document in found]
 
 
