@@ -31,6 +31,8 @@ _BREAK: Final = re.compile(
 _LONGEST: Final = 600
 _AHEAD: Final = 8
 _AFTER: Final = 3
+_PAIR: Final = 2
+"""Words before "and I" that only name somebody else: "my friend and I"."""
 _ITEM: Final = 3
 _END: Final = " .!~…。！"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
@@ -190,7 +192,7 @@ def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[
         )
         if own or goes_on:
             cut = start + (words[place - 1].start() if joins else words[place].start())
-            if sentence[begin:cut].strip():
+            if len(sentence[begin:cut].split()) > (_PAIR if goes_on and language["first"].match(rest) else 0):
                 yield begin, cut, joined
                 begin = start + words[place].start()
                 joined = bool(goes_on) and not language["first"].match(rest)

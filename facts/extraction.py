@@ -24,6 +24,7 @@ _LIKELY: Final = 0.7
 _HABIT: Final = 0.5
 _SHORT: Final = 80
 _SHORTEST: Final = 2
+_UNSPACED: Final = 5
 _LONGEST: Final = 400
 _TASTE_WORDS: Final = 4
 _CONSTRAINTS: Final = frozenset({"budget", "diet"})
@@ -202,7 +203,7 @@ def _of_user(rest: str, place: _Place) -> list[Fact]:
     for kind in KINDS:
         if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
             return [_plain_fact(kind, rest, match, place)]
-    if passing is None and language.habit and size > _SHORTEST:
+    if passing is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
         return [_fact(place, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
     return []
 
