@@ -1,4 +1,4 @@
-"""Facts without a model: `python -m bench.facts [--part test] [--data FILE] [--json FILE] [--show LANG]`.
+"""Facts without a model: `python -m bench.facts [--part test] [--data FILE] [--json FILE] [--show LANG] [--latency]`.
 
 XPersona: chats of two people, and what is known about one of them. A known fact is found if one extracted fact holds at
 least half of its content words (stems; pairs of syllables in Korean, the
@@ -14,19 +14,33 @@ The first 13 chats of each language were looked at while the patterns were writt
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import os
 import re
+import shutil
+import statistics
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import HumanMessage
+
 from bench.datasets import DATA
+from everthread import Settings
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
 from everthread.facts.words import content_terms
+from everthread.memory.database import Database
+from everthread.memory.embedded_server import stop_server
+from everthread.memory.fact_reading import read_batch
 from everthread.models.extractive import sentences
+from everthread.nodes.facts import known_facts, learn
+from everthread.nodes.resources import Resources
+from everthread.nodes.turn import Turn
 from everthread.state.records import now
 
 FILE = DATA / "fact_extraction" / "xpersona_7lang.jsonl"
@@ -104,6 +118,35 @@ def show(records: list[dict[str, Any]], language: str) -> None:
                 print("            ->", f.kind, f.subject, f.attribute, f.value, "NOT" * f.negated, "|", f.text)
 
 
+async def latency(known: int) -> dict[str, float]:
+    """Milliseconds that facts add to a turn of a user with this many, on the embedded server; medians of 50."""
+    folder = tempfile.mkdtemp(prefix="everthread-bench-")
+    os.chmod(folder, 0o711)
+    settings = Settings(data_dir=Path(folder), user_id="bench")
+    database = Database(settings)
+    turn = Turn(Resources(settings, database=database), settings, {"configurable": {"thread_id": "t"}})
+    said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
+    told, noticed = [], []
+    try:
+        await turn.resources.archive.add_messages("bench", "t", said)
+        while (await read_batch(turn.resources.facts, "bench", None))[1]:
+            pass
+        for n in range(50):
+            question = HumanMessage(f"I moved to city number {n}. Which stamps do I have of country {n}?", id=f"q{n}")
+            started = time.perf_counter()
+            await known_facts([question], turn)
+            told.append(time.perf_counter() - started)
+            await turn.resources.archive.add_messages("bench", "t", [question])
+            started = time.perf_counter()
+            await learn(turn)
+            noticed.append(time.perf_counter() - started)
+    finally:
+        await database.close()
+        stop_server(Path(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"before_ms": 1000 * statistics.median(told), "after_ms": 1000 * statistics.median(noticed)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=FILE, help="chats in the form of XPersona")
@@ -111,7 +154,13 @@ def main() -> None:
     parser.add_argument("--part", choices=["dev", "test", "all"], default="test")
     parser.add_argument("--show", metavar="LANG", help="print what is found and missed in this language")
     parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--latency", action="store_true", help="measure what facts add to a turn instead")
     options = parser.parse_args()
+    if options.latency:
+        for known in (10, 1000, 10_000):
+            row = asyncio.run(latency(known))
+            print(f"{known} facts: {row['before_ms']:.1f} ms before the reply, {row['after_ms']:.1f} ms after it")
+        return
     sets = chats(options.data, options.part)
     if options.show:
         show(sets[options.show], options.show)

@@ -27,25 +27,31 @@ def question_terms(question: str) -> tuple[str, ...]:
     return content_terms(text, language.stop if language else ())
 
 
-def choose(found: Iterable[tuple[Fact, int]], pins: Sequence[Pin], terms: Collection[str], max_facts: int) -> FactSheet:
+def weight(fact: Fact) -> float:
+    """How much a fact matters to a turn whose question does not name it."""
+    settled = fact.attribute is not None and fact.subject == USER and not fact.attribute.startswith("taste ")
+    return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
+
+
+def choose(found: Iterable[Fact], pins: Sequence[Pin], terms: Collection[str], max_facts: int) -> FactSheet:
     """The sheet of a turn, the most important first: what the question names, then what does harm if forgotten.
 
     Args:
-        found: facts, each with the number of words it shares with the question.
+        found: the facts to choose from.
         pins: in their order. A fact in the words of a pin is not told again.
         terms: the words of the question.
         max_facts: facts, at most.
     """
     pinned = {key(pin.text) for pin in pins}
+    asked = frozenset(terms)
 
-    def weight(one: tuple[Fact, int]) -> tuple[float, float]:
-        fact, shared = one
-        own = _SETTLED if fact.attribute and fact.subject == USER and not fact.attribute.startswith("taste ") else 0.0
-        relevance = 1.0 + shared / len(terms) if shared and terms else 0.0
-        return relevance + own + _WEIGHTS[fact.kind] + fact.confidence, fact.said_at.timestamp()
+    def importance(fact: Fact) -> tuple[float, float, str]:
+        shared = len(asked.intersection(fact.terms))
+        relevance = 1.0 + shared / len(asked) if shared else 0.0
+        return relevance + weight(fact), fact.said_at.timestamp(), fact.id
 
     chosen: dict[str, Fact] = {}
-    for fact, _ in sorted(found, key=weight, reverse=True):
+    for fact in sorted(found, key=importance, reverse=True):
         if key(fact.text) not in pinned:
             chosen.setdefault(key(fact.text), fact)
     return FactSheet(pins=tuple(pins), facts=tuple(chosen.values())[:max_facts])

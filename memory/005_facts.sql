@@ -1,6 +1,8 @@
 -- What is known about a user. Nothing is deleted: a fact is superseded or forgotten, and keeps its interval.
 -- `meaning` and `slot` are hashes of what it says, and of what it says it about: the first finds what says the same,
--- the second what may contradict it. `terms` are the words that carry the meaning.
+-- the second what may contradict it. `terms` are the words that carry the meaning;
+-- `term_keys` holds a number for each, made of user and word, as in `messages`. `weight` is how much a fact matters to a
+-- turn whose question does not name it.
 CREATE TABLE facts (
     user_id       text NOT NULL,
     id            text NOT NULL,
@@ -24,11 +26,14 @@ CREATE TABLE facts (
     origin        text NOT NULL,
     meaning       uuid NOT NULL,
     slot          uuid,
+    weight        double precision NOT NULL,
+    term_keys     bigint[] NOT NULL,
     PRIMARY KEY (user_id, id)
 );
 CREATE INDEX facts_meaning ON facts (user_id, meaning);
 CREATE INDEX facts_slot ON facts (user_id, slot) WHERE slot IS NOT NULL;
-CREATE INDEX facts_open ON facts (user_id, said_at) WHERE state IN ('current', 'conflicting');
+CREATE INDEX facts_open ON facts (user_id, weight, said_at) WHERE state IN ('current', 'conflicting');
+CREATE INDEX facts_terms ON facts USING gin (term_keys) WITH (fastupdate = off);
 
 -- What is to be kept in sight: because the user asked for it (manual), or by its importance (automatic).
 CREATE TABLE pins (

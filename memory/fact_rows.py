@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
@@ -14,9 +14,11 @@ from ..facts.clauses import MOST_CHARACTERS
 from ..facts.extraction import Said
 from ..facts.ledger import changed, meaning
 from ..facts.reading import Ledger, Message
+from ..facts.sheet import weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
 from .database import Database
+from .keywords import term_keys
 from .user_rows import Exchange, UserRows
 
 UNREAD: Final = 50
@@ -24,9 +26,6 @@ UNREAD: Final = 50
 
 _MOST: Final = 5_000
 """Open facts that "forget ..." looks through; the newest ones."""
-
-_POOL: Final = 200
-"""Facts of which the most important ones for a turn are chosen."""
 
 _UNREAD = """
 SELECT m.thread_id, m.id, left(m.text, %(characters)s) AS text, m.created_at, asked.id AS before_id,
@@ -64,7 +63,7 @@ SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
     settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
-    meaning uuid, slot uuid)
+    meaning uuid, slot uuid, weight double precision, term_keys bigint[])
 """
 _UPSERT_FACTS: Final = f"""{PUT_FACTS}
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
@@ -80,15 +79,21 @@ _UPSERT_PINS: Final = f"""{PUT_PINS}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 """
 _SHEET = """
-(SELECT 'fact' AS what, to_jsonb(f) AS row,
-        cardinality(ARRAY(SELECT unnest(f.terms) INTERSECT SELECT unnest(%(terms)s::text[]))) AS shared
- FROM facts AS f
- WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')
-   AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
-   AND NOT (thread_id = %(thread_id)s AND source_id = ANY(%(newest)s::text[]))
- ORDER BY shared DESC, confidence DESC, said_at DESC LIMIT %(pool)s)
+WITH found AS (
+    (SELECT id FROM facts
+     WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')
+       AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+     ORDER BY weight DESC, said_at DESC LIMIT %(pool)s)
+    UNION
+    (SELECT id FROM facts
+     WHERE user_id = %(user_id)s AND term_keys && %(keys)s::bigint[] AND state IN ('current', 'conflicting')
+       AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+     ORDER BY said_at DESC LIMIT %(pool)s)
+)
+(SELECT 'fact' AS what, to_jsonb(f) AS row FROM facts AS f JOIN found USING (id)
+ WHERE user_id = %(user_id)s AND NOT (thread_id = %(thread_id)s AND source_id = ANY(%(newest)s::text[])))
 UNION ALL
-(SELECT 'pin', to_jsonb(p), 0 FROM pins AS p
+(SELECT 'pin', to_jsonb(p) FROM pins AS p
  WHERE user_id = %(user_id)s AND forgotten_at IS NULL
    AND (thread_id = %(thread_id)s OR (kind = 'manual' AND %(thread_only)s::text IS NULL))
    AND NOT (kind = 'automatic' AND source_id = ANY(%(live)s::text[]))
@@ -102,13 +107,6 @@ _FORGET_PIN = """
 UPDATE pins SET forgotten_at = %(moment)s
 WHERE user_id = %(user_id)s AND id = %(id)s AND forgotten_at IS NULL RETURNING text
 """
-
-
-class Found(NamedTuple):
-    """A fact for the sheet, and how many words of the question it shares."""
-
-    fact: Fact
-    shared: int
 
 
 class FactRows:
@@ -158,13 +156,13 @@ class FactRows:
         """
 
         async def work(rows: Exchange) -> tuple[Fact, ...]:
-            before = await _load(rows, candidates, everything=everything)
+            before = await _load(rows, user_id, candidates, everything=everything)
             after = change(before)
             facts = changed(before.facts, after.facts)
             known = {pin.id: pin for pin in before.pins}
             pins = [pin for pin in after.pins if known.get(pin.id) != pin]
             if facts:
-                await rows.fetch(_UPSERT_FACTS, rows=Jsonb([fact_row(fact) for fact in facts]))
+                await rows.fetch(_UPSERT_FACTS, rows=Jsonb([fact_row(user_id, fact) for fact in facts]))
             if pins:
                 await rows.fetch(_UPSERT_PINS, rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             if read:
@@ -176,8 +174,8 @@ class FactRows:
 
     async def sheet(
         self, user_id: str, thread_id: str, terms: Iterable[str], *, live: Sequence[str], newest: Sequence[str],
-        max_pins: int, this_thread_only: bool,
-    ) -> tuple[list[Found], list[Pin]]:  # fmt: skip
+        pool: int, max_pins: int, this_thread_only: bool,
+    ) -> tuple[list[Fact], list[Pin]]:  # fmt: skip
         """The facts and pins among which a turn's are chosen, in one round trip.
 
         Args:
@@ -186,14 +184,21 @@ class FactRows:
             terms: the words of the question.
             live: ids of the live chain; what is pinned by itself from there is left out.
             newest: ids of the messages that are in every context anyway: no facts from these.
+            pool: facts, at most: so many by their weight, and so many that the question names.
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
         """
         rows = await self.of(user_id).fetch(
-            _SHEET, thread_id=thread_id, terms=list(terms), live=list(live), newest=list(newest), max_pins=max_pins,
-            thread_only=thread_id if this_thread_only else None, pool=_POOL,
-        )  # fmt: skip
-        facts = [Found(fact_of(row["row"]), row["shared"]) for row in rows if row["what"] == "fact"]
+            _SHEET,
+            thread_id=thread_id,
+            thread_only=thread_id if this_thread_only else None,
+            keys=term_keys(user_id, list(terms)),
+            live=list(live),
+            newest=list(newest),
+            pool=pool,
+            max_pins=max_pins,
+        )
+        facts = [fact_of(row["row"]) for row in rows if row["what"] == "fact"]
         return facts, [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
     async def all_facts(self, user_id: str) -> list[Fact]:
@@ -212,8 +217,8 @@ class FactRows:
         return str(rows[0]["text"]) if rows else None
 
 
-async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:
-    wanted = [fact_row(fact) for fact in candidates]
+async def _load(rows: Exchange, user_id: str, candidates: Collection[Fact], *, everything: bool) -> Ledger:
+    wanted = [fact_row(user_id, fact) for fact in candidates]
     facts: list[DictRow] = []
     if wanted:
         facts = await rows.fetch(
@@ -230,10 +235,16 @@ async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: boo
     return Ledger(tuple(known.values()), tuple(map(pin_of, pins)))
 
 
-def fact_row(fact: Fact) -> dict[str, Any]:
+def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:
     """The columns of a fact, as JSON."""
     slot = _hash(fact.slot) if fact.slot is not None else None
-    return {**fact.model_dump(mode="json"), "meaning": _hash(meaning(fact)), "slot": slot}
+    return {
+        **fact.model_dump(mode="json"),
+        "meaning": _hash(meaning(fact)),
+        "slot": slot,
+        "weight": weight(fact),
+        "term_keys": term_keys(user_id, fact.terms),
+    }
 
 
 def fact_of(row: DictRow) -> Fact:

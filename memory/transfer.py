@@ -266,7 +266,7 @@ def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple
 def _row(user_id: str, line: MessageLine | SummaryLine | FactLine | PinLine, thread: str) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
     if isinstance(line, FactLine | PinLine):
-        return row_of(line, thread)
+        return row_of(user_id, line, thread)
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
     if isinstance(line, SummaryLine):
         return row

@@ -33,9 +33,9 @@ WHERE old.user_id = %(user_id)s AND old.id = new.id AND old.forgotten_at IS NULL
 ADD_PINS: Final = f"{PUT_PINS} ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending"
 
 
-def row_of(line: FactLine | PinLine, thread: str) -> dict[str, Any]:
+def row_of(user_id: str, line: FactLine | PinLine, thread: str) -> dict[str, Any]:
     """The columns of a line, as JSON."""
     if isinstance(line, FactLine):
-        return fact_row(line.fact(thread))
+        return fact_row(user_id, line.fact(thread))
     row = line.model_dump(mode="json", exclude={"kind", "thread", "sort"})
     return {**row, "kind": line.sort, "thread_id": thread}

@@ -81,7 +81,8 @@ async def known_facts(messages: Sequence[AnyMessage], turn: Turn) -> FactSheet:
     terms = await asyncio.to_thread(question_terms, newest_question(messages))
     try:
         found, pins = await turn.resources.facts.sheet(
-            turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:], max_pins=settings.max_pins,
+            turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
+            pool=2 * settings.max_facts + 10, max_pins=settings.max_pins,
             this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
