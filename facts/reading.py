@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ..state.fact_records import MANUAL_SCORE, Fact, Pin
-from ..state.records import Role
 from .commands import Command, attribute_named, commands
 from .extraction import Said, extract
 from .language import language_of
@@ -18,7 +17,7 @@ _PINNED: Final = 1000
 
 _FACTS_A_MESSAGE: Final = 20
 
-Score = Callable[[str, Role], float]
+Score = Callable[[str], float]
 
 
 class Message(NamedTuple):
@@ -52,14 +51,14 @@ def read(message: Message, *, score: Score, auto_pin_score: float | None) -> Rea
 
     Args:
         message: one of the user's.
-        score: the importance of a text said by a role, in [0, 1].
+        score: the importance of what a user says, in [0, 1].
         auto_pin_score: from which importance the message is pinned by itself; None pins none.
     """
     asked = commands(message.text)
     pins = [pin for command in asked if command.act == "remember" and (pin := _pin(command, message))]
     told = [fact for pin in pins for fact in extract(pin.text, message.said, origin="user")]
     facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
-    if auto_pin_score is not None and not asked and (rank := score(message.text, "user")) >= auto_pin_score:
+    if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
         pins.append(_automatic(message, rank))
     return Reading(message, facts, pins, [command for command in asked if command.act != "remember"])
 

@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from ..facts.importance import importance
+from langchain_core.messages import HumanMessage
+
+from ..compression.importance import score_importance
 from ..facts.reading import Message, Reading, apply, read
 from .fact_rows import UNREAD, FactRows
 
@@ -35,11 +37,15 @@ async def read_batch(rows: FactRows, user_id: str, auto_pin_score: float | None)
     return len(facts), len(messages) == UNREAD
 
 
+def _importance(text: str) -> float:
+    return score_importance(HumanMessage(text))
+
+
 def _read_all(messages: Sequence[Message], auto_pin_score: float | None) -> list[Reading]:
     readings = []
     for message in messages:
         try:
-            readings.append(read(message, score=importance, auto_pin_score=auto_pin_score))
+            readings.append(read(message, score=_importance, auto_pin_score=auto_pin_score))
         except Exception as error:  # no message may keep the others from being read, now and in every later turn
             logger.warning("A message could not be read for facts: %s", type(error).__name__)
     return readings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import say, thread
+from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread import Archive, Settings, StorageError, open_graph
 from everthread.facts.extraction import Said, extract
@@ -242,6 +244,29 @@ async def test_the_facts_of_a_summary_are_kept_beside_those_of_the_patterns(data
     facts = await FactRows(database).all_facts("ada")
     assert len(facts) == before + 1
     assert "The user's dog is Biscuit" in [fact.text for fact in facts if fact.origin == "model"]
+
+
+class Summarizer(EchoModel):
+    """A model that answers a request for a summary with JSON: one fact that was said, and one that was not."""
+
+    def _generate(self, messages: list[Any], *rest: Any, **values: Any) -> Any:
+        if not messages[-1].text.rstrip().endswith("Summary:"):
+            return super()._generate(messages, *rest, **values)
+        facts = [{"kind": "biography", "text": "dog Biscuit"}, {"kind": "goal", "text": "Wants to become a pilot"}]
+        text = json.dumps({"summary": "The dog Biscuit came along to the beach and swam.", "facts": facts})
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+
+async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, embeddings: Any) -> None:
+    model = Summarizer(prompts=[])
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        for n in range(4):
+            state = await say(
+                graph, f"Our walk number {n}: the dog Biscuit came along to the beach, and swam a lot there."
+            )
+            assert state["upkeep"].error is None
+        facts = await graph.resources.facts.all_facts("ada")  # type: ignore[attr-defined]
+    assert [(fact.text, fact.origin) for fact in facts if fact.origin == "model"] == [("dog Biscuit", "model")]
 
 
 async def test_bad_text_is_stored_as_it_can_be(graph: CompiledConversation) -> None:

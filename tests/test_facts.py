@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from everthread.facts.accept import accept
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
-from everthread.facts.importance import importance
 from everthread.facts.language import language_of, languages
 from everthread.facts.words import key
 from everthread.state.fact_records import Fact, FactSheet, Pin
@@ -274,23 +273,6 @@ def test_remember_and_forget_are_understood(text: str, act: str, words: str) -> 
 )  # fmt: skip
 def test_talk_of_remembering_is_no_request(text: str) -> None:
     assert commands(text) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "role", "score"),
-    [
-        ("Thanks!", "user", 0.5),
-        ("Can you explain how authentication works?", "user", 0.7),
-        ("How do I fix this error in my function? Here's the code:\n```typescript\nfunction total() {\n  // error: "
-         "undefined is not a function\n  return items.reduce((sum, item) => sum + item.price * item.quantity, 0)\n}\n"
-         "```\nIt fails on the first call.", "user", 1.0),
-        ("Here is my function:\n```typescript\nfunction test() {}\n```", "user", 0.65),
-        ("How do I fix this error?", "user", 0.8),
-        ("It is so.", "assistant", 0.55),
-    ],
-)  # fmt: skip
-def test_importance_is_that_of_the_table_of_seed_002(text: str, role: str, score: float) -> None:
-    assert importance(text, role) == pytest.approx(score)  # type: ignore[arg-type]
 
 
 SOURCES = [
