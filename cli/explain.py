@@ -110,6 +110,8 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
     counted = [f"{number} {what}" for number, what in used if number is not None]
     ended = [f"ended with {reply.finish}"] if reply.finish else []
     yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
+    for call in reply.calls if len(reply.calls) > 1 else ():
+        yield _line(f"asked {call.model}: {call.failure or call.finish or 'answered'}, {call.milliseconds:g} ms")
 
 
 def _upkeep(report: TurnReport) -> Iterator[RenderableType]:

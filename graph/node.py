@@ -16,7 +16,7 @@ from ..nodes.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.records import now
 from ..state.settings import Settings
-from ..state.turn_report import after, next_progress, question_id
+from ..state.turn_report import after, next_progress
 
 NodeFunction = Callable[[ConversationState, Turn], Awaitable[Update]]
 EndsTurn = Callable[[ConversationState, Settings], bool]
@@ -40,7 +40,7 @@ class Node(Runnable[ConversationState, Update]):
         runtime: Runtime[Settings] | None = get_runtime(Settings)
         settings = self._resources.settings_of(runtime or Runtime())
         turn = Turn(self._resources, settings, config)
-        key = f"{turn.thread_id}/{question_id(input.get('messages', ()))}"
+        key = self.key_of(turn)
         started_at, started = now(), time.perf_counter()
         with self._resources.observer.node(self.name, key):
             update = await self._function(input, turn)
@@ -51,6 +51,11 @@ class Node(Runnable[ConversationState, Update]):
             update["report"] = report = await close_turn(values, turn)
             self._resources.observer.closed(report, key)
         return update
+
+    @staticmethod
+    def key_of(turn: Turn) -> str:
+        """What tells the turn from others: its run, or its thread, where one turn runs at a time."""
+        return str((turn.config.get("metadata") or {}).get("run_id") or turn.thread_id)
 
     def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
         """`ainvoke`, blocking."""

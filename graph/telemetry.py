@@ -12,7 +12,7 @@ Every item under "Monitoring and Analytics" of seed `000`, and the metrics that 
 | summary coherence scores | everthread.summaries: the share of the method "model" | level, method |
 | retrieval relevance ratings | everthread.recall.similarity, .recall.score, .recall.memories | arm |
 | database performance | everthread.database.duration, everthread.database.connections | outcome; state |
-| model availability | everthread.model.duration, everthread.model.tokens | model; direction |
+| model availability | everthread.model.duration, everthread.model.tokens | model, outcome; direction |
 | error rates | everthread.errors, everthread.degraded | node, type; part |
 | (caching) | everthread.cache | cache, found |
 | (context assembly) | everthread.context.tokens, everthread.context.dropped | section |
@@ -162,16 +162,17 @@ class Telemetry(Observer):
         for section in report.context.sections if report.context else ():
             self._context.record(section.tokens, {"section": section.name})
             self._count("context.dropped", section.dropped, section=section.name)
-        if (reply := report.reply) is not None:
-            model = {"model": PurePath(reply.model).name}  # the path of a model file may hold a person's name
-            self._model.record(reply.milliseconds / 1000, model)
-            self._count("model.tokens", reply.input_tokens or 0, direction="in", **model)
-            self._count("model.tokens", reply.output_tokens or 0, direction="out", **model)
+        for call in report.reply.calls or (report.reply,) if report.reply else ():
+            model = {"model": PurePath(call.model).name}  # the path of a model file may hold a person's name
+            self._model.record(call.milliseconds / 1000, {**model, "outcome": getattr(call, "failure", None) or "ok"})
+            self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
+            self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
             self._summary_tokens.record(summary.tokens, {"level": summary.level})
         for part in ("search", "recall", "context", "reply", "upkeep"):
-            if getattr(getattr(report, part), "error", None):
+            record = getattr(report, part)
+            if getattr(record, "error", None) or getattr(record, "degraded", ()):
                 self._count("degraded", 1, part=part)
 
     @contextmanager

@@ -25,7 +25,9 @@ _LONGEST: Final = 1000
 class Progress(Record):
     """Which turn runs, and what of it is done. It says which channels of the state are of this turn."""
 
-    question_id: str = Field(description="The id of the user's message that began the turn.")
+    question_id: str | None = Field(
+        description="The id of the user's message that began the turn; None adds to whichever turn runs."
+    )
     turn: int = Field(ge=1, description="Counts the turns of this thread, from 1.")
     started_at: AwareDatetime
     milliseconds: Mapping[str, float] = Field(description="By node; of one that ran several times, the sum.")
@@ -83,7 +85,9 @@ class TurnReport(Record):
 
 def advanced(left: Any, right: Any) -> Any:
     """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
-    if not (isinstance(left, Progress) and isinstance(right, Progress)) or left.question_id != right.question_id:
+    if not (isinstance(left, Progress) and isinstance(right, Progress)):
+        return right
+    if right.question_id not in {None, left.question_id}:
         return right
     milliseconds = dict(left.milliseconds)
     for node, spent in right.milliseconds.items():

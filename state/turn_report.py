@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.graph.message import Messages
@@ -14,6 +14,9 @@ from .conversation import ConversationState, Update
 from .messages import add_to_chain, is_summary, newest_question, summary_of
 from .records import Record, Summary, now
 from .report_records import Progress, Recalled, TurnReport, advanced, brief, excerpt
+from .turn_records import ModelCall
+
+_FAILURES: Final = frozenset({"error", "errors", "degraded"})
 
 
 def question_id(messages: Sequence[BaseMessage]) -> str:
@@ -101,12 +104,15 @@ def _summaries(messages: Sequence[BaseMessage], ids: Sequence[str]) -> Iterator[
 
 
 def _errors(record: Any) -> Iterator[str]:
-    """Every sentence that a field named `error` or `errors` of the record, or of a record in it, holds."""
+    """Every sentence that a field named as a failure of the record, or of a record in it, holds."""
     if not isinstance(record, Record):
+        return
+    if isinstance(record, ModelCall) and record.error:
+        yield f"The chat model {record.model!r} failed: {record.error.rstrip('.')}."
         return
     for name in type(record).model_fields:
         value = getattr(record, name)
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(item, str) and item and name in {"error", "errors"}:
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str) and item and name in _FAILURES:
                 yield item
             yield from _errors(item)

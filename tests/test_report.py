@@ -11,7 +11,9 @@ from conversation import BrokenModel, EchoModel, FailingEmbeddings, counting_mod
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
+from langchain_core.tools import tool
 from rich.console import Console
+from scripted import calls, scripted
 
 from everthread import (
     InputError,
@@ -135,6 +137,29 @@ async def test_recall_without_the_embedding_model_is_told(settings: Settings, ec
     assert any("no room for the model" in sentence for sentence in report.degraded)
     assert report.memories[0].arms == "words"
     assert report.memories[0].similarity is None
+
+
+async def test_a_model_that_failed_and_the_one_that_answered_are_told(reopen: Callable[..., open_graph]) -> None:
+    first, second = scripted(ValueError("no such model"), name="first"), scripted("I can.", name="second")
+    async with reopen(model=first, fallbacks=[second]) as graph:
+        report = (await say(graph, "hello"))["report"]
+    assert report.reply.model == "second"
+    assert any("'first' failed" in sentence and "no such model" in sentence for sentence in report.degraded)
+    assert "asked first" in shown(report)
+
+
+async def test_the_time_of_tools_is_in_the_report(reopen: Callable[..., open_graph]) -> None:
+    @tool
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"rain in {city}"
+
+    model = scripted(calls(("weather", {"city": "Porto"})), "It rains.")
+    async with reopen(model=model, tools=[weather]) as graph:
+        report = (await say(graph, "How is the weather in Porto?"))["report"]
+    assert report.turn == 1
+    assert report.nodes["tools"] > 0
+    assert report.reply.tool_rounds == 1
 
 
 async def test_the_summaries_of_a_turn_are_in_its_report(graph: CompiledConversation) -> None:
