@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.graph.build import build_graph
+    from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
     from everthread.memory.archive import Archive
     from everthread.memory.checkpointer import PostgresCheckpointer
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
         StorageError,
         ThreadOwnershipError,
     )
+    from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
     from everthread.state.threads import thread_id
-    from everthread.state.turn_records import Context, ContextReport, ReplyReport, Section, Upkeep
+    from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
 
 _HOMES = {
     "graph.build": ("build_graph",),
+    "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "memory.archive": ("Archive",),
     "memory.checkpointer": ("PostgresCheckpointer",),
@@ -43,22 +47,24 @@ _HOMES = {
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
         "ThreadOwnershipError",
     ),
+    "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),
     "state.threads": ("thread_id",),
-    "state.turn_records": ("Context", "ContextReport", "ReplyReport", "Section", "Upkeep"),
+    "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fragment", "Hit", "InputError", "Memory", "ModelError", "PostgresCheckpointer", "Profile",
-    "Recall", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError",
-    "Sign", "StorageError", "Summary", "ThreadOwnershipError", "Upkeep", "build_graph", "live_chain", "open_graph",
-    "thread_id",
+    "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "Pin",
+    "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport", "SearchError", "SearchOutcome",
+    "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError",
+    "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph", "thread_id",
 ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class _Drafting:
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
         self.history = History(parts.earlier, layout, budget, counter)
         self.summaries = Summaries(parts.earlier, layout, budget, counter)
-        self.facts = fact_entries(sources.facts, layout.max_facts, budget, counter)
+        self.facts = fact_entries(sources.facts, budget, counter)
         self.results, self.memories = self._found(self._asked())
         self.needs = {
             "question": counter.messages([self.question]) if self.question is not None else 0,

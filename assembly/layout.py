@@ -32,7 +32,6 @@ class Layout:
         min_recent: recent messages that always stay.
         max_recent: recent messages, at most.
         max_summaries: summaries, at most, the newest.
-        max_facts: facts, at most, the first.
     """
 
     order: tuple[str, ...] = _DEFAULTS["context_order"]
@@ -45,7 +44,6 @@ class Layout:
     min_recent: int = _DEFAULTS["min_recent"]
     max_recent: int | None = None
     max_summaries: int | None = None
-    max_facts: int | None = None
 
     @classmethod
     def of(cls, settings: ContextSettings) -> Layout:
@@ -63,7 +61,6 @@ class Layout:
             min_recent=settings.min_recent,
             max_recent=settings.max_recent,
             max_summaries=settings.max_summaries,
-            max_facts=settings.max_facts,
         )
 
     @property

@@ -17,7 +17,7 @@ from ..state.search_records import SearchResult
 from .fence import fact_entry, memory_entry, result_entry
 from .fit import fit_texts
 from .repeats import Said
-from .sections import BLANK, IN_CHAIN, REPEATED, TOO_MANY, Entry
+from .sections import BLANK, IN_CHAIN, REPEATED, Entry
 
 Found = tuple[list[Entry], Counter[str]]
 """Entries, and what was left out of them for which reason."""
@@ -34,7 +34,7 @@ def bounded(text: str, budget: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}{words.CUT}{text[-most // 2 :]}"
 
 
-def fact_entries(facts: Sequence[str], most: int | None, budget: int, counter: TokenCounter) -> Found:
+def fact_entries(facts: Sequence[str], budget: int, counter: TokenCounter) -> Found:
     """Facts and pins, each once whatever its case (seed `004`, "Deduplication")."""
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
@@ -47,9 +47,7 @@ def fact_entries(facts: Sequence[str], most: int | None, budget: int, counter: T
             continue
         known.add(plain)
         entries.append(Entry(text, counter.text(text) + 1, lambda _: ""))
-    if most is not None and len(entries) > most:
-        left_out[TOO_MANY] += len(entries) - most
-    return entries[:most], left_out
+    return entries, left_out
 
 
 def result_entries(results: Sequence[SearchResult], said: Said, budget: int, counter: TokenCounter) -> Found:

@@ -7,7 +7,7 @@ import secrets
 import sys
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -19,6 +19,9 @@ from ..state.errors import EverthreadError
 from ..state.messages import clean_text, content_text
 from ..state.settings import Settings
 from ..state.threads import thread_id
+
+_ANSWERING: Final = frozenset({"llm_call", "command"})
+"""The nodes whose messages are for the user."""
 
 
 def run_chat(thread: str | None, values: dict[str, Any]) -> None:
@@ -92,7 +95,7 @@ class Session:
             modes: Any = ["messages", "updates"]
             parts: Any = self._graph.astream(question, config, context=self._settings, stream_mode=modes)
             async for mode, part in parts:
-                if mode == "messages" and part[1].get("langgraph_node") == "llm_call":
+                if mode == "messages" and part[1].get("langgraph_node") in _ANSWERING:
                     printed = self._print(content_text(part[0].content)) or printed
                 elif mode == "updates":
                     self._notice(part, printed)
@@ -109,8 +112,9 @@ class Session:
     def _notice(self, update: dict[str, Any], printed: bool) -> None:
         """After the reply has been printed, or before: what a user should know of a node's work."""
         for node, values in update.items():
-            if node == "llm_call":
-                self._console.print("" if printed else content_text(values["messages"][-1].content))
+            if node in _ANSWERING:
+                answer = values.get("command_answer") or values["messages"][-1]
+                self._console.print("" if printed else content_text(answer.content))
             for part in ("search", "recall", "upkeep"):
                 record = (values or {}).get(part)
                 if record is not None and getattr(record, "error", None):

@@ -76,6 +76,20 @@ def history(
     show_history(thread, values)
 
 
+@app.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a number
+@with_settings
+def explain(
+    values: dict[str, Any],
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
+    turn: Annotated[int, typer.Argument(help="Which turn: 1 is the first, -1 the last.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Show what happened in a turn: search, memories, tokens, models, times, and what failed."""
+    with loading():
+        from .explain import run_explain
+    run_explain(thread, turn, values, as_json=as_json)
+
+
 @app.command()
 @with_settings
 def prune(
@@ -91,12 +105,12 @@ def prune(
 @with_settings
 def export(
     values: dict[str, Any],
-    file: Annotated[Path, typer.Argument(help="Where it goes: JSONL, one thread, message or summary a line.")],
+    file: Annotated[Path, typer.Argument(help="Where it goes: JSONL, one record a line.")],
     thread: Annotated[
         str | None, typer.Option("--thread", help="The name or the id of the only thread that is wanted.")
     ] = None,
 ) -> None:
-    """Write all your threads, messages and summaries to a file."""
+    """Write all your threads, messages, summaries, facts and pins to a file."""
     from .transfer import run_export
 
     run_export(file, thread, values)
@@ -113,6 +127,29 @@ def import_(
     from .transfer import run_import
 
     run_import(file, values, embed=not no_embed)
+
+
+@app.command()
+@with_settings
+def facts(
+    values: dict[str, Any],
+    all_: Annotated[bool, typer.Option("--all", help="Show what is superseded or forgotten as well.")] = False,
+) -> None:
+    """Show what is known about you, and what is pinned: with its id, state and source."""
+    from .facts import list_facts
+
+    list_facts(values, with_past=all_)
+
+
+@app.command()
+@with_settings
+def forget(
+    values: dict[str, Any], fact: Annotated[str, typer.Argument(help="The id of the fact or pin, or its beginning.")]
+) -> None:
+    """Forget a fact or a pin: it is never told again. What you said stays in the archive."""
+    from .facts import forget_fact
+
+    forget_fact(fact, values)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from ..memory.database import Database
 from ..memory.reindex import Reindex, changed_model
 from ..models.embeddings import Embedder
 from ..state.settings import Settings
-from .transfer import progress_bar
+from .transfer import into_store, progress_bar
 
 
 def run_reindex(values: dict[str, Any]) -> None:
@@ -29,6 +29,10 @@ async def _reindex(settings: Settings) -> None:
     user_id, timeout = settings.user_id, settings.embedding_timeout
     database, embedder = Database(settings), Embedder(settings.embedding_model)
     try:
+        if settings.vector_store is not None:
+            done = await into_store(database, embedder, settings)
+            console.print(f"{done} messages and summaries were embedded into {settings.vector_store}.")
+            return
         with console.status(f"Loading the embedding model {embedder.name} ..."):
             changed = await changed_model(database, embedder, user_id, timeout=timeout)
         if changed:

@@ -11,8 +11,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from ..memory.bulk_embedding import BulkEmbedding
 from ..memory.database import Database
+from ..memory.store_index import vector_index
 from ..memory.transfer import Added, export_rows, import_rows
-from ..memory.transfer_format import Checked, Counts, check_file
+from ..memory.transfer_format import Checked, check_file
+from ..memory.transfer_lines import Counts
 from ..models.embeddings import Embedder
 from ..state.settings import Settings
 
@@ -41,7 +43,7 @@ async def _export(file: Path, thread: str | None, settings: Settings) -> None:
             )
     finally:
         await database.close()
-    words = f"{counts.threads} threads, {counts.messages} messages, {counts.summaries} summaries"
+    words = ", ".join(f"{count} {name}" for name, count in counts)
     _say(f"{file}: {words}.")
 
 
@@ -59,6 +61,7 @@ def run_import(file: Path, values: dict[str, Any], *, embed: bool = True) -> Non
 
 async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     embedder = Embedder(settings.embedding_model)
+    beside = embed and settings.vector_store is None
     if embed:
         embedder.load()
     database = Database(settings)
@@ -67,14 +70,35 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
             checked = await asyncio.to_thread(check_file, file)
         with progress_bar() as bar:
             work = Import(database, settings, file, checked, bar)
-            new = await (work.with_vectors(embedder) if embed else work.without_vectors())
+            new = await (work.with_vectors(embedder) if beside else work.without_vectors())
+        if embed and not beside:
+            await into_store(database, embedder, settings)
     finally:
         await database.close()
     counts = checked.header.counts
     _say(
         f"{file}: {counts.messages} messages, {new.messages} of them new; "
-        f"{counts.summaries} summaries, {new.summaries} of them new."
+        f"{counts.summaries} summaries, {new.summaries} of them new; "
+        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new."
     )
+
+
+async def into_store(database: Database, embedder: Embedder, settings: Settings) -> int:
+    """Embed what is not in the vector store of the settings, with a progress bar; returns how many were done.
+
+    Raises:
+        EmbeddingError: the model or the store fails; what was done stays done.
+        StorageError: the database fails.
+    """
+    index = vector_index(settings, database, embedder)
+    total = 0
+    with progress_bar() as bar:
+        task = bar.add_task("Embedding", total=None)
+        while done := await index.embed_pending(settings.user_id, timeout=settings.embedding_timeout):
+            total += done
+            bar.advance(task, done)
+        bar.update(task, total=total)
+    return total
 
 
 class Import:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Send
 
+from ..compression.thread import batch_due, settings_in
+from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
 from ..nodes.llm_call import llm_call
@@ -19,12 +24,16 @@ from ..nodes.remember import remember
 from ..nodes.resources import Resources
 from ..nodes.slm_router import slm_router
 from ..nodes.summarize import summarize
+from ..nodes.toolbox import Tool
+from ..nodes.tools import tool_tasks
+from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
 from ..search.engines import SearchEngine
-from ..state.compression import next_batch
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
+from .call_node import CallNode
 from .node import as_node
+from .telemetry import watch
 
 ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
 
@@ -35,6 +44,10 @@ def build_graph(
     model: BaseChatModel | None = None,
     embeddings: Embeddings | None = None,
     engines: Mapping[str, SearchEngine] | None = None,
+    vector_store: VectorStore | str | None = None,
+    fallbacks: Sequence[BaseChatModel] = (),
+    tools: Sequence[Tool] = (),
+    responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
     resources: Resources | None = None,
 ) -> ConversationGraph:
     """The graph, not compiled: for those who embed it or bring their own checkpointer.
@@ -44,12 +57,26 @@ def build_graph(
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store (or its import path), in the place of our own table.
+        fallbacks: chat models that answer where the first fails, before those that the settings name.
+        tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
+        responder: a Runnable, a compiled agent or a function that answers in the place of the model.
         resources: all of the above, already made.
 
     Raises:
-        SettingsError: the environment holds a value that is not allowed.
+        SettingsError: the environment holds a value that is not allowed, or something is no tool or no responder.
     """
-    shared = resources or Resources(settings or Settings(), model=model, embeddings=embeddings, engines=engines)
+    shared = resources or Resources(
+        settings or Settings(),
+        model=model,
+        embeddings=embeddings,
+        engines=engines,
+        vector_store=vector_store,
+        fallbacks=fallbacks,
+        tools=tools,
+        responder=responder,
+    )
+    watch(shared)
     graph = ConversationGraph(
         state_schema=ConversationState,
         context_schema=Settings,
@@ -57,6 +84,7 @@ def build_graph(
         output_schema=ConversationState,
     )
 
+    graph.add_node("command", as_node(command, shared))
     graph.add_node("keyword_check", as_node(keyword_check, shared))
     graph.add_node("slm_router", as_node(slm_router, shared))
     graph.add_node("web_search", as_node(web_search, shared))
@@ -64,16 +92,23 @@ def build_graph(
     graph.add_node("pairing", as_node(pairing, shared))
     graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
     graph.add_node("llm_call", as_node(llm_call, shared))
-    graph.add_node("remember", as_node(remember, shared))
-    graph.add_node("summarize", as_node(summarize, shared))
+    graph.add_node("tools", CallNode(run_tool, shared))
+    graph.add_node("remember", as_node(remember, shared, no_summary_due))
+    graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
     def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
-        failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-        due = not failed and next_batch(state["messages"], shared.settings_of(runtime)) is not None
-        return "due" if due else "not due"
+        return "not due" if no_summary_due(state, shared.settings_of(runtime)) else "due"
 
-    graph.add_edge(START, "keyword_check")
-    graph.add_edge(START, "memory_retrieval")
+    def tools_called(state: ConversationState, runtime: Runtime[Settings]) -> list[Send] | Literal["answer"]:
+        tasks = tool_tasks(state["messages"], shared.settings_of(runtime), shared.toolbox)
+        return [Send("tools", task) for task in tasks] or "answer"
+
+    graph.add_conditional_edges(
+        START,
+        at_start,
+        {"a /command": "command", "keyword_check": "keyword_check", "memory_retrieval": "memory_retrieval"},
+    )
+    graph.add_edge("command", END)
     graph.add_conditional_edges(
         "keyword_check", after_keywords, {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"}
     )
@@ -82,10 +117,22 @@ def build_graph(
     graph.add_edge("memory_retrieval", "pairing")
     graph.add_edge("pairing", "context_assembly")
     graph.add_edge("context_assembly", "llm_call")
-    graph.add_edge("llm_call", "remember")
+    graph.add_conditional_edges("llm_call", tools_called, {"tool calls": "tools", "answer": "remember"})
+    graph.add_edge("tools", "llm_call")
     graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
     graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
     return graph
+
+
+def no_summary_due(state: ConversationState, settings: Settings) -> bool:
+    """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
+    failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
+    return failed or batch_due(state, settings_in(state, settings)) is None
+
+
+def at_start(state: ConversationState) -> Literal["a /command"] | list[Literal["keyword_check", "memory_retrieval"]]:
+    """Where the turn begins: a command is answered at once; else both retrievals run side by side."""
+    return "a /command" if is_for_command(state) else ["keyword_check", "memory_retrieval"]
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Self
 
+from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -23,9 +24,9 @@ CompiledConversation = CompiledStateGraph[ConversationState, Any, Any, Conversat
 class Conversation(CompiledConversation):
     """A compiled LangGraph graph that does three things before each turn, before the thread's state is touched.
 
-    It refuses a message that cannot be answered. It claims the thread for the user, or refuses the turn. And it waits
-    for a turn that runs in the same thread, in this process or another: else the last writer would win, and what the
-    other wrote would be lost.
+    It refuses a message that cannot be answered, or that would change one already said. It claims the thread for the
+    user, or refuses the turn. And it waits for a turn that runs in the same thread, in this process or another: else
+    the last writer would win, and what the other wrote would be lost.
     """
 
     resources: Resources
@@ -47,43 +48,55 @@ class Conversation(CompiledConversation):
         """LangGraph's `stream`, when it is this turn's turn.
 
         Raises:
-            InputError: the message is empty or cannot be read.
+            InputError: the message is empty, cannot be read, or has the id of another one with another content.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        _check(input)
+        known = _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             yield from super().stream(input, config, **options)
             return
-        io_thread.run_sync(self._claim(thread_id, options.get("context")))
+        user_id = self._user_of(options.get("context"))
+        io_thread.run_sync(self.resources.archive.own_thread(user_id, thread_id))
         with self.locks.hold_sync(thread_id):
+            if known:
+                io_thread.run_sync(self.resources.archive.refuse_changed(user_id, thread_id, known))
             yield from super().stream(input, config, **options)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
-        _check(input)
+        known = _check(input)
+        options = self._with_settings(options)
         thread_id = _thread_id(config)
         if thread_id is None:
             async for part in super().astream(input, config, **options):
                 yield part
             return
-        await self._claim(thread_id, options.get("context"))
+        user_id = self._user_of(options.get("context"))
+        await self.resources.archive.own_thread(user_id, thread_id)
         async with self.locks.hold(thread_id):
+            if known:
+                await self.resources.archive.refuse_changed(user_id, thread_id, known)
             async for part in super().astream(input, config, **options):
                 yield part
 
-    async def _claim(self, thread_id: str, context: Settings | Mapping[str, Any] | None) -> None:
-        base = self.resources.settings.user_id
-        if isinstance(context, Mapping):
-            user_id = context.get("user_id", base)
-        else:
-            user_id = self.resources.settings_of(Runtime(context=context)).user_id if context is not None else base
-        await self.resources.archive.own_thread(user_id, thread_id)
+    def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with a context that is a mapping made to settings: LangGraph would make them anew each time."""
+        context = options.get("context")
+        return {**options, "context": self.resources.read_context(context)} if isinstance(context, Mapping) else options
+
+    def _user_of(self, context: Settings | None) -> str:
+        return self.resources.settings_of(Runtime(context=context)).user_id  # type: ignore[arg-type]  # or None
 
 
-def _check(input: Any) -> None:  # noqa: A002  # LangGraph calls it so
-    if isinstance(input, Mapping) and input.get("messages"):
-        check_input(read_input(input["messages"]))
+def _check(input: Any) -> list[AnyMessage]:  # noqa: A002  # LangGraph calls it so
+    """Refuse what cannot be answered; returns the messages that came with ids, which may be known already."""
+    if not (isinstance(input, Mapping) and input.get("messages")):
+        return []
+    messages = read_input(input["messages"])
+    check_input(messages)
+    return [message for message in messages if message.id and not isinstance(message, RemoveMessage)]
 
 
 def _thread_id(config: RunnableConfig | None) -> str | None:

@@ -1,7 +1,8 @@
-"""`as_node`: a node function with its resources, as a runnable that works async and sync."""
+"""`as_node`: a node function with its resources, as a runnable that works async and sync, and is timed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,36 +10,64 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
 from ..memory.loop_thread import node_thread
+from ..nodes.close_turn import close_turn
 from ..nodes.resources import Resources
 from ..nodes.turn import Turn
 from ..state.conversation import ConversationState, Update
+from ..state.records import now
 from ..state.settings import Settings
+from ..state.turn_report import after, next_progress
 
 NodeFunction = Callable[[ConversationState, Turn], Awaitable[Update]]
+EndsTurn = Callable[[ConversationState, Settings], bool]
 
 
 class Node(Runnable[ConversationState, Update]):
     """A node function as a runnable; under `invoke` it runs on a loop of ours while the caller waits.
 
-    LangGraph's own wrapper takes a sync or an async function, not both, unless one uses a private class.
+    LangGraph's own wrapper takes a sync or an async function, not both, unless one uses a private class. To what the
+    function returns it adds `progress`, and `report` where the turn ends with this node.
     """
 
-    def __init__(self, function: NodeFunction, resources: Resources) -> None:
-        self.name = getattr(function, "__name__", "node")
+    def __init__(self, function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> None:
+        self.name: str = getattr(function, "__name__", "node")
         self._function = function
         self._resources = resources
+        self._ends_turn = ends_turn
 
     async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002  # the base class names it so
         """Run the node function on the state."""
         runtime: Runtime[Settings] | None = get_runtime(Settings)
         settings = self._resources.settings_of(runtime or Runtime())
-        return await self._function(input, Turn(self._resources, settings, config))
+        turn = Turn(self._resources, settings, config)
+        key = self.key_of(turn)
+        started_at, started = now(), time.perf_counter()
+        with self._resources.observer.node(self.name, key):
+            update = await self._function(input, turn)
+        milliseconds = (time.perf_counter() - started) * 1000
+        progress = next_progress(input, self.name, milliseconds, started_at, tuple(update))
+        update = {**update, "progress": progress}
+        if self._ends_turn is not None and self._ends_turn(values := after(input, update), settings):
+            update["report"] = report = await close_turn(values, turn)
+            self._resources.observer.closed(report, key)
+        return update
+
+    @staticmethod
+    def key_of(turn: Turn) -> str:
+        """What tells the turn from others: its run, or its thread, where one turn runs at a time."""
+        return str((turn.config.get("metadata") or {}).get("run_id") or turn.thread_id)
 
     def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
         """`ainvoke`, blocking."""
         return node_thread.run_sync(self.ainvoke(input, config))
 
 
-def as_node(function: NodeFunction, resources: Resources) -> Node:
-    """The node for `StateGraph.add_node`."""
-    return Node(function, resources)
+def as_node(function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> Node:
+    """The node for `StateGraph.add_node`.
+
+    Args:
+        function: what the node does.
+        resources: what the nodes share.
+        ends_turn: whether the turn ends with the state that the node leaves; by default it does not.
+    """
+    return Node(function, resources, ends_turn)

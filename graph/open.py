@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
 
 from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.loop_thread import node_thread
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
+from ..nodes.toolbox import Tool
 from ..search.engines import SearchEngine
 from ..state.settings import Settings
 from .build import build_graph
 from .conversation import CompiledConversation, Conversation
+from .telemetry import watch
 
 
 class open_graph:  # noqa: N801  # used like the function `open`
@@ -29,10 +34,14 @@ class open_graph:  # noqa: N801  # used like the function `open`
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store (or its import path), in the place of our own table.
+        fallbacks: chat models that answer where the first fails, before those that the settings name.
+        tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
+        responder: a Runnable, a compiled agent or a function that answers in the place of the model.
         **values: single settings by name, instead of `settings`.
 
     Raises:
-        SettingsError: a setting is not allowed.
+        SettingsError: a setting is not allowed, or something is no tool or no responder.
         StorageError: the database cannot be started or reached (when entered).
     """
 
@@ -43,12 +52,26 @@ class open_graph:  # noqa: N801  # used like the function `open`
         model: BaseChatModel | None = None,
         embeddings: Embeddings | None = None,
         engines: Mapping[str, SearchEngine] | None = None,
+        vector_store: VectorStore | str | None = None,
+        fallbacks: Sequence[BaseChatModel] = (),
+        tools: Sequence[Tool] = (),
+        responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
         **values: Any,
     ) -> None:
         base = (settings or Settings()).but(**values)
-        self.resources = Resources(base, model=model, embeddings=embeddings, engines=engines)
+        self.resources = Resources(
+            base,
+            model=model,
+            embeddings=embeddings,
+            engines=engines,
+            vector_store=vector_store,
+            fallbacks=fallbacks,
+            tools=tools,
+            responder=responder,
+        )
 
     async def __aenter__(self) -> CompiledConversation:
+        await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
         checkpointer = PostgresCheckpointer(self.resources.database)
         graph = build_graph(resources=self.resources).compile(checkpointer=checkpointer, name="everthread")

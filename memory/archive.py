@@ -5,21 +5,22 @@ Each method takes the user first; each write is an upsert on a stable id, so tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Final, LiteralString, NamedTuple
 
-from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import BaseMessage, messages_from_dict
 from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
-from ..models.tokens import count_message_tokens
 from ..state.errors import ThreadOwnershipError
-from ..state.messages import clean, message_text, role_of
-from ..state.records import Fragment, Hit, Role, Summary, now
+from ..state.records import Fragment, Hit, Summary
+from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .database import Database
-from .keywords import message_terms
+from .exchanges import exchanges
+from .sources import SummaryTree, as_summary, summary_tree
 from .user_rows import UserRows
+
+__all__ = ["Archive", "ArchivedMessage", "Offered", "SummaryTree"]
 
 _LOCK_THREAD = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || %(thread_id)s, 0))"
 _OWN = """
@@ -28,24 +29,42 @@ ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
 WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threads.name IS DISTINCT FROM excluded.name
 """
 _OWNER = "SELECT user_id = %(user_id)s AS mine FROM threads WHERE thread_id = %(thread_id)s"
-_ADD_MESSAGES = r"""
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with, terms)
-SELECT %(user_id)s, %(thread_id)s, new.id, last.seq + row_number() OVER (ORDER BY new.place),
-       new.role, new.name, new.text, new.message, new.tokens, new.created_at,
-       CASE WHEN new.role IN ('user', 'assistant') AND new.text ~ '\S' THEN NULL ELSE '' END,
-       ARRAY(SELECT jsonb_array_elements_text(new.terms))
-FROM jsonb_to_recordset(%(rows)s) AS new(place int, id text, role text, name text, text text, message jsonb,
-                                         tokens int, created_at timestamptz, terms jsonb)
-CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
-            WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS last
-WHERE NOT EXISTS (SELECT FROM messages AS old
-                  WHERE old.user_id = %(user_id)s AND old.thread_id = %(thread_id)s AND old.id = new.id)
-RETURNING id
+_CHANGED: Final[LiteralString] = """
+SELECT new.id FROM new JOIN messages AS old
+  ON old.user_id = %(user_id)s AND old.thread_id = %(thread_id)s AND old.id = new.id
+WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM new.message #> '{data,content}'
+   OR old.message #> '{data,tool_calls}' IS DISTINCT FROM new.message #> '{data,tool_calls}'
+   OR old.message #> '{data,tool_call_id}' IS DISTINCT FROM new.message #> '{data,tool_call_id}'
 """
+_NEW: Final[LiteralString] = """
+SELECT * FROM jsonb_to_recordset(%(rows)s) AS line(place int, id text, role text, name text, text text, message jsonb,
+                                                   tokens int, created_at timestamptz, term_keys jsonb)
+"""
+# Where a known message came with another content, none is added, unless the rest is to be kept.
+_ADD_MESSAGES: Final[LiteralString] = rf"""
+WITH new AS ({_NEW}), changed AS ({_CHANGED}), added AS (
+    INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
+                          term_keys)
+    SELECT %(user_id)s, %(thread_id)s, new.id, last.seq + row_number() OVER (ORDER BY new.place),
+           new.role, new.name, new.text, new.message, new.tokens, new.created_at,
+           CASE WHEN new.role IN ('user', 'assistant', 'agent') AND new.text ~ '\S' THEN NULL ELSE '' END,
+           ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint)
+    FROM new
+    CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
+                WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS last
+    WHERE NOT EXISTS (SELECT FROM messages AS old
+                      WHERE old.user_id = %(user_id)s AND old.thread_id = %(thread_id)s AND old.id = new.id)
+      AND (%(keep_rest)s OR NOT EXISTS (SELECT FROM changed))
+    RETURNING id
+)
+SELECT id, false AS changed FROM added UNION ALL SELECT id, true FROM changed
+"""  # noqa: S608  # all parts are literals
+_FIND_CHANGED: Final[LiteralString] = f"WITH new AS ({_NEW}) {_CHANGED}"
 _ADD_SUMMARY = """
-INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, created_at)
+INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
+                       created_at)
 VALUES (%(user_id)s, %(thread_id)s, %(id)s, %(level)s, %(content)s, %(source_ids)s, %(method)s, %(model)s,
-        %(tokens)s, %(created_at)s)
+        %(tokens)s, %(covers)s, %(rejected)s, %(created_at)s)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _MARK_MESSAGES = """
@@ -54,6 +73,31 @@ UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
 """
 _MARK_SUMMARIES = """
+UPDATE summaries SET active = false
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
+"""
+_MESSAGES = """
+SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
+"""
+_WHOLE = """
+SELECT id, message FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
+"""
+_COMPRESSION = """
+SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS messages,
+       (SELECT count(*) FROM messages
+        WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND NOT active) AS archived,
+       count(*) FILTER (WHERE active) AS summaries, max(level) AS level
+FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
+"""
+_KNOWN = """
+SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
+"""
+_COUNT = "SELECT count(*) AS n FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s"
+_HAS_MORE = """
+SELECT EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s
+               AND NOT (thread_id = %(thread_id)s AND id = ANY(%(ids)s))) AS more
+"""
+_SUMMARIES = """
 UPDATE summaries SET active = false
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
 """
@@ -95,20 +139,11 @@ WHERE t.user_id = %(user_id)s GROUP BY t.thread_id ORDER BY max(m.seq) IS NULL, 
 """
 
 
-class ArchivedMessage(NamedTuple):
-    """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread."""
+class Offered(NamedTuple):
+    """What became of messages that were offered: ids that were new, and ids that are taken by another content."""
 
-    id: str
-    thread_id: str
-    seq: int
-    role: Role
-    name: str | None
-    text: str
-    message: BaseMessage
-    tokens: int
-    active: bool
-    chunk_id: int | None
-    created_at: datetime
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
 
 
 class Archive:
@@ -139,25 +174,70 @@ class Archive:
             )
 
     async def add_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
-        """Archive messages in their order; returns the ids that were new. One that is there already is left alone."""
-        rows = [_message_row(place, message) for place, message in enumerate(messages)]
+        """Archive messages in their order; returns the ids that were new. One that is there already is left alone.
+
+        Raises:
+            InputError: a message has no id, or one with its id and another content is there; then none is archived.
+        """
+        offered = await self._add(user_id, thread_id, messages, keep_rest=False)
+        if offered.changed:
+            raise changed_message(offered.changed)
+        return list(offered.added)
+
+    async def offer_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> Offered:
+        """Archive messages as `add_messages` does, but for those whose id is taken by another content.
+
+        Raises:
+            InputError: a message has no id, or two of them share one.
+        """
+        return await self._add(user_id, thread_id, messages, keep_rest=True)
+
+    async def refuse_changed(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+        """Refuse messages whose ids are taken by another content; writes nothing.
+
+        Raises:
+            InputError: there is one.
+        """
+        rows = as_jsonb(await asyncio.to_thread(message_rows, user_id, messages))
+        if changed := await self.of(user_id).fetch(_FIND_CHANGED, thread_id=thread_id, rows=rows):
+            raise changed_message([row["id"] for row in changed])
+
+    async def _add(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
+        rows = await asyncio.to_thread(message_rows, user_id, messages) if messages else []
         if not rows:
-            return []
+            return Offered((), ())
         values = {"thread_id": thread_id, "name": None}
-        added = await self.of(user_id).transaction(
-            (_LOCK_THREAD, values), (_OWN, values), (_ADD_MESSAGES, {**values, "rows": Jsonb(rows)})
+        found = await self.of(user_id).transaction(
+            (_LOCK_THREAD, values),
+            (_OWN, values),
+            (_ADD_MESSAGES, {**values, "rows": as_jsonb(rows), "keep_rest": keep_rest}),
         )
-        return [row["id"] for row in added]
+        return Offered(
+            tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
+        )
 
     async def add_summary(self, user_id: str, thread_id: str, summary: Summary) -> None:
-        """Store a summary and mark its sources as no longer standing on their own, in one transaction."""
+        """Store a summary and mark its sources as no longer standing on their own, in one transaction.
+
+        Its messages get the next chunk id. A source may be a message or a summary, at any level.
+        """
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        mark = _MARK_MESSAGES if summary.source_type == "message" else _MARK_SUMMARIES
-        await self.of(user_id).transaction((_LOCK_THREAD, values), (_ADD_SUMMARY, values), (mark, values))
+        await self.of(user_id).transaction(
+            (_LOCK_THREAD, values), (_ADD_SUMMARY, values), (_MARK_MESSAGES, values), (_MARK_SUMMARIES, values)
+        )
 
     async def messages(self, user_id: str, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
         return [archived(row) for row in await self.of(user_id).fetch(_MESSAGES, thread_id=thread_id)]
+
+    async def whole_messages(self, user_id: str, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
+        """By id, those of these messages that the archive holds, with all that the live chain has shed."""
+        rows = await self.of(user_id).fetch(_WHOLE, thread_id=thread_id, ids=list(ids))
+        return {row["id"]: messages_from_dict([row["message"]])[0] for row in rows}
+
+    async def compression(self, user_id: str, thread_id: str) -> DictRow:
+        """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
+        return (await self.of(user_id).fetch(_COMPRESSION, thread_id=thread_id))[0]
 
     async def known_ids(self, user_id: str, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""
@@ -174,61 +254,18 @@ class Archive:
         return bool(rows[0]["more"])
 
     async def exchanges(self, user_id: str, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
-        """By thread and id of each hit: the query and the reply it belongs to, or the summary, in the order said."""
-        rows = await self.of(user_id).fetch(
-            _EXCHANGES, thread_ids=[hit.thread_id for hit in hits], ids=[hit.source_id for hit in hits]
-        )
-        found: dict[tuple[str, str], list[Fragment]] = {}
-        for row in rows:
-            fragment = Fragment(
-                id=row["id"], role=row["role"], content=row["text"], name=row["name"], created_at=row["created_at"]
-            )
-            found.setdefault((row["thread_id"], row["hit_id"]), []).append(fragment)
-        return {key: tuple(fragments) for key, fragments in found.items()}
+        """By thread and id of each hit, what belongs to it: see `memory.exchanges`."""
+        return await exchanges(self.of(user_id), hits)
+
+    async def sources(self, user_id: str, thread_id: str, summary_id: str) -> SummaryTree | None:
+        """What a summary was made from, down to the raw messages; None where the user has no such summary."""
+        return await summary_tree(self.of(user_id), thread_id, summary_id)
 
     async def summaries(self, user_id: str, thread_id: str) -> list[Summary]:
         """All summaries of a thread, oldest first, those included that a higher one has replaced."""
         rows = await self.of(user_id).fetch(_SUMMARIES, thread_id=thread_id)
-        return [_summary(row) for row in rows]
+        return [as_summary(row) for row in rows]
 
     async def threads(self, user_id: str) -> list[DictRow]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
         return await self.of(user_id).fetch(_THREADS)
-
-
-def archived(row: DictRow) -> ArchivedMessage:
-    """The archived message of a row of the table."""
-    (message,) = messages_from_dict([row["message"]])
-    return ArchivedMessage(
-        message=message, **{name: row[name] for name in ArchivedMessage._fields if name != "message"}
-    )
-
-
-def said_at(message: BaseMessage) -> datetime:
-    """When a message was said: `created_at` among its additional_kwargs as ISO 8601 (UTC where it names no zone)."""
-    stamp = message.additional_kwargs.get("created_at")
-    try:
-        moment = datetime.fromisoformat(str(stamp)) if stamp else now()
-    except ValueError:
-        return now()
-    return moment if moment.tzinfo else moment.replace(tzinfo=now().tzinfo)
-
-
-def _message_row(place: int, message: BaseMessage) -> dict[str, Any]:
-    data: dict[str, Any] = clean(message_to_dict(message))
-    text, moment = clean(message_text(message)), said_at(message)
-    return {
-        "place": place,
-        "id": message.id,
-        "role": role_of(message),
-        "name": message.name,
-        "text": text,
-        "terms": message_terms(text, moment),
-        "message": data,
-        "tokens": count_message_tokens([message]),
-        "created_at": moment.isoformat(),
-    }
-
-
-def _summary(row: DictRow) -> Summary:
-    return Summary(**{name: row[name] for name in Summary.model_fields})

@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, LiteralString, NamedTuple
 from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH, Embedder
-from ..state.errors import EmbeddingError
 from .database import Database
 from .user_rows import UserRows
 from .vector_rows import chunks, write_vectors
@@ -168,12 +167,8 @@ class BulkEmbedding:
         found: list[list[float]] = [[]] * len(texts)
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
-            vectors = await self._embedder.documents([texts[place] for place in places], timeout=self._timeout)
-            if len(vectors) != len(places):
-                raise EmbeddingError(
-                    f"The embedding model {self._embedder.name!r} returned {len(vectors)} vectors for {len(places)} "
-                    "texts: expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
-                )
+            wanted = [texts[place] for place in places]
+            vectors = await self._embedder.documents(wanted, timeout=self._timeout, cached=False)
             for place, vector in zip(places, vectors, strict=True):
                 found[place] = vector
         return found

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ..state.errors import StorageError, first_line
+from ..state.observer import Observer
 from ..state.settings import Settings
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
@@ -41,6 +42,7 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.observer = Observer()
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
 
@@ -57,16 +59,20 @@ class Database:
         """
         await io_thread.run(self._open_pool())
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` on a pooled connection, in one transaction, on the database's loop.
 
         A connection that turns out to be lost (the server was restarted or killed) is replaced and the work is done
         once more: so `work` must be safe to repeat.
 
+        Args:
+            work: what is done with the connection.
+            one_statement: it is a single statement, which is a transaction by itself: two round trips less.
+
         Raises:
             StorageError: the server cannot be reached, or refuses (disk full, no permission).
         """
-        return await io_thread.run(self._run(work))
+        return await io_thread.run(self._run(work, one_statement))
 
     async def connect(self) -> Connection:
         """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop."""
@@ -74,6 +80,14 @@ class Database:
         connection = await AsyncConnection.connect(await self._url(), **self._options())
         await self._configure(connection)
         return connection
+
+    def connections(self) -> dict[str, int]:
+        """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
+        if self._pool is None:
+            return {}
+        stats = self._pool.get_stats()
+        idle = stats.get("pool_available", 0)
+        return {"idle": idle, "used": stats.get("pool_size", 0) - idle, "wanted": stats.get("requests_waiting", 0)}
 
     async def close(self) -> None:
         """Give all connections back. The embedded server stops by itself after its last client."""
@@ -85,7 +99,7 @@ class Database:
         Raises:
             StorageError: the server cannot be reached, or refuses.
         """
-        with storage_errors():
+        with self.observer.database(), storage_errors():
             pool = await self._open_pool()
             try:
                 return await work(pool)
@@ -95,12 +109,15 @@ class Database:
                 await self._mend(pool)
                 return await work(await self._open_pool())
 
-    async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        async def in_transaction(pool: Pool) -> T:
-            async with pool.connection() as connection, connection.transaction():
-                return await work(connection)
+    async def _run(self, work: Callable[[Connection], Awaitable[T]], one_statement: bool) -> T:
+        async def on_connection(pool: Pool) -> T:
+            async with pool.connection() as connection:
+                if one_statement:
+                    return await work(connection)
+                async with connection.transaction():
+                    return await work(connection)
 
-        return await self.on_pool(in_transaction)
+        return await self.on_pool(on_connection)
 
     async def _mend(self, pool: Pool) -> None:
         """After a lost connection: start the embedded server again if it is gone, and weed out dead connections.

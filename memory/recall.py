@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from psycopg.rows import DictRow
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
 from .database import Database
-from .fusion import COSINE_WEIGHT, Place, Reached, combined, lexical_scores, same_sitting
-from .keywords import KeywordIndex
+from .dates import periods
+from .fusion import COSINE_WEIGHT, combined, day_scores, lexical_scores, shared_cosines
+from .keywords import KeywordIndex, Match, Place, Places
 from .terms import question_terms, terms
 from .user_rows import UserRows
 from .vectors import VectorIndex
 
 DEPTH: Final = 300
-"""Candidates that each arm brings."""
+"""Candidates that the keyword arm brings."""
+
+VECTOR_DEPTH: Final = 400
+"""Candidates that the vector arm brings: of so many the cosine is known, and others are taken to be like the last."""
 
 FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
@@ -83,26 +88,29 @@ class MemorySearch:
             StorageError: the database fails.
         """
         thread_only = thread_id if this_thread_only else None
-        asked = question_terms(question, now())
-        (matches, number), (near, error) = await asyncio.gather(
-            self._keyword_arm(user_id, asked, thread_only), self._vector_arm(user_id, question, thread_only, timeout)
+        asked = await asyncio.to_thread(question_terms, question)
+        (places, matches), (near, error) = await asyncio.gather(
+            self._keyword_arm(user_id, asked, thread_only),
+            self._vector_arm(user_id, question, thread_only, timeout),
         )
-        reached = await asyncio.to_thread(lexical_scores, matches, number)
-        best = sorted(reached, key=lambda place: -reached[place].score)[:DEPTH]
-        places = {*best, *((row["thread_id"], row["seq"]) for row in near if row["seq"] is not None)}
-        rows = await self._rows(user_id, places)
-        named = frozenset(terms(question, keep_stop_words=True))
+        by_words = await asyncio.to_thread(_by_words, question, places, matches)
+        rows = await self._rows(user_id, {*by_words, *_places_of(near)})
         candidates = [
             candidate
-            for candidate in _scored(rows, near, reached, named)
+            for candidate in await asyncio.to_thread(_scored, rows, near, by_words, places, question)
             if _is_recalled(candidate, threshold)
             and not (candidate.row["thread_id"] == thread_id and candidate.row["id"] in live_ids)
         ]
-        return Recall(hits=tuple(_ranked(candidates)[:limit]), error=error)
+        return Recall(hits=tuple(_ranked(candidates, limit)), error=error)
 
-    async def _keyword_arm(self, user_id: str, asked: Sequence[str], thread_only: str | None) -> tuple[Any, int]:
+    async def _keyword_arm(
+        self, user_id: str, asked: Sequence[str], thread_only: str | None
+    ) -> tuple[Places, list[Match]]:
         await self._keywords.index_pending(user_id)
-        return await self._keywords.matches(user_id, asked, thread_only=thread_only)
+        return await asyncio.gather(
+            self._keywords.places(user_id, thread_only=thread_only),
+            self._keywords.matches(user_id, asked, thread_only=thread_only),
+        )
 
     async def _vector_arm(
         self, user_id: str, question: str, thread_only: str | None, timeout: float
@@ -110,7 +118,9 @@ class MemorySearch:
         """What is near, or nothing and why; what was said a moment ago elsewhere is embedded first."""
         try:
             await self._vectors.embed_pending(user_id, timeout=timeout)
-            near = await self._vectors.nearest(user_id, question, limit=DEPTH, thread_only=thread_only, timeout=timeout)
+            near = await self._vectors.nearest(
+                user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
+            )
         except EmbeddingError as error:
             return [], f"{error} Memory was searched by keywords alone."
         return near, None
@@ -122,26 +132,52 @@ class MemorySearch:
         return await UserRows(self._database, user_id).fetch(_CANDIDATES, threads=list(threads), seqs=list(seqs))
 
 
+def _by_words(question: str, places: Places, matches: Sequence[Match]) -> dict[Place, float]:
+    """The best places of the keyword arm with their scores: those that the question's words and days reach."""
+    moment = now()
+    named = periods(question, moment)
+    scores = lexical_scores(places, matches) + day_scores(places, [period for period in named if period.end < moment])
+    best = np.argsort(-scores, kind="stable")[:DEPTH]
+    return {places.at(n): float(scores[n]) for n in best.tolist() if scores[n] > 0}
+
+
+def _places_of(near: Sequence[DictRow]) -> Iterator[Place]:
+    return ((row["thread_id"], row["seq"]) for row in near if row["seq"] is not None)
+
+
 def _scored(
-    rows: Sequence[DictRow], near: Sequence[DictRow], reached: Mapping[Place, Reached], named: frozenset[str]
+    rows: Sequence[DictRow], near: Sequence[DictRow], by_words: Mapping[Place, float], places: Places, question: str
 ) -> list[Candidate]:
+    asked = frozenset(terms(question, keep_stop_words=True))
     cosines = {(row["thread_id"], row["seq"]): row["cosine"] for row in near if row["seq"] is not None}
-    least = min((row["cosine"] for row in near), default=0.0)
+    at = [(row["thread_id"], row["seq"]) for row in rows]
     candidates = [_summary(row) for row in near if row["seq"] is None]
-    for row in rows:
-        place = (row["thread_id"], row["seq"])
-        match = reached.get(place)
-        lexical = match.score if match is not None and same_sitting(row["created_at"], match.matched_at) else None
-        cosine = cosines.get(place)
+    for row, place, shared in zip(rows, at, _meanings(at, cosines, places), strict=True):
         score = combined(
-            lexical or 0.0,
-            least if cosine is None else cosine,
+            by_words.get(place, 0.0),
+            shared,
             asks=row["ending"] in {"?", "\uff1f", "\u061f"},
             is_reply=row["role"] == "assistant" and not row["name"],
-            speaker_is_named=bool(row["name"]) and not named.isdisjoint(terms(row["name"], keep_stop_words=True)),
+            speaker_is_named=bool(row["name"]) and not asked.isdisjoint(terms(row["name"], keep_stop_words=True)),
         )
-        candidates.append(Candidate("message", row, score, lexical, cosine))
+        candidates.append(Candidate("message", row, score, by_words.get(place), cosines.get(place)))
     return candidates
+
+
+def _meanings(at: Sequence[Place], cosines: Mapping[Place, float], places: Places) -> list[float]:
+    """For each place its cosine shared with its neighbours; one that the vector arm did not bring is like the last."""
+    if not cosines:
+        return [0.0] * len(at)
+    everywhere = np.full(len(places.seqs), min(cosines.values()))
+    positions = places.positions(list(cosines))
+    known = positions >= 0
+    everywhere[positions[known]] = np.array(list(cosines.values()))[known]
+    shared = shared_cosines(places, everywhere)
+    # A message of this moment may be among the candidates and not yet among the places.
+    return [
+        float(shared[n]) if n >= 0 else cosines.get(place, 0.0)
+        for place, n in zip(at, places.positions(at).tolist(), strict=True)
+    ]
 
 
 def _summary(row: DictRow) -> Candidate:
@@ -153,8 +189,8 @@ def _is_recalled(candidate: Candidate, threshold: float) -> bool:
     return by_words or (candidate.cosine is not None and (1 + candidate.cosine) / 2 >= threshold)
 
 
-def _ranked(candidates: Sequence[Candidate]) -> list[Hit]:
-    """The candidates as hits, with their ranks in each arm and overall."""
+def _ranked(candidates: Sequence[Candidate], limit: int) -> list[Hit]:
+    """The best candidates as hits, with their ranks in each arm and overall."""
     by_words = _ranks([(c.lexical, n) for n, c in enumerate(candidates) if c.lexical is not None])
     by_meaning = _ranks([(c.cosine, n) for n, c in enumerate(candidates) if c.cosine is not None])
     order = sorted(range(len(candidates)), key=lambda n: (-candidates[n].score, str(candidates[n].row["id"])))
@@ -171,7 +207,7 @@ def _ranked(candidates: Sequence[Candidate]) -> list[Hit]:
             rank=rank,
             created_at=candidates[n].row["created_at"],
         )
-        for rank, n in enumerate(order, start=1)
+        for rank, n in enumerate(order[:limit], start=1)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Export and import of a user's threads, messages and summaries, in batches, so that memory use does not grow.
+"""Export and import of all that is kept of a user, in batches, so that memory use does not grow.
 
 Vectors do not travel: they are made anew from what is imported. Nor do checkpoints: an imported thread is remembered
 and can be gone on with, but its live chain starts empty.
@@ -9,26 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, LiteralString, NamedTuple, TextIO
 
 from psycopg.rows import DictRow
 
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
 from .database import Database
-from .keywords import message_terms
-from .transfer_format import (
-    Checked,
-    Counts,
-    MessageLine,
-    SummaryLine,
-    ThreadLine,
-    header_line,
-    read_body,
-    row_line,
-)
+from .keywords import message_keys
+from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
+from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
+from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine
+from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 
 BATCH_ROWS: Final = 500
@@ -37,12 +32,13 @@ BATCH_ROWS: Final = 500
 _BATCH_CHARACTERS: Final = 4_000_000
 
 _COUNTS = """
-SELECT (SELECT count(*) FROM threads
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS threads,
-       (SELECT count(*) FROM messages
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS messages,
-       (SELECT count(*) FROM summaries
-        WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))) AS summaries
+WITH wanted AS (SELECT thread_id FROM threads
+                WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)))
+SELECT (SELECT count(*) FROM wanted) AS threads,
+       (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS messages,
+       (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS summaries,
+       (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS facts,
+       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS pins
 """
 _THREADS = """
 SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
@@ -54,7 +50,8 @@ FROM messages
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, seq
 """
 _SUMMARIES = """
-SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, active, created_at
+SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
+       active, created_at
 FROM summaries
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
 ORDER BY thread_id, created_at, id
@@ -75,55 +72,38 @@ UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean, chunk_id int)
 WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
 """
-# A message keeps its place, unless another one has it: then those of the batch go to the end of their thread.
-_ADD_MESSAGES = r"""
-WITH new AS (
-    SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS line(
-        thread_id text, id text, seq bigint, role text, name text, text text, message jsonb, tokens int,
-        active boolean, chunk_id int, created_at timestamptz, terms jsonb)
-    WHERE NOT EXISTS (SELECT FROM messages AS old WHERE old.user_id = %(user_id)s
-                      AND old.thread_id = line.thread_id AND old.id = line.id)
-), moved AS (
-    SELECT new.thread_id, (SELECT max(seq) FROM messages AS old WHERE old.user_id = %(user_id)s
-                           AND old.thread_id = new.thread_id) AS last
-    FROM new JOIN messages AS taken ON taken.user_id = %(user_id)s AND taken.thread_id = new.thread_id
-                                    AND taken.seq = new.seq
-    GROUP BY new.thread_id
-)
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
-                      embedded_with, terms)
-SELECT %(user_id)s, thread_id, id,
-       coalesce(last + row_number() OVER (PARTITION BY thread_id ORDER BY seq), seq),
-       role, name, text, message, tokens, active, chunk_id, created_at,
-       CASE WHEN role IN ('user', 'assistant') AND text ~ '\S' THEN NULL ELSE '' END,
-       ARRAY(SELECT jsonb_array_elements_text(terms))
-FROM new LEFT JOIN moved USING (thread_id)
-ON CONFLICT (user_id, thread_id, id) DO NOTHING
-RETURNING embedded_with IS NULL AS pending
-"""
 _MARK_SUMMARIES = """
 UPDATE summaries AS old SET active = false
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean)
 WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
 """
 _ADD_SUMMARIES = """
-INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, active, created_at)
+INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
+                       active, created_at)
 SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.active, new.created_at
+       new.covers, new.rejected, new.active, new.created_at
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    active boolean, created_at timestamptz)
+    covers int, rejected text, active boolean, created_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 """
 
 
-class Added(NamedTuple):
-    """What one batch of an import did: lines read, those of them that were new, those still to be embedded."""
+_MARK_AND_ADD: Final[Mapping[str, tuple[LiteralString, LiteralString]]] = {
+    "message": (_MARK_MESSAGES, ADD_MESSAGES),
+    "summary": (_MARK_SUMMARIES, _ADD_SUMMARIES),
+    "fact": (MARK_FACTS, ADD_FACTS),
+    "pin": (MARK_PINS, ADD_PINS),
+}
 
+
+class Added(NamedTuple):
+    """What one batch of an import did: its kind, lines read, how many were new, and how many are to be embedded."""
+
+    kind: str
     lines: int
-    messages: int = 0
-    summaries: int = 0
+    new: int = 0
     pending: int = 0
 
 
@@ -170,7 +150,7 @@ async def export_rows(
 
 async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
     done = 0
-    for query in (_THREADS, _MESSAGES, _SUMMARIES):
+    for query in (_THREADS, _MESSAGES, _SUMMARIES, FACTS, PINS):
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
             done += len(batch)
@@ -202,22 +182,27 @@ async def import_rows(
 
     Raises:
         ThreadOwnershipError: a thread belongs to another user; nothing was imported.
-        InputError: the file has changed meanwhile.
+        InputError: the file has changed meanwhile, or a message has the id of another one with another content; what
+            stands before it was imported.
         StorageError: the database fails; what was imported before stays.
     """
     rows = UserRows(database, user_id)
     names = {old: _new_id(thread, checked.header.user, user_id) for old, thread in checked.threads.items()}
     await _own_all(rows, names, list(checked.threads.values()), added)
-    batches = _batches(file, names)
-    messages = summaries = 0
+    batches = _batches(rows.user_id, file, names)
+    new: Counter[str] = Counter()
     try:
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-            result = await _add(rows, *batch)
-            messages, summaries = messages + result.messages, summaries + result.summaries
+            result, changed = await _add(rows, *batch)
+            if changed:
+                await asyncio.to_thread(refuse_changed, file, names, changed)
+            new[result.kind] += result.new
             added(result)
     finally:
         await asyncio.to_thread(batches.close)
-    return Counts(threads=len(names), messages=messages, summaries=summaries)
+    return Counts(
+        threads=len(names), messages=new["message"], summaries=new["summary"], facts=new["fact"], pins=new["pin"]
+    )
 
 
 def _new_id(thread: ThreadLine, old_user: str, new_user: str) -> str:
@@ -237,7 +222,7 @@ async def _own_all(
         new = [{"id": names[thread.id], "name": thread.name, "created_at": str(thread.created_at)} for thread in part]
         values = {"ids": [thread["id"] for thread in new], "rows": json.dumps(new)}
         _refuse_foreign(await rows.transaction((_ADD_THREADS, values), (_NOT_MINE, values)))
-        added(Added(len(part)))
+        added(Added("thread", len(part)))
 
 
 def _refuse_foreign(found: list[DictRow]) -> None:
@@ -248,18 +233,17 @@ def _refuse_foreign(found: list[DictRow]) -> None:
         )
 
 
-async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> Added:
+async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
+    """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = (_MARK_MESSAGES, _ADD_MESSAGES) if kind == "message" else (_MARK_SUMMARIES, _ADD_SUMMARIES)
+    mark, add = _MARK_AND_ADD[kind]
     new = await rows.transaction((_LOCK_THREADS, values), (mark, values), (add, values))
-    pending = sum(row["pending"] for row in new)
-    if kind == "message":
-        return Added(count, messages=len(new), pending=pending)
-    return Added(count, summaries=len(new), pending=pending)
+    changed = {(row["thread_id"], row["changed"]) for row in new if row.get("changed") is not None}
+    return Added(kind, count, len(new), sum(row["pending"] for row in new)), changed
 
 
-def _batches(file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:
-    """Messages and summaries in batches of one kind: the kind, how many, their threads, their rows as JSON."""
+def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple[str, int, list[str], str], None, None]:
+    """What follows the threads, in batches of one kind: the kind, how many, their threads, their rows as JSON."""
     rows: list[str] = []
     ids: set[str] = set()
     kind, size = "", 0
@@ -272,17 +256,19 @@ def _batches(file: Path, names: dict[str, str]) -> Generator[tuple[str, int, lis
             yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
             rows, ids, size = [], set(), 0
         kind = line.kind
-        rows.append(json.dumps(_row(line, names[line.thread])))
+        rows.append(json.dumps(_row(user_id, line, names[line.thread])))
         ids.add(names[line.thread])
         size += len(rows[-1])
     if rows:
         yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
 
 
-def _row(line: MessageLine | SummaryLine, thread: str) -> dict[str, Any]:
+def _row(user_id: str, line: MessageLine | SummaryLine | FactLine | PinLine, thread: str) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
+    if isinstance(line, FactLine | PinLine):
+        return row_of(user_id, line, thread)
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
     if isinstance(line, SummaryLine):
         return row
     text = line.text()
-    return {**row, "text": text, "terms": message_terms(text, line.created_at)}
+    return {**row, "text": text, "term_keys": message_keys(user_id, text, line.created_at)}

@@ -1,4 +1,5 @@
-"""The export file: JSONL, a header in the first line, then threads, messages and summaries, one a line.
+"""The export file: JSONL, a header in the first line, then threads, messages, summaries, facts
+and pins, one a line.
 
 A line is an object whose `kind` says what it is. Times are ISO 8601. The version in the header grows when an older
 everthread could not read the file.
@@ -8,100 +9,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
-from langchain_core.messages import messages_from_dict
 from psycopg.rows import DictRow
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
-from ..state.messages import clean, message_text
-from ..state.records import Role, now
+from ..state.messages import clean
+from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLine, ThreadLine
 
 FORMAT: Final = "everthread"
-VERSION: Final = 1
 
-_INT: Final = 2**31 - 1
-_BIGINT: Final = 2**63 - 1
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Counts(_Line):
-    """How many of each kind there are."""
-
-    threads: int = Field(0, ge=0)
-    messages: int = Field(0, ge=0)
-    summaries: int = Field(0, ge=0)
-
-
-class Header(_Line):
-    """The first line: what the file is, whose it was, and how many lines of each kind follow."""
-
-    kind: Literal["header"] = "header"
-    format: Literal["everthread"] = "everthread"
-    version: Literal[1] = 1
-    created_at: AwareDatetime = Field(default_factory=now)
-    user: str
-    counts: Counts
-
-
-class ThreadLine(_Line):
-    """A thread. Its line stands before those that name it."""
-
-    kind: Literal["thread"]
-    id: str = Field(min_length=1)
-    name: str | None
-    created_at: AwareDatetime
-
-
-class MessageLine(_Line):
-    """A message: `message` is the whole LangChain message, the rest is what the archive knows of it."""
-
-    kind: Literal["message"]
-    thread: str
-    id: str = Field(min_length=1)
-    seq: int = Field(ge=1, le=_BIGINT)
-    role: Role
-    name: str | None
-    created_at: AwareDatetime
-    active: bool
-    chunk_id: int | None = Field(ge=1, le=_INT)
-    tokens: int = Field(ge=0, le=_INT)
-    message: dict[str, Any]
-
-    def text(self) -> str:
-        """The readable text of the message.
-
-        Raises:
-            ValueError: `message` is no LangChain message. Also KeyError, TypeError, and others that its parts raise.
-        """
-        (message,) = messages_from_dict([self.message])
-        return message_text(message)
-
-
-class SummaryLine(_Line):
-    """A summary and what it was made from."""
-
-    kind: Literal["summary"]
-    thread: str
-    id: str = Field(min_length=1)
-    level: int = Field(ge=0, le=_INT)
-    content: str
-    source_ids: list[str] = Field(min_length=1)
-    method: Literal["model", "extractive"]
-    model: str | None
-    tokens: int = Field(ge=0, le=_INT)
-    active: bool
-    created_at: AwareDatetime
-
-
-Body = ThreadLine | MessageLine | SummaryLine
+_KIND_OF: Final = {
+    "threads": "thread", "messages": "message", "summaries": "summary", "facts": "fact", "pins": "pin",
+}  # fmt: skip
 _BODY: Final[TypeAdapter[Body]] = TypeAdapter(Annotated[Body, Field(discriminator="kind")])
 
 
@@ -144,7 +68,9 @@ def check_file(file: Path) -> Checked:
                 _refuse(file, number, "expected a 'seq' larger than that of the message before it in its thread")
             last_seq[line.thread] = line.seq
             _check_message(file, number, line)
-    counts = Counts(threads=found["thread"], messages=found["message"], summaries=found["summary"])
+        if isinstance(line, FactLine):
+            _check_fact(file, number, line)
+    counts = Counts(**{name: found[_KIND_OF[name]] for name in Counts.model_fields})
     if counts != header.counts:
         raise InputError(
             f"{file} holds {_words(counts)} where its header announces {_words(header.counts)}: it was cut off or "
@@ -158,10 +84,10 @@ def read_header(file: Path) -> Header:
     for number, value in _objects(file):
         if value.get("format") != FORMAT:
             _refuse(file, number, f'expected a header with "format": "{FORMAT}", as `everthread export` writes it')
-        if value.get("version") != VERSION:
+        if value.get("version") not in READABLE:
             raise InputError(
-                f"{file} has version {value.get('version')!r} of the format, and this everthread reads version "
-                f"{VERSION}: import it with the everthread that wrote it or a newer one."
+                f"{file} has version {value.get('version')!r} of the format, and this everthread reads versions "
+                f"{_listed(map(str, READABLE))}: import it with the everthread that wrote it or a newer one."
             )
         try:
             return Header.model_validate(value)
@@ -179,6 +105,27 @@ def read_body(file: Path) -> Iterator[tuple[int, Body]]:
             yield number, _BODY.validate_python(value)
         except ValidationError as error:
             _refuse(file, number, _expected(error))
+
+
+def refuse_changed(file: Path, names: Mapping[str, str], changed: Collection[tuple[str, str]]) -> NoReturn:
+    """Refuse the line of a message that would change one already said (blocking).
+
+    Args:
+        file: the file.
+        names: by a thread's id in the file, its id in the archive.
+        changed: thread in the archive and id of such messages.
+
+    Raises:
+        InputError: always.
+    """
+    last: dict[tuple[str, str], int] = {}
+    for number, line in read_body(file):
+        if isinstance(line, MessageLine) and (key := (names.get(line.thread, ""), line.id)) in changed:
+            last[key] = number
+    if not last:
+        raise InputError(f"{file} has changed during the import: import it again.")
+    (_, id_), number = min(last.items(), key=lambda found: found[1])
+    _refuse(file, number, f"message {id_!r} is there already with another content: give it another id")
 
 
 def _objects(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -222,6 +169,13 @@ def _check_message(file: Path, number: int, line: MessageLine) -> None:
         _refuse(file, number, "expected 'message' to be a LangChain message with 'type' and 'data'")
 
 
+def _check_fact(file: Path, number: int, line: FactLine) -> None:
+    try:
+        line.fact(line.thread)
+    except ValidationError:
+        _refuse(file, number, "expected 'valid_to' with, and only with, the state superseded or forgotten")
+
+
 def _refuse(file: Path, number: int, expected: str) -> NoReturn:
     raise InputError(f"Line {number} of {file} cannot be imported: {expected}.") from None
 
@@ -233,11 +187,16 @@ def _expected(error: ValidationError) -> str:
     place = ".".join(map(str, first["loc"][1:] or first["loc"]))
     message = first["msg"][:1].lower() + first["msg"][1:]
     if first["type"] in {"union_tag_not_found", "union_tag_invalid"}:
-        return "expected 'kind' to be thread, message or summary"
+        return "expected 'kind' to be thread, message, summary, fact or pin"
     if first["type"] == "extra_forbidden":
         return f"expected no field {place!r}"
     return f"expected a value for {place!r}" if first["type"] == "missing" else f"expected another {place!r}: {message}"
 
 
 def _words(counts: Counts) -> str:
-    return f"{counts.threads} threads, {counts.messages} messages and {counts.summaries} summaries"
+    return _listed(f"{count} {name}" for name, count in counts)
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}"

@@ -8,11 +8,14 @@ from typing import Any, Final, LiteralString, TypeVar
 from psycopg.rows import DictRow
 
 from ..state.errors import StorageError
+from ..state.messages import clean_text
 from .database import Connection, Database
 
 T = TypeVar("T")
 
 _USER = "%(user_id)s"
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s, 2))"
 
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
@@ -26,12 +29,14 @@ class UserRows:
         user_id: whose rows they are.
 
     Raises:
-        StorageError: the user id is empty.
+        StorageError: the user id is empty, or holds what cannot be stored.
     """
 
     def __init__(self, database: Database, user_id: str) -> None:
         if not isinstance(user_id, str) or not user_id.strip():
             raise StorageError("A query for a user's data came without a user id: pass user_id in the context.")
+        if clean_text(user_id) != user_id:
+            raise StorageError("The user id holds NUL or a lone surrogate, which cannot be stored: pass another one.")
         self._database = database
         self.user_id = user_id
 
@@ -41,7 +46,13 @@ class UserRows:
         Raises:
             StorageError: the query does not ask for the user, or the database fails.
         """
-        return await self.transaction((query, values))
+        _check(query)
+
+        async def work(connection: Connection) -> list[DictRow]:
+            cursor = await connection.execute(query, {**values, "user_id": self.user_id})
+            return await cursor.fetchall() if cursor.description is not None else []
+
+        return await self._database.run(work, one_statement=True)
 
     async def transaction(self, *queries: tuple[LiteralString, Mapping[str, Any]]) -> list[DictRow]:
         """Run several queries in one transaction; returns the rows of the last one.
@@ -64,6 +75,21 @@ class UserRows:
 
         return await self._database.run(work)
 
+    async def alone(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
+        """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
+
+        It is done once more from its start if the connection is lost: so `work` must be safe to repeat.
+
+        Raises:
+            StorageError: a query does not ask for the user, or the database fails.
+        """
+
+        async def in_turn(connection: Connection) -> T:
+            await connection.execute(_LOCK, {"user_id": self.user_id})
+            return await work(Exchange(connection, self.user_id))
+
+        return await self._database.run(in_turn)
+
     async def snapshot(self, work: Callable[[Snapshot], Awaitable[T]]) -> T:
         """Do `work`, which reads any number of rows as they were at one moment, on the database's loop.
 
@@ -78,6 +104,24 @@ class UserRows:
             return await work(Snapshot(connection, self.user_id))
 
         return await self._database.run(in_snapshot)
+
+
+class Exchange:
+    """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
+
+    def __init__(self, connection: Connection, user_id: str) -> None:
+        self._connection = connection
+        self._user_id = user_id
+
+    async def fetch(self, query: LiteralString, /, **values: Any) -> list[DictRow]:
+        """Run one query and return its rows, if it has any.
+
+        Raises:
+            StorageError: the query does not ask for the user.
+        """
+        _check(query)
+        cursor = await self._connection.execute(query, {**values, "user_id": self._user_id})
+        return await cursor.fetchall() if cursor.description is not None else []
 
 
 class Snapshot:

@@ -18,6 +18,9 @@ from .user_rows import UserRows
 CHUNK_CHARACTERS: Final = 800
 """Characters in one vector: about the 256 tokens that the default embedding model reads."""
 
+MAX_DIMENSIONS: Final = 16_000
+"""Dimensions that a column of pgvector holds, at most. Its indexes hold fewer; ours is an exact scan."""
+
 MAX_CHARACTERS: Final = 80_000
 """Characters of one message that are embedded; of a longer one, half as many from its start and its end."""
 
@@ -98,11 +101,11 @@ def _columns(
     return {
         "model": model,
         "dimensions": len(vectors[0]) if vectors else 0,
-        "ids": [_vector_id(user_id, model, row, place) for row, place, _ in flat],
-        "old_ids": [_vector_id(user_id, row["embedded_with"] or model, row, place) for row, place, _ in flat],
+        "ids": [vector_id(user_id, model, row, place) for row, place, _ in flat],
+        "old_ids": [vector_id(user_id, row["embedded_with"] or model, row, place) for row, place, _ in flat],
         "contents": [text for _, _, text in flat],
         "embeddings": [f"[{','.join(map(str, vector))}]" for vector in vectors],
-        "metadata": [_metadata(row) for row, _, _ in flat],
+        "metadata": [json.dumps(metadata(row)) for row, _, _ in flat],
         "thread_ids": [row["thread_id"] for row, _, _ in flat],
         "source_types": [row["source_type"] for row, _, _ in flat],
         "source_ids": [row["id"] for row, _, _ in flat],
@@ -114,22 +117,36 @@ def _columns(
     }
 
 
-def _vector_id(user_id: str, model: str, row: DictRow, place: int) -> uuid.UUID:
+async def mark_embedded(rows: UserRows, model: str, sources: Sequence[DictRow]) -> None:
+    """Note that messages and summaries have their vectors, where these are kept elsewhere.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    columns = {
+        "model": model,
+        "done_types": [row["source_type"] for row in sources],
+        "done_threads": [row["thread_id"] for row in sources],
+        "done_ids": [row["id"] for row in sources],
+    }
+    await rows.transaction((_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns))
+
+
+def vector_id(user_id: str, model: str, row: DictRow, place: int) -> uuid.UUID:
+    """The id of the vector of a chunk: the same each time it is made."""
     key = [user_id, row["thread_id"], row["source_type"], row["id"], model, str(place)]
     return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
 
 
-def _metadata(row: DictRow) -> str:
+def metadata(row: DictRow) -> dict[str, str]:
     """The seed's metadata (`000`, "Embedding Generation"): source type, role, conversation, creation time."""
-    return json.dumps(
-        {
-            "source_type": row["source_type"],
-            "source_id": row["id"],
-            "role": row["role"],
-            "conversation_id": row["thread_id"],
-            "created_at": row["created_at"].isoformat(),
-        }
-    )
+    return {
+        "source_type": row["source_type"],
+        "source_id": row["id"],
+        "role": row["role"],
+        "conversation_id": row["thread_id"],
+        "created_at": row["created_at"].isoformat(),
+    }
 
 
 @cache

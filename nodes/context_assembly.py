@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from langchain_core.language_models import BaseChatModel
 
@@ -15,19 +14,16 @@ from ..models.counting import TokenCounter, counter_for
 from ..models.gguf import GGUFChatModel
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
+from ..state.fact_records import FactSheet
 from ..state.messages import check_input, live_chain
 from ..state.records import Recall
 from ..state.settings import Settings
 from ..state.turn_records import Context, ContextReport
+from .tools import cut_results
 from .turn import Turn
 
 _INLINE: Final = 60_000
 """Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""
-
-_SMALLER: Final = 0.6
-"""The share of the refused prompt's size with which a turn tries again."""
-
-_LEAST_BUDGET: Final = 256
 
 
 async def context_assembly(state: ConversationState, turn: Turn) -> Update:
@@ -44,26 +40,19 @@ async def context_assembly(state: ConversationState, turn: Turn) -> Update:
 
 
 async def assembled(
-    state: ConversationState,
-    turn: Turn,
-    *,
-    budget: int | None = None,
-    facts: Sequence[str] = (),
-    tools: Sequence[Any] = (),
+    state: ConversationState, turn: Turn, *, budget: int | None = None
 ) -> tuple[Context, ContextReport]:
     """The messages for the model, and what they cost; the same for the same state.
 
     Args:
         state: the state of the turn.
         turn: settings, resources, thread.
-        budget: tokens of the prompt, at most; by default what settings and model say. See `smaller_budget`.
-        facts: what is known about the user, the most important first.
-        tools: what is bound to the model; their definitions are counted.
+        budget: tokens of the prompt, at most; by default what settings and model say.
     """
     model = await turn.resources.chat_model(turn.settings)
     counter = await _counter(state, turn, model)
     search = state.get("search")
-    chain = live_chain(state["messages"])
+    chain = cut_results(live_chain(state["messages"]), turn.settings.max_tool_tokens)
     memories = state.get("recall", Recall()).memories
     results = search.results if search is not None else ()
 
@@ -74,8 +63,8 @@ async def assembled(
             results,
             system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
             budget=budget if budget is not None else token_budget(turn.settings, model),
-            facts=facts,
-            tools=tools,
+            facts=state.get("facts", FactSheet()).lines,
+            tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
             counter=counter,
             layout=Layout.of(turn.settings),
             thread_id=turn.thread_id,
@@ -86,14 +75,6 @@ async def assembled(
     weight += sum(len(fragment.content) for memory in memories for fragment in memory.fragments)
     weight += sum(len(result.content) for result in results)
     return make() if weight <= _INLINE else await asyncio.to_thread(make)
-
-
-def smaller_budget(report: ContextReport) -> int:
-    """Tokens for the second try after the provider refused a prompt as too long; for `assembled(budget=...)`.
-
-    The provider counted more than we did, so the prompt that it refused is the measure, not the budget.
-    """
-    return max(_LEAST_BUDGET, int(min(report.tokens, report.budget) * _SMALLER))
 
 
 def own_prompt(turn: Turn) -> str:

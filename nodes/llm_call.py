@@ -2,64 +2,153 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-import uuid
+from collections.abc import Sequence
+from typing import cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
-from ..models.chat import model_name
+from ..models.answering import Answer, Answering, Policy
+from ..models.failures import Failure
+from ..models.replies import finish_of, made_whole, unusable, without_calls
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EverthreadError, ModelError, first_line
-from ..state.turn_records import Context, ReplyReport
-from .context_assembly import assembled
+from ..state.errors import ModelError
+from ..state.messages import cleaned, is_empty
+from ..state.tool_calls import count_rounds, open_calls, paired
+from ..state.turn_records import ContextReport, ModelCall, ReplyReport
+from .context_assembly import assembled, token_budget
+from .responder import Responder, ResponderError
 from .turn import Turn
+
+_MARGIN = 0.95
+_BLIND = 0.6
+"""By how much a prompt that was too long is made smaller, where the provider does not tell the numbers."""
 
 
 async def llm_call(state: ConversationState, turn: Turn) -> Update:
     """Answer the assembled context.
 
-    A turn that is resumed after a crash finds no context in its state, and assembles it again.
+    A turn that is resumed after a crash finds no context in its state, and assembles it again; so does one that comes
+    back from its tools. Where calls wait for a result that the caller has to send, nothing is asked.
 
     Raises:
-        ModelError: the model cannot be loaded, fails, or is too slow; the question stays in the thread.
+        ModelError: no model can be loaded, all fail, or are too slow; the question stays in the thread.
     """
-    model = await turn.resources.chat_model(turn.settings)
-    context = state.get("context") or (await assembled(state, turn))[0]
+    if open_calls(state["messages"]):
+        return {}
+    rounds = count_rounds(state["messages"])
+    prompt = _Prompt(state, turn)
     started = time.perf_counter()
-    reply = await _answer(model, context, turn)
-    return {"messages": [reply], "reply": _report(model, reply, time.perf_counter() - started)}
+    if turn.resources.responder is not None:
+        new, model, calls, degraded = await _respond(turn.resources.responder, prompt, turn)
+    else:
+        answer = await _ask(prompt, turn)
+        new, model, calls, degraded = [_final(answer, rounds, turn)], answer.model, answer.calls, answer.degraded
+    report = _report(new[-1], model, time.perf_counter() - started, calls)
+    before = state["reply"].calls if rounds and state.get("reply") is not None else ()
+    report = report.model_copy(update={"calls": (*before, *report.calls), "tool_rounds": rounds, "degraded": degraded})
+    return {"messages": new, "reply": report, **prompt.update}
 
 
-async def _answer(model: BaseChatModel, context: Context, turn: Turn) -> AIMessage:
-    name = model_name(model)
+class _Prompt:
+    """The messages for each model that is asked: the assembled context, made anew where a model takes less."""
+
+    def __init__(self, state: ConversationState, turn: Turn) -> None:
+        self._state = state
+        self._turn = turn
+        context = state.get("context")
+        sent = {message.id for message in context.messages} if context is not None else set()
+        # What came back from tools is not in a context that was assembled before they ran.
+        self._context = context if not sent.isdisjoint(m.id for m in state["messages"][-1:]) else None
+        self._report = state.get("context_report")
+        self.update: Update = {}
+
+    async def __call__(self, model: BaseChatModel | None = None, failure: Failure | None = None) -> list[AnyMessage]:
+        """The messages for a model; after a failure for length, smaller ones."""
+        if self._context is None or self._report is None:
+            await self._assemble(None)
+        if failure is not None:
+            await self._assemble(smaller_budget(failure, self._report))
+        elif model is not None and self._report is not None:
+            room = token_budget(self._turn.settings, model)
+            if room < self._report.budget and room < self._report.tokens:
+                await self._assemble(room)
+        assert self._context is not None  # noqa: S101  # made above
+        return paired(cast("Sequence[AnyMessage]", self._context.messages))
+
+    async def _assemble(self, budget: int | None) -> None:
+        self._context, self._report = await assembled(self._state, self._turn, budget=budget)
+        self.update = {"context": self._context, "context_report": self._report}
+
+
+def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
+    """Tokens, as we count them, for the second try of a prompt that was too long.
+
+    Where the provider told what it counted and what it takes, our count is scaled by these; else it is a guess.
+    """
+    counted = report.tokens if report is not None else 0
+    if failure.window is None:
+        return max(1, int(counted * _BLIND))
+    if failure.asked is None or failure.asked <= failure.window:
+        return max(1, int(min(counted, failure.window) * _BLIND))
+    return max(1, int(counted * failure.window / failure.asked * _MARGIN))
+
+
+async def _ask(prompt: _Prompt, turn: Turn) -> Answer:
+    settings = turn.settings
+    policy = Policy(settings.model_timeout, settings.reply_timeout, settings.model_retries)
+    tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
+    return await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
+
+
+def _final(answer: Answer, rounds: int, turn: Turn) -> AIMessage:
+    """The reply as it enters the chain; calls beyond the last round, which was refused, are left out of it."""
+    reply = cast("AIMessage", cleaned(made_whole(answer.reply)))
+    limit = turn.settings.max_tool_rounds
+    if rounds <= limit or not any(turn.resources.toolbox.runs(call["name"]) for call in reply.tool_calls):
+        return reply
+    reply = without_calls(reply)
+    if is_empty(reply):
+        raise ModelError(
+            f"The chat model {answer.model!r} goes on calling tools after {limit} rounds. What you said is kept: ask "
+            "again, or raise EVERTHREAD_MAX_TOOL_ROUNDS."
+        )
+    return reply
+
+
+async def _respond(
+    responder: Responder, prompt: _Prompt, turn: Turn
+) -> tuple[Sequence[AnyMessage], str, tuple[ModelCall, ...], tuple[str, ...]]:
+    """The responder's new messages; a prompt that was too long for it is made smaller once."""
+    timeout, messages = turn.settings.reply_timeout, await prompt()
+    calls: tuple[ModelCall, ...] = ()
+    started = time.perf_counter()
     try:
-        async with asyncio.timeout(turn.settings.model_timeout):
-            reply = await model.ainvoke(list(context.messages), turn.config)
-    except TimeoutError:
-        raise ModelError(
-            f"The chat model {name!r} took longer than {turn.settings.model_timeout:g} s. What you said is kept: ask "
-            "again, or raise EVERTHREAD_MODEL_TIMEOUT."
-        ) from None
-    except EverthreadError:
-        raise
-    except Exception as error:
-        reason = first_line(error)
-        raise ModelError(
-            f"The chat model {name!r} failed: {reason}. What you said is kept: ask again, or set another "
-            "EVERTHREAD_MODEL."
-        ) from error
-    return reply if reply.id else reply.model_copy(update={"id": str(uuid.uuid4())})
+        new = await responder.respond(messages, turn.config, timeout)
+    except ResponderError as error:
+        if error.failure.kind != "context":
+            raise
+        spent, reason = (time.perf_counter() - started) * 1000, error.failure.reason
+        calls = (ModelCall(model=responder.name, milliseconds=round(spent, 1), failure="context", error=reason),)
+        new = await responder.respond(await prompt(failure=error.failure), turn.config, timeout)
+    last = new[-1]
+    if isinstance(last, AIMessage) and (failure := unusable(last)) is not None:
+        raise ResponderError(responder.name, failure)
+    whole = [made_whole(message) if isinstance(message, AIMessage) else message for message in new]
+    return whole, responder.name, calls, ()
 
 
-def _report(model: BaseChatModel, reply: AIMessage, seconds: float) -> ReplyReport:
+def _report(reply: AnyMessage, model: str, seconds: float, calls: tuple[ModelCall, ...]) -> ReplyReport:
+    assert isinstance(reply, AIMessage)  # noqa: S101  # both ways to answer end with one
     usage = reply.usage_metadata
-    finish = reply.response_metadata.get("finish_reason") or reply.response_metadata.get("stop_reason")
+    finish, given = finish_of(reply)
     return ReplyReport(
-        model=str(reply.response_metadata.get("model_name") or model_name(model)),
+        model=str(reply.response_metadata.get("model_name") or model),
         milliseconds=round(seconds * 1000, 1),
         input_tokens=usage["input_tokens"] if usage else None,
         output_tokens=usage["output_tokens"] if usage else None,
-        finish=str(finish) if finish else None,
+        finish=finish,
+        finish_given=given,
+        calls=calls,
     )

@@ -5,13 +5,16 @@ A vector arm and a keyword arm run side by side; `memory.recall` tells how they 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Final
 
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
+from ..state.fact_records import FactSheet
 from ..state.messages import live_chain, newest_question
 from ..state.records import Recall
+from .facts import known_facts
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -21,10 +24,10 @@ _HITS_A_MEMORY: Final = 3
 
 
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
-    """Find the user's messages and summaries that bear on the question.
+    """Find the user's messages and summaries that bear on the question, and what is known about the user.
 
     Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
-    told in `recall.error`.
+    told in `recall.error`, and also where vectors of another model are left.
 
     Raises:
         ThreadOwnershipError: the thread belongs to another user.
@@ -32,14 +35,23 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     question = newest_question(state["messages"])
     try:
         await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
-        recall = await _search(state, turn, question) if question and turn.settings.max_memories else Recall()
+        facts, recall = await asyncio.gather(known_facts(state["messages"], turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise
     except StorageError as error:
-        recall = Recall(error=str(error))
+        facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
-    return {"recall": recall}
+    return {"recall": recall, "facts": facts}
+
+
+async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall:
+    if not question or not turn.settings.max_memories:
+        return Recall()
+    try:
+        return await _search(state, turn, question)
+    except StorageError as error:
+        return Recall(error=str(error))
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
@@ -49,7 +61,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         resources.embedder.load()
         if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
             return Recall()
-    return await resources.search.find(
+    recall = await resources.search.find(
         turn.user_id,
         turn.thread_id,
         question,
@@ -59,3 +71,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.embedding_timeout,
     )
+    if recall.error is None:
+        notice = await resources.vectors.notice(turn.user_id, timeout=settings.embedding_timeout)
+        recall = recall.model_copy(update={"error": notice})
+    return recall

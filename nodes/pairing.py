@@ -1,19 +1,39 @@
 """Pairing: a found message brings its counterpart (seed `000`, "Context Pairing Logic").
 
-A user's message brings the assistant's reply, a reply brings the query before it, a summary stands alone.
+A user's message brings the assistant's reply, a reply brings the query before it, a tool's result the whole exchange. A
+summary stands alone; original messages that bear on the question come with it, as far as `expand_summaries` allows.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
+from ..memory.archive_rows import ArchivedMessage
+from ..memory.terms import terms
+from ..models.tokens import estimate_tokens
 from ..state.conversation import ConversationState, Update
-from ..state.errors import StorageError
-from ..state.messages import live_chain
+from ..state.errors import EmbeddingError, StorageError
+from ..state.messages import live_chain, newest_question
 from ..state.records import Fragment, Hit, Memory
+from .excerpt import excerpt
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
+
+_TOOL_SHARE: Final = 0.5
+"""The share of a fragment's tokens that a tool's result gets."""
+
+_MEMORY_SHARE: Final = 3
+"""A memory of many fragments has at most so many times the tokens of one."""
+
+_WHOLE: Final = 80
+"""Tokens up to which a source of a summary is told whole or not at all."""
+
+_LEAST: Final = 40
+"""Tokens of a fragment, however many there are."""
 
 
 async def pairing(state: ConversationState, turn: Turn) -> Update:
@@ -21,20 +41,25 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     recall = state["recall"]
     if not recall.hits:
         return {}
+    question = newest_question(state["messages"])
+    live = {str(message.id) for message in live_chain(state["messages"])}
     try:
-        fragments = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
+        exchanges = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
+        memories = paired(recall.hits, exchanges, here=turn.thread_id, live=live)[: turn.settings.max_memories]
+        memories = await _expanded(memories, question, live, turn)
+        memories = await _shortened(memories, question, turn)
     except StorageError as error:
         logger.warning("Memories were not paired: %s", error)
         return {"recall": recall.model_copy(update={"error": str(error)})}
-    live = {message.id for message in live_chain(state["messages"])}
-    memories = paired(recall.hits, fragments, here=turn.thread_id, live={str(id_) for id_ in live})
-    return {"recall": recall.model_copy(update={"memories": tuple(memories[: turn.settings.max_memories])})}
+    return {"recall": recall.model_copy(update={"memories": tuple(memories)})}
 
 
 def paired(
-    hits: tuple[Hit, ...], exchanges: dict[tuple[str, str], tuple[Fragment, ...]], *, here: str, live: set[str]
+    hits: Sequence[Hit], exchanges: Mapping[tuple[str, str], tuple[Fragment, ...]], *, here: str, live: Collection[str]
 ) -> list[Memory]:
     """One memory for each exchange that was hit, in the order of the hits.
+
+    A hit in an exchange that is remembered already adds to that memory what it brings beside.
 
     Args:
         hits: what the search found, the best first.
@@ -43,31 +68,131 @@ def paired(
         live: ids in the live chain of this thread; their fragments are left out, for the model sees them anyway.
     """
     memories: list[Memory] = []
-    used: set[tuple[str, str]] = set()
+    place_of: dict[tuple[str, str], int] = {}
     for hit in hits:
-        fragments = tuple(
+        fragments = [
             fragment
             for fragment in exchanges.get((hit.thread_id, hit.source_id), ())
-            if (hit.thread_id, fragment.id) not in used and not (hit.thread_id == here and fragment.id in live)
-        )
-        if not fragments or (hit.thread_id, hit.source_id) in used:
+            if not (hit.thread_id == here and fragment.id in live)
+        ]
+        if not fragments:
             continue
-        used.update((hit.thread_id, fragment.id) for fragment in fragments)
-        memories.append(_memory(hit, fragments))
+        known = [place for f in fragments if (place := place_of.get((hit.thread_id, f.id))) is not None]
+        if known:
+            place = known[0]
+            new = [f for f in fragments if place_of.get((hit.thread_id, f.id), place) == place]
+            memories[place] = _with_fragments(memories[place], merged(memories[place].fragments, new))
+        else:
+            place, new = len(memories), fragments
+            memories.append(_memory(hit, tuple(fragments)))
+        place_of.update(((hit.thread_id, fragment.id), place) for fragment in new)
     return memories
 
 
+def merged(first: Sequence[Fragment], second: Sequence[Fragment]) -> tuple[Fragment, ...]:
+    """The fragments of two parts of one exchange, each once, in the order they were said."""
+    return tuple(sorted({f.id: f for f in (*first, *second)}.values(), key=lambda fragment: fragment.seq))
+
+
 def _memory(hit: Hit, fragments: tuple[Fragment, ...]) -> Memory:
-    said = [fragment.created_at for fragment in fragments if fragment.created_at is not None]
-    return Memory(
+    memory = Memory(
         fragments=fragments,
         source_type=hit.source_type,
-        source_ids=tuple(fragment.id for fragment in fragments),
+        source_ids=(),
         thread_id=hit.thread_id,
         similarity=hit.similarity,
         score=hit.score,
         vector_rank=hit.vector_rank,
         keyword_rank=hit.keyword_rank,
         rank=hit.rank,
-        created_at=min(said) if said else hit.created_at,
+        created_at=hit.created_at,
     )
+    return _with_fragments(memory, fragments)
+
+
+def _with_fragments(memory: Memory, fragments: tuple[Fragment, ...]) -> Memory:
+    said = [fragment.created_at for fragment in fragments if fragment.created_at is not None]
+    return memory.model_copy(
+        update={
+            "fragments": fragments,
+            "source_ids": tuple(fragment.id for fragment in fragments),
+            "created_at": min(said) if said else memory.created_at,
+        }
+    )
+
+
+async def _expanded(memories: list[Memory], question: str, live: set[str], turn: Turn) -> list[Memory]:
+    """The memories; summaries among them bring original messages that share words with the question."""
+    left = turn.settings.expand_summaries
+    told = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}
+    told |= {(turn.thread_id, id_) for id_ in live}
+    expanded = []
+    for memory in memories:
+        if memory.source_type == "summary" and left > 0:
+            tree = await turn.resources.archive.sources(turn.user_id, memory.thread_id, memory.source_ids[0])
+            raw = [m for m in tree.messages() if (m.thread_id, m.id) not in told] if tree is not None else []
+            chosen = await asyncio.to_thread(bearing_on, raw, question, left)
+            left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
+            told |= {(memory.thread_id, fragment.id) for fragment in chosen}
+            memory = _with_fragments(memory, (*memory.fragments, *chosen))  # noqa: PLW2901
+        expanded.append(memory)
+    return expanded
+
+
+def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -> list[Fragment]:
+    """Those messages, in the order they were said, that share most words with the question.
+
+    Args:
+        messages: candidates.
+        question: any text.
+        limit: tokens of all together, at most; a long message gets half of what is left.
+    """
+    wanted = set(terms(question))
+    shared = {m.id: len(wanted.intersection(terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
+    chosen: dict[str, Fragment] = {}
+    for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
+        if not shared.get(message.id):
+            continue
+        content = excerpt(message.text, question, max(limit // 2, _WHOLE))
+        if (cost := estimate_tokens(content)) <= limit:
+            limit -= cost
+            chosen[message.id] = Fragment(
+                id=message.id,
+                role=message.role,
+                content=content,
+                name=message.name,
+                seq=message.seq,
+                created_at=message.created_at,
+            )
+    return [chosen[message.id] for message in messages if message.id in chosen]
+
+
+async def _shortened(memories: list[Memory], question: str, turn: Turn) -> list[Memory]:
+    """The memories with long messages cut to the passages that bear on the question."""
+    limit = turn.settings.memory_tokens
+    long = [(m.thread_id, f.id) for m in memories for f in m.fragments if len(f.content) > _share(limit, m, f)]
+    if not long:
+        return memories
+    try:
+        timeout = turn.settings.embedding_timeout
+        passages = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
+    except EmbeddingError:
+        passages = {}
+    return await asyncio.to_thread(_cut_all, memories, question, limit, passages)
+
+
+def _cut_all(
+    memories: Sequence[Memory], question: str, limit: int, passages: Mapping[tuple[str, str], str]
+) -> list[Memory]:
+    def cut(memory: Memory, fragment: Fragment) -> Fragment:
+        passage = passages.get((memory.thread_id, fragment.id), "")
+        content = excerpt(fragment.content, question, _share(limit, memory, fragment), passage=passage)
+        return fragment.model_copy(update={"content": content})
+
+    return [m.model_copy(update={"fragments": tuple(cut(m, fragment) for fragment in m.fragments)}) for m in memories]
+
+
+def _share(limit: int, memory: Memory, fragment: Fragment) -> int:
+    """Tokens for a fragment: less where a memory has many, so that it has room in the context as a whole."""
+    limit = min(limit, _MEMORY_SHARE * limit // len(memory.fragments))
+    return max(_LEAST, int(limit * _TOOL_SHARE) if fragment.role == "tool" else limit)

@@ -1,42 +1,82 @@
-"""Remember: the turn goes into the archive and is embedded, after the reply went out."""
+"""Remember: the turn goes into the archive, is read for facts and embedded, after the reply went out."""
 
 from __future__ import annotations
 
+import json
 import logging
+import uuid
+from collections.abc import Sequence
 
+from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
+from ..compression.engine import outdated_ids
 from ..memory.vectors import BATCH
-from ..state.compression import outdated_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
-from ..state.messages import is_empty, is_summary
+from ..state.messages import is_command, is_empty, is_summary
+from ..state.records import EVERTHREAD_NAMESPACE
 from ..state.turn_records import Upkeep
+from .facts import learn
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
 
 async def remember(state: ConversationState, turn: Turn) -> Update:
-    """Archive what is not archived yet, and embed what has no vector yet.
+    """Archive what is not archived yet, read what the user said for facts, and embed what has no vector yet.
 
     Every message of the chain is offered to the archive, which keeps the ones it knows as they are: so a turn whose
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
     """
     messages = state["messages"]
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m))]
     upkeep = Upkeep()
     try:
-        added = await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
-        upkeep = Upkeep(archived=len(added), embedded=await _embed(turn))
+        messages, archived = await _archived(messages, turn)
+        upkeep = Upkeep(archived=archived)
+        upkeep = upkeep.model_copy(update={"facts": await learn(turn)})
+        upkeep = upkeep.model_copy(update={"embedded": await _embed(turn)})
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
-    outdated = set(outdated_ids(messages))
+    outdated = set(outdated_ids(messages, turn.settings))
     kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.
-    return {"upkeep": upkeep, **({} if kept == messages else {"messages": Overwrite(kept)})}
+    return {"upkeep": upkeep, **({} if kept == state["messages"] else {"messages": Overwrite(kept)})}
+
+
+async def _archived(messages: list[AnyMessage], turn: Turn) -> tuple[list[AnyMessage], int]:
+    """The chain when it is archived, and how many of its messages were new.
+
+    A message whose id is taken by another content (a model that gives all its replies one id, an edit in a fork of the
+    thread) gets an id of its own, so that both are kept.
+    """
+    archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
+    added, changed = await archive.offer_messages(*where, said)
+    if not changed:
+        return messages, len(added)
+    logger.warning("%d messages came with the id of another message: each is kept under its own.", len(changed))
+    renamed = [_renamed(message) if message.id in changed else message for message in messages]
+    more = await archive.add_messages(*where, [m for m, old in zip(renamed, messages, strict=True) if m is not old])
+    return renamed, len(added) + len(more)
+
+
+def _renamed(message: AnyMessage) -> AnyMessage:
+    key = json.dumps([message.id, message.type, message.content], default=str)
+    renamed: AnyMessage = message.model_copy(update={"id": str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))})
+    return renamed
+
+
+async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:
+    """Archive the conversation's part of the chain, without commands; returns the ids that were new.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
+    return await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
 
 
 async def _embed(turn: Turn) -> int:

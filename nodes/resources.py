@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
 from ..memory.database import Database
+from ..memory.fact_reading import read_batch
+from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
-from ..memory.vectors import VectorIndex
+from ..memory.reports import TurnReports
+from ..memory.store_index import StoreIndex, vector_index
+from ..models.answering import Candidate
 from ..models.calibration import Calibration
-from ..models.chat import aload, is_capable
+from ..models.chat import aload, is_capable, model_name
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.locality import is_local_model, is_local_name
+from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
-from ..state.errors import EverthreadError
+from ..state.errors import EverthreadError, ModelError
+from ..state.observer import Observer
 from ..state.settings import Settings
+from .responder import Responder
+from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +51,14 @@ class Resources:
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
+        vector_store: a LangChain vector store or its import path, in the place of our own table.
+        fallbacks: chat models that answer where the first fails, before those that the settings name.
+        tools: what the model may call.
+        responder: what answers in the place of a model.
         database: a database that others share.
+
+    Raises:
+        SettingsError: something is no tool or no responder, or two tools have the same name.
     """
 
     def __init__(
@@ -48,21 +68,38 @@ class Resources:
         model: BaseChatModel | None = None,
         embeddings: Embeddings | None = None,
         engines: Mapping[str, SearchEngine] | None = None,
+        vector_store: VectorStore | str | None = None,
+        fallbacks: Sequence[BaseChatModel] = (),
+        tools: Sequence[Tool] = (),
+        responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
         database: Database | None = None,
     ) -> None:
         self.settings = settings
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
-        self.embedder = Embedder(_embedding_name(settings, embeddings), embeddings)
-        self.vectors = VectorIndex(self.database, self.embedder)
+        self.reports = TurnReports(self.database)
+        self.facts = FactRows(self.database)
+        self.embedder = Embedder(
+            _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
+        )
+        self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
         self.engines = engines
         self.calibration = Calibration()
+        self.observer = Observer()
+        self.toolbox = Toolbox(tools)
+        self.responder = Responder(responder) if responder is not None else None
         self.embeds_in_background = False
         self._model = model
-        self._contexts: dict[int, tuple[Settings, Settings]] = {}
+        self._fallbacks = tuple(fallbacks)
+        self._contexts: dict[Hashable, Settings] = {}
         self._catching_up: dict[str, Future[None]] = {}
+        self._learning: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
+
+    def watch(self, observer: Observer) -> None:
+        """Tell this observer from now on what goes on in nodes, database and embedding model."""
+        self.observer = self.database.observer = self.embedder.observer = observer
 
     def settings_of(self, runtime: Runtime[Settings]) -> Settings:
         """The settings of this run: the context laid over the base, and the authenticated user over both.
@@ -76,28 +113,61 @@ class Resources:
             settings = settings.model_copy(update={"user_id": str(user.identity)})
         return settings
 
+    def read_context(self, context: Mapping[str, Any]) -> Settings:
+        """The settings that a run is given as a mapping.
+
+        Raises:
+            SettingsError: a value is not allowed or a name is unknown.
+        """
+        return self._kept("given", context, lambda: Settings(**context))
+
     def _laid_over(self, context: Settings) -> Settings:
-        """The context over the base. All nodes of a run ask for the same, and validation takes a millisecond."""
-        known = self._contexts.get(id(context))
-        if known is None or known[0] is not context:
-            known = self._contexts[id(context)] = (context, context.over(self.settings))
+        return self._kept("laid over", context.given_for_run(), lambda: context.over(self.settings))
+
+    def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
+        """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""
+        key = (kind, *values.items())
+        try:
+            known = self._contexts.get(key)
+        except TypeError:  # a list among the values
+            return make()
+        if known is None:
+            known = self._contexts[key] = make()
             while len(self._contexts) > _CONTEXTS:
                 self._contexts.pop(next(iter(self._contexts)))
-        return known[1]
+        return known
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""
-        return self._model is not None or is_capable(settings.model)
+        return self.responder is not None or self._model is not None or is_capable(settings.model)
 
     async def chat_model(self, settings: Settings) -> BaseChatModel:
-        """The model that answers.
+        """The model that answers: the first that can be loaded.
+
+        Of a responder of one's own nothing is known; the offline model stands for it, whose window is open.
 
         Raises:
-            ModelError: it cannot be loaded.
+            ModelError: none can be loaded; the sentence is that of the first.
         """
-        if self._model is not None:
-            return self._model
-        return await aload(settings.model, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        if self.responder is not None and self._model is None:
+            return OfflineChatModel()
+        failed: ModelError | None = None
+        for candidate in self.candidates(settings):
+            try:
+                return await candidate.load()
+            except ModelError as error:
+                failed = failed or error
+        raise failed or ModelError("No chat model is given.")
+
+    def candidates(self, settings: Settings) -> list[Candidate]:
+        """The models that may answer, in the order in which they are asked."""
+        named = [] if self._model is not None else [settings.model]
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        given = [model for model in (self._model, *self._fallbacks) if model is not None]
+        by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
+        first = [Candidate(name or "default", partial(load, name)) for name in named]
+        later = [Candidate(name, partial(load, name)) for name in settings.fallback_models]
+        return [*first, *by_object, *later]
 
     async def router_model(self, settings: Settings) -> BaseChatModel | None:
         """The small model that decides on web search, or None where none is set."""
@@ -108,12 +178,17 @@ class Resources:
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
+        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+            name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
         return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+
+    def _answers_locally(self, settings: Settings) -> bool:
+        return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)
 
     async def open(self) -> None:
         """Open the database and begin to load the embedding model in the background.
@@ -136,11 +211,17 @@ class Resources:
             StorageError: the database cannot be reached.
         """
         user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
+        if isinstance(self.vectors, StoreIndex):
+            return None
         return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
 
     async def close(self) -> None:
         """Give the connections back. What is not embedded yet is embedded after the next start."""
-        for work in [*self._catching_up.values(), *([self._checking] if self._checking else [])]:
+        for work in [
+            *self._catching_up.values(),
+            *self._learning.values(),
+            *([self._checking] if self._checking else []),
+        ]:
             work.cancel()
         await self.database.close()
 
@@ -158,12 +239,30 @@ class Resources:
         except EverthreadError as error:
             logger.warning("Embedding in the background stopped: %s", error)
 
+    def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
+        """Read what of the user's messages was not read for facts yet, in the background."""
+        if user_id not in self._learning:
+            work = asyncio.run_coroutine_threadsafe(self._learn_all(user_id, auto_pin_score), io_thread.loop)
+            self._learning[user_id] = work
+            work.add_done_callback(lambda _: self._learning.pop(user_id, None))
+
+    async def _learn_all(self, user_id: str, auto_pin_score: float | None) -> None:
+        try:
+            while (await read_batch(self.facts, user_id, auto_pin_score))[1]:
+                pass
+        except EverthreadError as error:
+            logger.warning("Reading for facts in the background stopped: %s", error)
+
     async def _warn_of_changed_model(self) -> None:
         try:
             if changed := await self.changed_model(wait=True):
                 logger.warning("%s", changed)
         except EverthreadError as error:
             logger.warning("Whether the embedding model has changed is not known: %s", error)
+
+
+async def _already_loaded(model: BaseChatModel) -> BaseChatModel:
+    return model
 
 
 def _embedding_name(settings: Settings, embeddings: Embeddings | None) -> str:

@@ -1,26 +1,31 @@
-"""Summarize: a part of the live chain becomes a summary that stands where it stood (seed `000`, strategy 3).
+"""Summarize: a part of the live chain becomes a summary that stands where it stood.
 
 Archive first, then the summary, and only then the chain shrinks. One run of the node makes one summary; the edge
-behind it leads back while more is due, level by level, up to the master summary.
+behind it leads back while more is due, level by level.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import cast
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
-from ..models.chat import model_name
-from ..models.extractive import summarize as extract
-from ..models.tokens import estimate_tokens
-from ..prompts.summarize import EXCERPT, INSTRUCTIONS, MERGE
-from ..state.compression import Batch, compress, next_batch
+from ..compression.acceptance import prefix_hash
+from ..compression.chain import Batch, summaries_of
+from ..compression.engine import compress, policy_of, twin_of
+from ..compression.thread import batch_due, settings_in
+from ..compression.writing import Summarizer, Written, write_summary
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EverthreadError, StorageError
-from ..state.messages import clean_text, content_text, is_summary, message_text, role_of
+from ..state.errors import EverthreadError, ModelError, StorageError
+from ..state.lighten import is_lightened
+from ..state.messages import live_chain, message_text
 from ..state.records import Summary
+from ..state.settings import Settings
 from ..state.turn_records import Upkeep
+from .facts import keep_summary_facts
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -29,82 +34,89 @@ logger = logging.getLogger(__name__)
 async def summarize(state: ConversationState, turn: Turn) -> Update:
     """Make the summary that is due, store it, and put it into the chain.
 
-    Where it cannot be stored, the chain stays as it is, `upkeep.error` says why, and the next turn tries again.
+    Where it cannot be made or stored, the chain stays as it is, `upkeep.error` says why, and the next turn tries again.
     """
-    batch = next_batch(state["messages"], turn.settings)
+    settings = settings_in(state, turn.settings)
+    batch = batch_due(state, settings)
     upkeep = state.get("upkeep", Upkeep())
     if batch is None:
         return {}
     try:
-        summary = await make_summary(batch, turn)
-        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, summary)
-    except StorageError as error:
-        logger.warning("The summary was not stored, the chain stays as it is: %s", error)
+        chain, written = await shrink(state["messages"], batch, settings, turn)
+    except (StorageError, ModelError) as error:
+        logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
-    chain = compress(state["messages"], batch, summary)
     return {
         "messages": Overwrite(chain),
-        "upkeep": upkeep.model_copy(update={"summaries": (*upkeep.summaries, summary.id)}),
+        "upkeep": upkeep.model_copy(update={"summaries": (*upkeep.summaries, written.summary.id)}),
     }
 
 
-async def make_summary(batch: Batch, turn: Turn) -> Summary:
-    """The summary of a batch: the model's if one is set and its text can be accepted, else the extractive one."""
-    content, written_by = await _ask_model(batch, turn)
-    if content is None:
-        content = _extract(batch, turn.settings.summary_length)
-    return Summary(
-        id=Summary.id_for(turn.thread_id, batch.level, batch.source_ids),
-        content=content,
-        level=batch.level,
-        source_ids=batch.source_ids,
-        method="model" if written_by else "extractive",
-        model=written_by,
-        tokens=estimate_tokens(content),
+async def shrink(
+    messages: Sequence[AnyMessage], batch: Batch, settings: Settings, turn: Turn
+) -> tuple[list[AnyMessage], Written]:
+    """Write the summary of a batch and store it; returns the chain with it, and what was written.
+
+    Raises:
+        StorageError: it cannot be stored.
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
+    written = await make_summary(batch, settings, turn, standing=summaries_of(live_chain(messages)))
+    twin = twin_of(messages, written.summary) if policy_of(settings).merges_twins else None
+    if twin is not None:
+        batch, written = _with_twin(batch, written, twin, turn.thread_id)
+    await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
+    if written.facts:
+        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
+    return compress(messages, batch, written.summary), written
+
+
+async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage] = ()) -> Written:
+    """The summary of a batch: the model's if one is set and its text can be accepted, else the extractive one.
+
+    Raises:
+        StorageError: a message of which the chain has only a part cannot be read from the archive.
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
+    whole = await _whole(batch, turn)
+    hashes = frozenset(prefix_hash(message_text(message)) for message in standing)
+    return await write_summary(
+        whole,
+        settings,
+        thread_id=turn.thread_id,
+        summarizer=await _summarizer(settings, turn),
+        standing=hashes,
     )
 
 
-def is_acceptable(summary: str, source: str) -> bool:
-    """Whether a model's text can stand for its source: there is some, and it is shorter."""
-    return bool(summary.strip()) and len(summary) < max(len(source), 80)
-
-
-async def _ask_model(batch: Batch, turn: Turn) -> tuple[str | None, str | None]:
-    """The model's summary and its name; nothing where none is set, it failed, or its text cannot be accepted."""
-    source = _source_text(batch)
-    words = round(turn.settings.summary_length * 0.7)
-    instructions = (INSTRUCTIONS if batch.level == 1 else MERGE).format(words=words)
+async def _summarizer(settings: Settings, turn: Turn) -> Summarizer | None:
     try:
-        model = await turn.resources.summary_model(turn.settings)
-        if model is None:
-            return None, None
-        prompt = [SystemMessage(instructions), HumanMessage(EXCERPT.format(text=source))]
-        reply = await model.ainvoke(prompt, turn.quiet())
+        model = await turn.resources.summary_model(settings)
     except EverthreadError as error:
-        logger.warning("The summary model failed, the extractive summarizer serves: %s", error)
-        return None, None
-    except Exception as error:  # a provider may raise anything; the turn must go on
-        logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-        return None, None
-    text = clean_text(content_text(reply.content)).strip()
-    if is_acceptable(text, source):
-        return text, model_name(model)
-    logger.warning("A summary of %d characters was not accepted, the extractive summarizer serves.", len(text))
-    return None, None
+        if not settings.summary_fallback:
+            raise ModelError(str(error)) from error
+        logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
+        return None
+    return None if model is None else Summarizer(model, turn.quiet(), settings.model_timeout)
 
 
-def _extract(batch: Batch, max_tokens: int) -> str:
-    turns = [(_speaker(batch, place), message_text(message)) for place, message in enumerate(batch.sources)]
-    return extract(turns, max_tokens) or "(nothing was said in words)"
+async def _whole(batch: Batch, turn: Turn) -> Batch:
+    """The batch with the whole message where the chain has only its head and end."""
+    light = [str(message.id) for message in batch.sources if is_lightened(message)]
+    if not light:
+        return batch
+    whole = await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, light)
+    return batch._replace(sources=tuple(cast("AnyMessage", whole.get(str(m.id), m)) for m in batch.sources))
 
 
-def _source_text(batch: Batch) -> str:
-    return "\n".join(
-        f"{speaker}: {message_text(message)}" if (speaker := _speaker(batch, place)) else message_text(message)
-        for place, message in enumerate(batch.sources)
+def _with_twin(batch: Batch, written: Written, twin: AnyMessage, thread_id: str) -> tuple[Batch, Written]:
+    """The batch and its summary with the twin among the sources, so that the same words do not stand twice."""
+    grown = Batch(batch.level, (twin, *batch.sources), batch.kept_ids)
+    summary = written.summary.model_copy(
+        update={
+            "id": Summary.id_for(thread_id, grown.level, grown.source_ids),
+            "source_ids": grown.source_ids,
+            "covers": grown.covers,
+        }
     )
-
-
-def _speaker(batch: Batch, place: int) -> str:
-    message = batch.sources[place]
-    return "" if is_summary(message) else message.name or role_of(message)
+    return grown, written._replace(summary=summary)

@@ -24,7 +24,7 @@ CONTEXT_OF: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "min_recent": 3,
             "max_recent": 8,
             "max_summaries": 3,
-            "max_facts": 5,
+            "max_pins": 5,
         },
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
         "archive": {

@@ -85,9 +85,6 @@ class ContextSettings(BaseModel):
     max_summaries: int | None = Field(
         None, ge=0, le=10_000, description="Summaries, at most, the newest; unset: all.", json_schema_extra=_NODE
     )
-    max_facts: int | None = Field(
-        None, ge=0, le=10_000, description="Facts and pins, at most, the first; unset: all.", json_schema_extra=_NODE
-    )
 
     @model_validator(mode="after")
     def _reply_fits(self) -> Self:

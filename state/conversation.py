@@ -11,8 +11,11 @@ from typing import Annotated, Any, Final, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 
+from .compression_records import ThreadCompression
+from .fact_records import FactSheet
 from .messages import add_to_chain
 from .records import Recall, Record
+from .report_records import Progress, TurnReport, advanced
 from .search_records import SearchOutcome
 from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
@@ -25,16 +28,25 @@ class TurnInput(TypedDict):
 
 
 class ConversationState(TypedDict, total=False):
-    """Everything the nodes read and write. All but `messages` describe the newest turn and are written anew in each."""
+    """Everything the nodes read and write. All but `messages` and `compression` describe the newest turn."""
 
     messages: Annotated[list[AnyMessage], add_to_chain]
     """The live chain: recent messages, and summaries where their sources stood. The reply of a turn is its last."""
+
+    compression: ThreadCompression
+    """What the commands in the chat have set for this thread."""
+
+    command_answer: Annotated[AnyMessage, UntrackedValue]
+    """The graph's own answer to a command, for the stream of messages. Not checkpointed: it stands in `messages`."""
 
     search: SearchOutcome
     """Whether this turn searches the web, why, and what came of it."""
 
     recall: Recall
     """What was remembered for this turn."""
+
+    facts: FactSheet
+    """What this turn is told about its user."""
 
     context: Annotated[Context, UntrackedValue]
     """The messages that go to the model. Not checkpointed: they can be assembled again."""
@@ -47,6 +59,12 @@ class ConversationState(TypedDict, total=False):
 
     upkeep: Upkeep
     """What was archived, embedded and summarized after the reply."""
+
+    progress: Annotated[Progress, advanced]
+    """Which turn this is, and how long each node took."""
+
+    report: TurnReport
+    """What happened in the newest turn that came to its end, for a person to read."""
 
 
 Update = dict[str, Any]

@@ -30,12 +30,25 @@ def is_lightened(message: AnyMessage) -> bool:
 
 def _light(message: AnyMessage) -> AnyMessage:
     content = message.content
-    light = _light_text(content) if isinstance(content, str) else [_light_block(block) for block in content]
-    if light == content:
+    light: Any = _light_text(content) if isinstance(content, str) else _light_blocks(content)
+    artifact = getattr(message, "artifact", None)
+    update: dict[str, Any] = {} if light == content else {"content": light}
+    if artifact is not None and len(str(artifact)) > HEAVY:
+        update["artifact"] = None
+    if not update:
         return message
     marked = {**message.additional_kwargs, _LIGHTENED_KEY: True}
-    lightened: AnyMessage = message.model_copy(update={"content": light, "additional_kwargs": marked})
+    lightened: AnyMessage = message.model_copy(update={**update, "additional_kwargs": marked})
     return lightened
+
+
+def _light_blocks(blocks: Sequence[Any]) -> list[Any]:
+    """Heavy thinking leaves no note: it would read as something that was said."""
+    return [_light_block(block) for block in blocks if not (_is_thinking(block) and len(str(block)) > HEAVY)]
+
+
+def _is_thinking(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in {"thinking", "redacted_thinking", "reasoning"}
 
 
 def _light_text(text: str) -> str:

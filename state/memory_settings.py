@@ -33,6 +33,21 @@ class MemorySettings(BaseModel):
         description="user: recall from all threads of the user. thread: from this thread only.",
         json_schema_extra=on_node("memory_retrieval"),
     )
+    memory_tokens: int = Field(
+        600,
+        ge=50,
+        le=100_000,
+        description="Tokens of one message in a memory, at most: of a longer one come the passages that bear on the "
+        "question.",
+        json_schema_extra=on_node("pairing"),
+    )
+    expand_summaries: int = Field(
+        400,
+        ge=0,
+        le=100_000,
+        description="Tokens of original messages that a recalled summary brings with it, at most; 0 brings none.",
+        json_schema_extra=on_node("pairing"),
+    )
     embedding_timeout: float = Field(
         60.0,
         gt=0,
@@ -44,7 +59,22 @@ class MemorySettings(BaseModel):
     embedding_model: str = Field(
         "sentence-transformers/all-MiniLM-L6-v2",
         min_length=1,
-        description="The embedding model: a Hugging Face name or folder, or 'provider:name' for LangChain's "
-        "init_embeddings. The default's weights come with everthread.",
+        description="The embedding model: a Hugging Face name or folder, 'provider:name' for LangChain's "
+        "init_embeddings, or 'package.module:factory' for LangChain embeddings of your own. The default's weights come "
+        "with everthread.",
+        json_schema_extra=PROCESS,
+    )
+    embedding_cache: int = Field(
+        16,
+        ge=0,
+        le=100_000,
+        description="Megabytes of embeddings that are kept in memory for texts that come again; 0 keeps none.",
+        json_schema_extra=PROCESS,
+    )
+    vector_store: str | None = Field(
+        None,
+        pattern=r"^[\w.]+:[\w.]+$",
+        description="A LangChain vector store of your own in the place of our table, as 'package.module:name' of a "
+        "store, of a class, or of a function that takes the embeddings. Unset: vectors are kept in Postgres.",
         json_schema_extra=PROCESS,
     )

@@ -23,6 +23,8 @@ from langgraph.graph.message import Messages, add_messages
 
 from .errors import InputError, first_line
 from .records import Role, Summary
+from .storable import storable
+from .tool_calls import with_results
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ROLES: Final[dict[str, Role]] = {
@@ -31,6 +33,8 @@ _ROLES: Final[dict[str, Role]] = {
 }  # fmt: skip
 _SUMMARY_KEY: Final = "everthread_summary"
 _COVERED_KEY: Final = "everthread_covered"
+_KEPT_KEY: Final = "everthread_kept"
+_COMMAND_KEY: Final = "everthread_command"
 _UNREADABLE_KEY: Final = "everthread_unreadable"
 
 
@@ -43,13 +47,18 @@ def clean_text(text: str) -> str:
 
 
 def clean(value: Any) -> Any:
-    """`clean_text` for every string inside lists, tuples and dictionaries."""
+    """`clean_text` for every string inside lists, tuples and dictionaries; the value itself where all are clean."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
+        cleaned: Any = {clean(key): clean(item) for key, item in value.items()}
+        same = len(cleaned) == len(value) and all(
+            old is new and value[old] is cleaned[new] for old, new in zip(value, cleaned, strict=True)
+        )
+        return value if same else cleaned
     if isinstance(value, (list, tuple)):
-        return type(value)(clean(item) for item in value)
+        items = [clean(item) for item in value]
+        return value if all(old is new for old, new in zip(value, items, strict=True)) else type(value)(items)
     return value
 
 
@@ -124,18 +133,40 @@ def summary_of(message: BaseMessage) -> Summary:
 
 def mark_covered(message: AnyMessage) -> AnyMessage:
     """The message marked as one that a summary in the chain already stands for."""
-    marked: AnyMessage = message.model_copy(
-        update={"additional_kwargs": {**message.additional_kwargs, _COVERED_KEY: True}}
-    )
+    return _marked(message, _COVERED_KEY)
+
+
+def mark_kept(message: AnyMessage) -> AnyMessage:
+    """The message marked as one that is in a summary and stays in the chain beside it while it is recent."""
+    return _marked(message, _KEPT_KEY)
+
+
+def is_kept(message: BaseMessage) -> bool:
+    """Whether a message is in a summary of the chain already, and only stays because it is recent."""
+    return bool(message.additional_kwargs.get(_KEPT_KEY))
+
+
+def mark_command(message: AnyMessage) -> AnyMessage:
+    """The message marked as a command in the chat, or the graph's own answer to one."""
+    return _marked(message, _COMMAND_KEY)
+
+
+def is_command(message: BaseMessage) -> bool:
+    """Whether a message is a command or the answer to one: no part of the conversation."""
+    return bool(message.additional_kwargs.get(_COMMAND_KEY))
+
+
+def _marked(message: AnyMessage, key: str) -> AnyMessage:
+    marked: AnyMessage = message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, key: True}})
     return marked
 
 
 def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The chain that goes to the model: without the messages that a summary in it already stands for.
+    """The chain that goes to the model: without commands, and what a summary in it already stands for.
 
     Messages of the newest turn stay in the state until the next one, so that the caller finds the reply there.
     """
-    return [message for message in messages if not message.additional_kwargs.get(_COVERED_KEY)]
+    return [m for m in messages if not (m.additional_kwargs.get(_COVERED_KEY) or is_command(m))]
 
 
 def read_input(messages: Messages) -> list[AnyMessage]:
@@ -151,7 +182,7 @@ def read_input(messages: Messages) -> list[AnyMessage]:
         raise InputError(
             f"A message cannot be read: {reason}. Expected a role out of user, assistant, system, tool, and a content."
         ) from None
-    return [cast("AnyMessage", _cleaned(message)) for message in read]
+    return [cleaned(message) for message in read]
 
 
 def check_input(messages: Sequence[BaseMessage]) -> None:
@@ -173,24 +204,36 @@ def add_to_chain(left: Messages, right: Messages) -> Messages:
     """The reducer of `messages`: LangGraph's `add_messages` behind a cleaning.
 
     It never raises: an error in a reducer would come back each time the thread is read. A message that cannot be read
-    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model.
+    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model. A call of
+    a tool whose result never came gets a stand-in as soon as something else is said.
     """
     try:
         incoming = read_input(right)
     except InputError as error:
         incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
-    return add_messages(left, cast("Messages", incoming))
+    merged = add_messages(left, cast("Messages", incoming))
+    return cast("Messages", with_results(cast("list[AnyMessage]", merged)))
 
 
-def _cleaned(message: BaseMessage) -> BaseMessage:
+def cleaned(message: BaseMessage) -> AnyMessage:
+    """The message with clean text, and with nothing in it that checkpoint or archive cannot keep."""
     update = {
-        name: cleaned
-        for name in ("content", "additional_kwargs", "tool_calls", "name", "artifact")
-        if (value := getattr(message, name, None)) and (cleaned := clean(value)) != value
+        name: kept
+        for name in (
+            "id",
+            "content",
+            "additional_kwargs",
+            "response_metadata",
+            "tool_calls",
+            "tool_call_id",
+            "name",
+            "artifact",
+        )
+        if (value := getattr(message, name, None)) is not None and (kept := clean(storable(value))) is not value
     }
     if message.content is None:
         update["content"] = ""
-    return message.model_copy(update=update) if update else message
+    return cast("AnyMessage", message.model_copy(update=update) if update else message)
 
 
 def newest_question(messages: Sequence[BaseMessage]) -> str:

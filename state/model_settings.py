@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import Annotated
+
+from pydantic import BaseModel, Field, field_validator
+from pydantic_settings import NoDecode
 
 from .forms import on_node
 
@@ -14,6 +17,12 @@ class ModelSettings(BaseModel):
         None,
         description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a "
         "GGUF file, 'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else offline.",
+        json_schema_extra=on_node("llm_call"),
+    )
+    fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Models that answer where `model` fails before it has said anything, in this order. "
+        "In the environment: names separated by commas.",
         json_schema_extra=on_node("llm_call"),
     )
     slm_model: str | None = Field(
@@ -35,9 +44,32 @@ class ModelSettings(BaseModel):
         description="Seconds a chat model may take for one answer.",
         json_schema_extra=on_node("llm_call", "summarize"),
     )
+    reply_timeout: float = Field(
+        300.0,
+        gt=0,
+        le=86_400,
+        description="Seconds until there must be a reply, all retries and fallback models together. Each round of "
+        "tools has as many anew; a responder of your own has as many for all that it does.",
+        json_schema_extra=on_node("llm_call"),
+    )
+    model_retries: int = Field(
+        2,
+        ge=0,
+        le=20,
+        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
+        "connection), beside the retries of the provider's own client.",
+        json_schema_extra=on_node("llm_call"),
+    )
     system_prompt: str = Field(
         "",
         max_length=100_000,
         description="Instructions that lead every prompt. Empty: everthread's own short ones.",
         json_schema_extra={**on_node("llm_call"), "langgraph_type": "prompt"},
     )
+
+    @field_validator("fallback_models", mode="before")
+    @classmethod
+    def _split_models(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value

@@ -1,4 +1,4 @@
-"""Profiles: named sets of settings, one for each seed document."""
+"""Profiles: named sets of settings, one for each seed document. The policy of each is in `compression/`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-ProfileName = Literal["multi_strategy"]
+from .context_profiles import CONTEXT_OF
+
+ProfileName = Literal["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
 
 @dataclass(frozen=True)
@@ -21,19 +23,76 @@ class Profile:
         source: the seed document that specifies it.
     """
 
-    name: str
+    name: ProfileName
     description: str
     source: str
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
-PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
-    {
-        "multi_strategy": Profile(
-            name="multi_strategy",
-            description="Web search, memory search and hierarchical summaries together.",
-            source="seed 000",
-        ),
-    }
+_MULTI_STRATEGY = Profile(
+    name="multi_strategy",
+    description="Web search, memory search and hierarchical summaries together.",
+    source="seed 000",
+)
+
+_SLIDING_SUMMARY = Profile(
+    name="sliding_summary",
+    description="One summary that is made again from itself and what was said since, before the recent messages.",
+    source="seed 001",
+    settings={
+        **CONTEXT_OF["sliding_summary"],
+        "message_threshold": 20,
+        "token_threshold": 8000,
+        "keep_recent": 10,
+        "regenerate_after": 10,
+        "summary_length": 400,
+        "max_summary_chars": 2000,
+    },
+)
+
+_HYBRID = Profile(
+    name="hybrid",
+    description="The recent messages, up to three summaries and what was pinned, within a small budget.",
+    source="seed 002",
+    settings={
+        **CONTEXT_OF["hybrid"],
+        "message_threshold": 15,
+        "keep_recent": 8,
+        "max_active_summaries": 3,
+        "summary_length": 285,  # 200 words
+        "summarize_locally": True,
+    },
+)
+
+_ARCHIVE = Profile(
+    name="archive",
+    description="Every N messages of the user all is archived as a chunk and summarized, level over level.",
+    source="seed 003",
+    settings={
+        **CONTEXT_OF["archive"],
+        "summary_every_n": 10,
+        "max_level_summaries": 5,
+        "max_active_summaries": 10,
+        "summary_length": 200,  # ten of them fit the 2,000 tokens for summaries
+        "summary_fallback": False,
+    },
+)
+
+_LAYERED = Profile(
+    name="layered",
+    description="Facts, then a long and some medium summaries, then the recent messages.",
+    source="seed 004",
+    settings={
+        **CONTEXT_OF["layered"],
+        "message_threshold": 8,
+        "batch_limit": 10,
+        "keep_recent": 6,
+        "n_sum_sum": 3,
+        "summary_length": 200,
+    },
+)
+
+PROFILES: Final[Mapping[ProfileName, Profile]] = MappingProxyType(
+    {profile.name: profile for profile in (_MULTI_STRATEGY, _SLIDING_SUMMARY, _HYBRID, _ARCHIVE, _LAYERED)}
 )
 """Every profile by its name."""

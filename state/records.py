@@ -46,6 +46,10 @@ class Summary(Record):
     method: Literal["model", "extractive"] = "extractive"
     model: str | None = None
     tokens: int = Field(0, ge=0)
+    covers: int = Field(0, ge=0, description="How many messages it stands for, directly or through its sources.")
+    rejected: str | None = Field(
+        None, description="Why the model's text was not taken; such a summary can be made again by a better model."
+    )
     created_at: AwareDatetime = Field(default_factory=now)
 
     @property
@@ -66,11 +70,12 @@ class Fragment(Record):
     role: Role
     content: str
     name: str | None = None
+    seq: int = Field(0, ge=0, description="Its place in its thread, from 1; 0 for a summary.")
     created_at: AwareDatetime | None = None
 
 
 class Memory(Record):
-    """Something recalled from earlier: a pair of messages, or a summary on its own.
+    """Something recalled from earlier: a pair of messages, a tool exchange, or a summary (with some of its sources).
 
     `similarity` is (1 + cosine) / 2 in [0, 1]. Ranks count from 1: `rank` among all that was found, the others in the
     arm that found it; an arm that did not has none. `score` is that of the fusion, in units of idf.

@@ -14,22 +14,28 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from .compression_settings import CompressionSettings
 from .context_settings import ContextSettings
 from .errors import SettingsError, one_sentence
+from .fact_settings import FactSettings
 from .memory_settings import MemorySettings
 from .model_settings import ModelSettings
 from .profile_settings import DEFAULT_USER, ProfileSettings
 from .profiles import PROFILES
 from .search_settings import SearchSettings
 from .storage_settings import StorageSettings
+from .telemetry_settings import TelemetrySettings
+from .tool_settings import ToolSettings
 
 __all__ = ["DEFAULT_USER", "Settings"]
 
 
 class Settings(
+    TelemetrySettings,
     StorageSettings,
     CompressionSettings,
+    FactSettings,
     MemorySettings,
     SearchSettings,
     ContextSettings,
+    ToolSettings,
     ModelSettings,
     ProfileSettings,
     BaseSettings,
@@ -78,7 +84,11 @@ class Settings(
         Raises:
             SettingsError: the combination is not allowed.
         """
-        return base.but(**{name: getattr(self, name) for name in self._given - self.PROCESS_FIELDS})
+        return base.but(**self.given_for_run())
+
+    def given_for_run(self) -> dict[str, Any]:
+        """The values that were given here by name, without those that are fixed when the process starts."""
+        return {name: getattr(self, name) for name in sorted(self._given - self.PROCESS_FIELDS)}
 
 
 Settings.PROCESS_FIELDS = frozenset(

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from langchain_core.messages import BaseMessage
 from pydantic import Field, SerializeAsAny, SkipValidation
 
 from .records import Record
+
+Finish = Literal["stop", "length", "refusal", "tool_calls", "other"]
+"""Why a reply ended: it was complete, cut by a limit of length, refused, it calls tools, or a reason of its own."""
+
+FailureKind = Literal[
+    "timeout", "rate_limit", "server", "connection", "context", "refusal", "quota", "key", "empty", "broken", "other"
+]
+"""Why a model gave no reply; `context`: the prompt was too long, `broken`: it broke off after it had begun to speak."""
 
 
 class Context(Record):
@@ -48,20 +58,40 @@ class ContextReport(Record):
         return f"Left out: {'; '.join(parts)}." if parts else ""
 
 
-class ReplyReport(Record):
-    """Which model answered, how long it took in milliseconds, and what went wrong on the way."""
+class ModelCall(Record):
+    """One request to a chat model: how long it took in milliseconds, what it cost in tokens, and how it ended."""
 
     model: str
     milliseconds: float
     input_tokens: int | None = None
     output_tokens: int | None = None
-    finish: str | None = None
+    finish: Finish | None = None
+    failure: FailureKind | None = None
+    error: str | None = Field(None, description="What went wrong, in the provider's words; nothing where it answered.")
+
+
+class ReplyReport(Record):
+    """Which model answered, how long it took in milliseconds, and what went wrong on the way.
+
+    Tokens are those of the request that gave the reply; `calls` has all requests of the turn, the failed ones too.
+    """
+
+    model: str
+    milliseconds: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    finish: Finish | None = None
+    finish_given: str | None = Field(None, description="The provider's own word for `finish`.")
+    calls: tuple[ModelCall, ...] = ()
+    tool_rounds: int = Field(0, ge=0, description="Rounds of tool calls before this reply.")
+    degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")
 
 
 class Upkeep(Record):
-    """What was done after the reply: archived, embedded, summarized."""
+    """What was done after the reply: archived, embedded, read for facts, summarized."""
 
     archived: int = 0
     embedded: int = 0
+    facts: int = Field(0, description="Facts that are new or changed.")
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")

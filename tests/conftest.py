@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 from blockbuster import BlockBuster
@@ -29,7 +30,12 @@ os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
 os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-PARTS = ("assembly", "cli", "graph", "memory", "models", "nodes", "prompts", "search", "state")
+hypothesis.settings.register_profile("everthread", deadline=None)  # a busy machine is no fault
+hypothesis.settings.load_profile("everthread")
+
+PARTS = (
+    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
+)  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -145,9 +145,11 @@ async def test_empty_replies_and_tool_calls_in_the_history_never_make_an_invalid
     ]  # fmt: skip
     await say(graph, {"messages": history})
     prompt = echo.prompts[-1]
-    assert [message.type for message in prompt] == ["system", "human", "ai", "tool", "human"]
+    assert [message.type for message in prompt] == ["system", "human", "ai", "tool", "human", "ai", "tool", "human"]
     assert "Be brief." in prompt[0].text
-    assert prompt[-1].text == "And?\n\nWell?"
+    assert prompt[-2].tool_call_id == "c2"
+    assert prompt[-2].status == "error"
+    assert prompt[-1].text == "Well?"
 
 
 async def test_an_unreachable_database_gives_one_sentence_without_the_password() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -92,6 +93,7 @@ def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, st
         (["chat"], {"EVERTHREAD_MODEL": "/nowhere/model.gguf"}, "/nowhere/model.gguf"),
         (["chat"], {"EVERTHREAD_MODEL": "nonsense:model"}, "nonsense"),
         (["history", "unknown"], {}, "There is no thread 'unknown'"),
+        (["explain", "unknown"], {}, "There is no thread 'unknown'"),
         (["replay", "/nowhere.json", "--thread", "x"], {}, "/nowhere.json cannot be read"),
     ],
 )
@@ -108,3 +110,14 @@ def test_any_bytes_through_the_pipe_are_answered(environment: dict[str, str]) ->
     done = run(environment, "chat", typed=b"\xff\xfe broken \x00 bytes\n" + "你好\n".encode() + b"x" * 200_000 + b"\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("not a language model") == 3
+
+
+def test_a_turn_is_explained_as_text_and_as_json(environment: dict[str, str]) -> None:
+    run(environment, "chat", "--thread", "work", typed="My dog is called Biscuit.\nWhat is my dog called?\n")
+    last = run(environment, "explain", "work")
+    assert last.returncode == 0, last.stderr
+    for part in ("Turn 2", "What is my dog called?", "Web search", "Memories", "Context", "Reply", "Time", "Degraded"):
+        assert part in last.stdout
+    first = json.loads(run(environment, "explain", "work", "-2", "--json").stdout)
+    assert (first["turn"], first["question"]) == (1, "My dog is called Biscuit.")
+    assert "its turns are 1 to 2" in run(environment, "explain", "work", "7").stderr

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread.state.compression import compress, next_batch, outdated_ids
+from everthread.compression.engine import compress, next_batch, outdated_ids
 from everthread.state.messages import is_summary, live_chain, summary_of
 from everthread.state.records import Summary
 from everthread.state.settings import Settings
@@ -34,9 +34,9 @@ def shape(messages: list[AnyMessage]) -> list[str]:
 
 
 def grow(chain: list[AnyMessage], settings: Settings, turns: int, start: int) -> list[AnyMessage]:
-    """Message after message, each followed by what is due."""
+    """Message after message, each followed by what is due. None is a question, which would wait for its answer."""
     for n in range(start, start + turns):
-        chain = settle([*chain, *chat(1, n)], settings)
+        chain = settle([*chain, AIMessage(f"message {n}", id=f"M{n}")], settings)
     return chain
 
 
@@ -79,8 +79,8 @@ def test_the_reply_of_the_newest_turn_stays_for_the_caller_until_the_next_turn()
     after = compress(messages, batch, summary)
     assert shape(after) == ["M1", "M2", "M3", "S1", "M5", "M6"]
     assert shape(live_chain(after)) == ["M1", "M2", "M3", "S1"]
-    assert outdated_ids(after) == []
-    assert outdated_ids([*after, *chat(1, 7)]) == ["M5", "M6"]
+    assert outdated_ids(after, Settings()) == []
+    assert outdated_ids([*after, *chat(1, 7)], Settings()) == ["M5", "M6"]
 
 
 def test_instructions_are_never_summarized() -> None:

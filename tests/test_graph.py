@@ -224,12 +224,14 @@ async def test_concurrent_turns_of_many_users_do_not_mix(graph: CompiledConversa
 
 
 EDGES = {
+    ("__start__", "command", "a /command"), ("command", "__end__", None),
     ("__start__", "keyword_check", None), ("__start__", "memory_retrieval", None),
     ("keyword_check", "web_search", "hit"), ("keyword_check", "slm_router", "no hit"),
     ("keyword_check", "context_assembly", "no search"),
     ("slm_router", "web_search", "yes"), ("slm_router", "context_assembly", "no"),
     ("web_search", "context_assembly", None), ("memory_retrieval", "pairing", None),
-    ("pairing", "context_assembly", None), ("context_assembly", "llm_call", None), ("llm_call", "remember", None),
+    ("pairing", "context_assembly", None), ("context_assembly", "llm_call", None),
+    ("llm_call", "tools", "tool calls"), ("tools", "llm_call", None), ("llm_call", "remember", "answer"),
     ("remember", "summarize", "due"), ("remember", "__end__", "not due"),
     ("summarize", "summarize", "due"), ("summarize", "__end__", "not due"),
 }  # fmt: skip

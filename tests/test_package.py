@@ -11,7 +11,9 @@ from pathlib import Path
 import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ["cli", "graph", "memory", "models", "nodes", "prompts", "search", "state"]
+PACKAGES = [
+    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
+]  # fmt: skip
 
 
 def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
@@ -36,7 +38,7 @@ def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
     expected = {"everthread/__init__.py", "everthread/py.typed"}
     for package in PACKAGES:
         for pattern in ("*.py", "*.json", "*.sql"):
-            expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).glob(pattern)}
+            expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).rglob(pattern)}
     assert held == expected
 
 

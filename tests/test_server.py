@@ -173,3 +173,15 @@ def test_the_docker_file_is_written_and_installs_this_package(project: Path) -> 
     assert all(line.startswith(known) for line in lines if line.strip() and not line.startswith((" ", "\t", "for")))
     assert any("LANGSERVE_GRAPHS" in line and "everthread.graph.served:graph" in line for line in lines)
     assert any("everthread.memory.checkpointer.checkpointer" in line for line in lines)
+
+
+def test_the_metrics_of_the_server_hold_ours_where_the_setting_asks_for_them(
+    project: Path, environment: dict[str, str]
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.prometheus")
+    with server(project, {**environment, "EVERTHREAD_TELEMETRY": "prometheus"}) as url:
+        asyncio.run(one_turn(url, str(uuid.uuid4()), "My secret word is swordfish."))
+        text = httpx.get(f"{url}/metrics", timeout=10).text
+    assert "everthread_turn_duration_seconds_count" in text
+    assert 'everthread_node_duration_seconds_count{node="llm_call"' in text
+    assert "swordfish" not in text

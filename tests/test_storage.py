@@ -23,6 +23,7 @@ from everthread import Archive, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.database import Database
 from everthread.memory.embedded_server import ensure_server, stop_server
+from everthread.memory.migrations import migrations
 
 OPEN = """
 import asyncio, sys
@@ -43,7 +44,9 @@ def test_processes_that_start_at_once_migrate_once(environment: dict[str, str], 
     assert settings.database_url is not None
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
         table = f"{settings.database_schema}.everthread_migrations"
-        assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [(1,), (2,)]
+        assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [
+            (step.version,) for step in migrations()
+        ]
 
 
 async def test_a_schema_of_a_newer_version_is_refused(settings: Settings) -> None:

@@ -130,10 +130,10 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     file = tmp_path / "a.jsonl"
     await export_rows(database, "ada", file, thread="work", written=lambda *at: told.append(at))
     lines = [json.loads(line) for line in file.read_text().split("\n") if line]
-    counts = {"threads": 1, "messages": 5, "summaries": 2}
+    counts = {"threads": 1, "messages": 5, "summaries": 2, "facts": 0, "pins": 0}
     header = lines.pop(0)
     assert datetime.fromisoformat(header.pop("created_at")).tzinfo
-    assert header == {"kind": "header", "format": "everthread", "version": 1, "user": "ada", "counts": counts}
+    assert header == {"kind": "header", "format": "everthread", "version": 2, "user": "ada", "counts": counts}
     assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2]
     assert lines[0]["name"] == "work"
     assert (lines[1]["active"], lines[1]["chunk_id"], lines[3]["active"]) == (False, 1, True)
@@ -199,16 +199,16 @@ MESSAGE: dict[str, Any] = {
         ([], "is empty: expected a file that `everthread export` wrote"),
         (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
         ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
-        ([{**HEADER, "version": 2}], "has version 2 of the format, and this everthread reads version 1"),
+        ([{**HEADER, "version": 3}], "has version 3 of the format, and this everthread reads versions 1 and 2"),
         ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
-        ([HEADER, THREAD], "holds 1 threads, 0 messages and 0 summaries where its header announces 1 threads, 1"),
+        ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 pins where its header announces 1 threads, 1"),
         ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),
         ([HEADER, THREAD, "[1]"], "Line 3 of .* found another kind of value"),
         ([HEADER, THREAD, b"\xff\xfe"], "Line 3 of .* expected UTF-8"),
         ([HEADER, THREAD, "[" * 100_000], "Line 3 of .* bottomless nesting"),
         ([HEADER, THREAD, json.dumps({**MESSAGE, "tokens": float("nan")})], "Line 3 of .* without NaN"),
         ([HEADER, MESSAGE], "Line 2 of .* expected a thread that has its own line above, found 't'"),
-        ([HEADER, THREAD, {**MESSAGE, "kind": "memory"}], "Line 3 of .* expected 'kind' to be thread, message or"),
+        ([HEADER, THREAD, {**MESSAGE, "kind": "memory"}], "Line 3 of .* expected 'kind' to be thread, message"),
         ([HEADER, THREAD, {**MESSAGE, "role": "wizard"}], "Line 3 of .* expected another 'role': input should be"),
         ([HEADER, THREAD, {**MESSAGE, "seq": 0}], "Line 3 of .* expected another 'seq': input should be greater"),
         ([HEADER, THREAD, {**MESSAGE, "tokens": 2**40}], "Line 3 of .* expected another 'tokens'"),
@@ -353,3 +353,39 @@ def test_the_command_says_in_one_line_what_is_wrong(environment: dict[str, str],
 
 
 assert os.name == "posix"
+
+
+@pytest.mark.parametrize("where", ["in the archive", "in the file"])
+async def test_a_message_that_would_change_one_already_said_is_refused_with_its_line(
+    database: Database, elsewhere: Database, tmp_path: Path, where: str
+) -> None:
+    await fill(database)
+    file = tmp_path / "a.jsonl"
+    await export(database, file)
+    lines = file.read_text().split("\n")[:-1]
+    place = next(n for n, line in enumerate(lines) if '"id": "m5"' in line)
+    changed = json.loads(lines[place])
+    changed["message"]["data"]["content"] = "A green one."
+    if where == "in the archive":
+        await bring(elsewhere, file)
+        before = await asyncio.to_thread(rows_of, elsewhere)
+        lines[place] = json.dumps(changed)
+    else:
+        before = {"messages": [], "summaries": []}
+        lines.insert(place + 1, json.dumps({**changed, "seq": changed["seq"] + 1}))
+        lines[0] = lines[0].replace('"messages":5', '"messages":6')
+        place += 1
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"Line {place + 1} of .* message 'm5' is there already with another content"):
+        await bring(elsewhere, file)
+    after = await asyncio.to_thread(rows_of, elsewhere)
+    assert all(after[table] == rows for table, rows in before.items())
+
+
+async def test_a_time_that_utc_cannot_say_is_refused_with_its_line(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    file = tmp_path / "a.jsonl"
+    await export(database, file)
+    file.write_text(file.read_text().replace(MOMENT.isoformat(), "0001-01-01T00:00:00+14:00", 1))
+    with pytest.raises(InputError, match=r"Line \d+ of .* cannot be imported: expected another 'created_at'"):
+        await bring(database, file)

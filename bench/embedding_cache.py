@@ -1,0 +1,97 @@
+"""What the cache of embeddings saves: `python -m bench.embedding_cache [--turns 30] [--json FILE]`.
+
+The same conversation, turn by turn through the product's graph on embedded Postgres with the bundled model, once
+without the cache and once with it: texts that went through the model, and milliseconds of a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+from everthread.graph.open import open_graph
+from everthread.memory.embedded_server import stop_server
+from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+
+SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")
+
+
+class Counting(Embeddings):
+    def __init__(self, model: Embeddings) -> None:
+        self.model, self.model_name, self.texts, self.milliseconds = model, BUNDLED_MODEL, 0, 0.0
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.timed(1, lambda: self.model.embed_query(text))
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.timed(len(texts), lambda: self.model.embed_documents(texts))
+
+    def timed(self, number: int, work: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.texts += number
+            self.milliseconds += 1000 * (time.perf_counter() - started)
+
+
+async def talk(folder: Path, model: Embeddings, turns: int, megabytes: int) -> dict[str, float]:
+    counting = Counting(model)
+    replies = GenericFakeChatModel(messages=(AIMessage(f"I see, that is remark {n}.") for n in range(10**6)))
+    schema = f"cache_{megabytes}"
+    milliseconds = []
+    async with open_graph(
+        data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive",
+        embedding_cache=megabytes, model=replies, embeddings=counting,
+    ) as graph:  # fmt: skip
+        for n in range(turns):
+            text = (
+                f"My {SUBJECTS[n % 10]} was on my mind again on day {n}; what did I say about the {SUBJECTS[-n % 10]}?"
+            )
+            started = time.perf_counter()
+            await graph.ainvoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "t"}})
+            milliseconds.append(1000 * (time.perf_counter() - started))
+    return {
+        "texts a turn": round(counting.texts / turns, 2),
+        "model ms a turn": round(counting.milliseconds / turns, 1),
+        "turn ms, median": round(median(milliseconds), 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
+    folder.chmod(0o711)
+    model = load_embeddings(BUNDLED_MODEL)
+    model.embed_query("warm")
+    figures = {}
+    try:
+        for name, megabytes in (("without the cache", 0), ("with it", 16)):
+            figures[name] = asyncio.run(talk(folder, model, options.turns, megabytes))
+    finally:
+        stop_server(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    columns = list(next(iter(figures.values())))
+    print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for name, row in figures.items():
+        print(f"| {name} | {' | '.join(map(str, row.values()))} |")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Recall at scale: `python bench/scale.py [--sizes 10000 100000 1000000] [--users 1000] [--data FILE] [--json FILE]`.
+
+The messages are turns of LoCoMo, dealt out to the users in turn, so that the rows of one user lie scattered over the
+whole table; each vector is that of its turn with noise added. The questions are LoCoMo's, each asked by some user
+through the node `memory_retrieval`. Given are its p50 and p95 with and without the embedding of the question; the
+share of the 10 nearest messages of a scan in memory that the vector arm finds as well; and the size of the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from datasets import locomo
+from langchain_core.messages import HumanMessage
+from numpy.typing import NDArray
+from pgvector.psycopg import register_vector_async
+
+from everthread.memory.database import Connection
+from everthread.memory.embedded_server import stop_server
+from everthread.memory.keywords import message_keys
+from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.resources import Resources
+from everthread.nodes.turn import Turn
+from everthread.state.settings import Settings
+
+NOISE = 0.02
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
+INDEXES = """
+SELECT indexdef, schemaname || '.' || indexname AS name FROM pg_indexes
+WHERE schemaname = current_schema() AND indexname IN ('messages_terms', 'messages_places', 'vectors_user')
+"""
+SIZE = """
+SELECT relname, pg_total_relation_size(relid) AS bytes FROM pg_catalog.pg_statio_user_tables
+WHERE relname IN ('messages', 'vectors')
+"""
+COPY_MESSAGES = """
+COPY messages (user_id, thread_id, id, seq, role, text, message, tokens, embedded_with, created_at, term_keys)
+FROM STDIN
+"""
+COPY_VECTORS = """
+COPY vectors (langchain_id, content, embedding, user_id, thread_id, source_type, source_id, role, model, created_at)
+FROM STDIN WITH (FORMAT BINARY)
+"""
+TYPES = ["uuid", "text", "vector", "text", "text", "text", "text", "text", "text", "timestamptz"]
+
+
+class Fill:
+    """Turns with their vectors, dealt out to users; what is in the table is also kept as numbers, for the exact scan.
+
+    Args:
+        texts: the turns.
+        vectors: (turns, dimensions), normalised.
+        users: how many.
+    """
+
+    def __init__(self, texts: list[str], vectors: NDArray[np.float32], users: int) -> None:
+        self.texts, self.vectors, self.users = texts, vectors, users
+        self.each = 0
+        self.random = np.random.default_rng(1)
+        self.known: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
+
+    def turn(self, user: int, place: int) -> int:
+        """Which turn a user's message is: their own run through the conversations."""
+        return (user * 977 + place) % len(self.texts)
+
+    async def grow(self, resources: Resources, each: int) -> None:
+        """Fill up to `each` messages a user; the indexes are made anew afterwards, as for any large load."""
+        model = resources.embedder.name
+
+        async def work(connection: Connection) -> None:
+            await register_vector_async(connection)
+            indexes = await (await connection.execute(INDEXES)).fetchall()
+            for index in indexes:
+                await connection.execute(f"DROP INDEX {index['name']}")
+            await self._copy_messages(connection, model, each)
+            await self._copy_vectors(connection, model, each)
+            for index in indexes:
+                await connection.execute(index["indexdef"])
+
+        await resources.database.run(work)
+        self.each = each
+
+    async def _copy_messages(self, connection: Connection, model: str, each: int) -> None:
+        async with connection.cursor() as cursor, cursor.copy(COPY_MESSAGES) as copy:
+            for place in range(self.each, each):
+                for user in range(self.users):
+                    text = self.texts[self.turn(user, place)]
+                    said_at = BEGIN + timedelta(minutes=17 * place)
+                    keys = message_keys(f"u{user}", text, said_at)
+                    role = "user" if place % 2 == 0 else "assistant"
+                    body = json.dumps({"type": "human", "data": {"content": text}})
+                    await copy.write_row((
+                        f"u{user}", f"u{user}/t", f"m{place}", place + 1, role, text, body, len(text) // 4, model,
+                        said_at, "{" + ",".join(map(str, keys)) + "}",
+                    ))  # fmt: skip
+
+    async def _copy_vectors(self, connection: Connection, model: str, each: int) -> None:
+        async with connection.cursor() as cursor, cursor.copy(COPY_VECTORS) as copy:
+            copy.set_types(TYPES)
+            for place in range(self.each, each):
+                turns = [self.turn(user, place) for user in range(self.users)]
+                noise = self.random.normal(0, NOISE, (self.users, self.vectors.shape[1])).astype(np.float32)
+                rows = self.vectors[turns] + noise
+                rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+                for user, row in enumerate(rows):
+                    self.known[user].append(row)
+                    number = ((place * self.users + user) << 64) | 1
+                    id_ = f"{number:032x}"
+                    await copy.write_row((
+                        id_, self.texts[turns[user]], row, f"u{user}", f"u{user}/t", "message", f"m{place}",
+                        "user" if place % 2 == 0 else "assistant", model, BEGIN + timedelta(minutes=17 * place),
+                    ))  # fmt: skip
+
+
+async def measure(resources: Resources, fill: Fill, questions: list[str]) -> dict[str, Any]:
+    await resources.database.run(lambda connection: connection.execute("ANALYZE messages, vectors"))
+    whole, without, found = [], [], []
+    pick = random.Random(2)
+    for text in [*questions[:20], *questions]:  # the first twenty warm up
+        user = pick.randrange(fill.users)
+        settings = resources.settings.but(user_id=f"u{user}")
+        turn = Turn(resources, settings, {"configurable": {"thread_id": f"u{user}/asking"}})
+        begun = time.perf_counter()
+        vector = np.array(await resources.embedder.query(text, timeout=60), dtype=np.float32)
+        embedded = time.perf_counter()
+        state: Any = {"messages": [HumanMessage(text, id="q")]}
+        recall = (await memory_retrieval(state, turn))["recall"]
+        done = time.perf_counter()
+        assert recall.error is None
+        near = await resources.vectors.nearest(f"u{user}", text, limit=10, timeout=60)
+        exact = np.argsort(-(np.array(fill.known[user]) @ vector))[:10]
+        whole.append((done - begun) * 1000)
+        without.append((done - embedded) * 1000)
+        found.append(len({f"m{n}" for n in exact} & {row["source_id"] for row in near}) / len(exact))
+    rows = await resources.database.run(_sizes)
+    sizes = {row["relname"]: round(row["bytes"] / 1e6) for row in rows}
+    cost = lambda values, share: round(float(np.percentile(values[20:], share)), 1)  # noqa: E731
+    return {
+        "messages": fill.each * fill.users, "p50 ms": cost(whole, 50), "p95 ms": cost(whole, 95),
+        "without embedding, p50 ms": cost(without, 50), "without embedding, p95 ms": cost(without, 95),
+        "recall@10 against exact": round(float(np.mean(found)), 4), "MB messages": sizes["messages"],
+        "MB vectors": sizes["vectors"],
+    }  # fmt: skip
+
+
+async def _sizes(connection: Connection) -> list[Any]:
+    return await (await connection.execute(SIZE)).fetchall()
+
+
+async def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
+    haystacks = list(locomo(options.data))
+    texts = [m.text for h in haystacks for thread in h.threads.values() for m in thread]
+    questions = [q.text for h in haystacks for q in h.questions]
+    random.Random(3).shuffle(questions)
+    model = await asyncio.to_thread(load_embeddings, BUNDLED_MODEL)
+    vectors = np.array(await asyncio.to_thread(model.embed_documents, texts), dtype=np.float32)
+    resources = Resources(Settings(data_dir=folder), embeddings=model)
+    await resources.open()
+    fill, figures = Fill(texts, vectors, options.users), []
+    for size in options.sizes:
+        begun = time.perf_counter()
+        await fill.grow(resources, max(1, size // options.users))
+        filled = time.perf_counter() - begun
+        figures.append(await measure(resources, fill, questions[: options.questions]))
+        print(f"{figures[-1]} (filled in {filled:.0f} s)", flush=True)
+    await resources.close()
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--users", type=int, default=1000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
+    folder.chmod(0o711)
+    try:
+        figures = asyncio.run(run(options, folder))
+    finally:
+        stop_server(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    print("| " + " | ".join(figures[0]) + " |\n|" + "---|" * len(figures[0]))
+    for row in figures:
+        print("| " + " | ".join(map(str, row.values())) + " |")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()

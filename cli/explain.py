@@ -1,0 +1,143 @@
+"""`everthread explain`: a turn's report as a person reads it in a terminal, or as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..graph.explain import find_report
+from ..nodes.resources import Resources
+from ..state.errors import InputError
+from ..state.report_records import TurnReport
+from ..state.settings import Settings
+from ..state.threads import thread_id
+
+
+def run_explain(thread: str, turn: int, values: dict[str, Any], *, as_json: bool) -> None:
+    """Print the report of a turn.
+
+    Raises:
+        InputError: there is no such thread or turn.
+        StorageError: the database cannot be started or reached.
+    """
+    report = asyncio.run(_report(thread, turn, Settings(**values)))
+    if as_json:
+        typer.echo(report.model_dump_json(indent=2))
+    else:
+        Console(highlight=False).print(as_text(report))
+
+
+async def _report(thread: str, turn: int, settings: Settings) -> TurnReport:
+    resources = Resources(settings)
+    try:
+        return await find_report(resources, settings.user_id, thread_id(thread, settings.user_id), turn)
+    except InputError as error:  # it names the id, which is not what was typed
+        id_ = thread_id(thread, settings.user_id)
+        raise InputError(str(error).replace(repr(id_), repr(thread))) from None
+    finally:
+        await resources.database.close()
+
+
+def as_text(report: TurnReport) -> RenderableType:
+    """The report for a terminal: one paragraph a part of the turn."""
+    head = f"Turn {report.turn}, {report.started_at:%Y-%m-%d %H:%M:%S %Z}, {report.milliseconds:g} ms"
+    parts: list[RenderableType] = [Text(head, style="bold"), _line(report.question or "(no words)")]
+    parts += [_line(report.unfinished, style="red")] if report.unfinished else []
+    for title, lines in (
+        ("Web search", _search(report)),
+        ("Memories", _memories(report)),
+        ("Context", _context(report)),
+        ("Reply", _reply(report)),
+        ("Afterwards", _upkeep(report)),
+        ("Time", _times(report)),
+        ("Degraded", [_line(sentence, style="red") for sentence in report.degraded] or [Text("nothing")]),
+    ):
+        parts += [Text(f"\n{title}", style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines)]
+    return Group(*parts)
+
+
+def _search(report: TurnReport) -> Iterator[RenderableType]:
+    if (search := report.search) is None:
+        yield "not reached"
+        return
+    signs = ", ".join(f"{sign.found!r} ({sign.kind}, {sign.weight:+g})" for sign in search.signs)
+    yield _line(f"{'yes' if search.needed else 'no'}, decided by {search.decided_by}: {search.reason}")
+    if signs:
+        yield _line(f"signs: {signs}, score {search.score:g}")
+    if search.query:
+        yield _line(f"query: {search.query}")
+    for number, result in enumerate(search.results, start=1):
+        yield _line(f"{number}. {result.title} <{result.url}> ({result.engine})")
+
+
+def _memories(report: TurnReport) -> Iterator[RenderableType]:
+    if report.recall is None:
+        yield "not reached"
+        return
+    yield f"{len(report.memories)} from {report.hits} hits"
+    if report.memories:
+        table = _table("similarity", "score", "found by", "said", "begins")
+        for memory in report.memories:
+            similarity = "" if memory.similarity is None else f"{memory.similarity:.2f}"
+            said = f"{memory.created_at:%Y-%m-%d %H:%M}"
+            table.add_row(similarity, f"{memory.score:.2f}", memory.arms, said, _line(memory.excerpt))
+        yield table
+
+
+def _context(report: TurnReport) -> Iterator[RenderableType]:
+    if (context := report.context) is None:
+        yield "not reached"
+        return
+    yield f"{context.tokens} of {context.budget} tokens"
+    table = _table("section", "tokens", "items", "left out")
+    for section in context.sections:
+        table.add_row(section.name, str(section.tokens), str(section.items), str(section.dropped or ""))
+    yield table
+
+
+def _reply(report: TurnReport) -> Iterator[RenderableType]:
+    if (reply := report.reply) is None:
+        yield "none"
+        return
+    used = [(reply.input_tokens, "tokens in"), (reply.output_tokens, "tokens out")]
+    counted = [f"{number} {what}" for number, what in used if number is not None]
+    ended = [f"ended with {reply.finish}"] if reply.finish else []
+    yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
+    for call in reply.calls if len(reply.calls) > 1 else ():
+        yield _line(f"asked {call.model}: {call.failure or call.finish or 'answered'}, {call.milliseconds:g} ms")
+
+
+def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
+    if (upkeep := report.upkeep) is None:
+        yield "not reached"
+        return
+    yield f"{upkeep.archived} messages archived, {upkeep.embedded} embedded, {len(upkeep.summaries)} summaries made"
+    for summary in report.summaries:
+        level = f"level {summary.level}" if summary.level else "master"
+        yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
+
+
+def _times(report: TurnReport) -> Iterator[RenderableType]:
+    table = _table("node", "ms")
+    for node, spent in report.nodes.items():
+        table.add_row(node, f"{spent:g}")
+    yield table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in {"tokens", "items", "left out", "ms"} else "left")
+    return table
+
+
+def _line(text: str, style: str = "") -> Text:
+    """Text as it is: no markup, and no control characters, which could steer the terminal."""
+    return Text("".join(c for c in text if c >= " " and not "\x7f" <= c <= "\x9f"), style=style)

@@ -1,0 +1,126 @@
+"""Parts of the live chain: what counts, where it may be cut, where its open end begins. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ..state.messages import is_empty, is_kept, is_summary, summary_of
+from ..state.records import MASTER_LEVEL
+
+NOTHING_KEPT: Final[frozenset[str]] = frozenset()
+
+
+class Batch(NamedTuple):
+    """What is to be summarized next: the level of the summary, and its sources in the order of the chain.
+
+    Sources whose ids are in `kept_ids` stay in the chain as they were said, beside the summary.
+    """
+
+    level: int
+    sources: tuple[AnyMessage, ...]
+    kept_ids: frozenset[str] = NOTHING_KEPT
+
+    @property
+    def source_ids(self) -> tuple[str, ...]:
+        """The ids of the sources."""
+        return tuple(str(message.id) for message in self.sources)
+
+    @property
+    def covers(self) -> int:
+        """How many messages the summary will stand for, those below its source summaries included."""
+        return sum(summary_of(message).covers if is_summary(message) else 1 for message in self.sources)
+
+
+def is_said(message: AnyMessage) -> bool:
+    """Whether a message is part of the conversation: not a summary, not an instruction, not empty."""
+    return not is_summary(message) and not isinstance(message, SystemMessage) and not is_empty(message)
+
+
+def is_open(message: AnyMessage) -> bool:
+    """Whether a message was said and is in no summary yet."""
+    return is_said(message) and not is_kept(message)
+
+
+def open_places(chain: Sequence[AnyMessage]) -> list[int]:
+    """Where the messages stand that are in no summary yet."""
+    return [place for place, message in enumerate(chain) if is_open(message)]
+
+
+def summaries_of(chain: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The summaries that stand in the chain, in its order."""
+    return [message for message in chain if is_summary(message)]
+
+
+def of_level(chain: Sequence[AnyMessage], level: int) -> list[AnyMessage]:
+    """The summaries of one level, in the order of the chain."""
+    return [message for message in summaries_of(chain) if summary_of(message).level == level]
+
+
+def slice_batch(chain: Sequence[AnyMessage], start: int, stop: int) -> Batch | None:
+    """A batch of all in a slice of the chain that is not summarized yet, and of the summaries among it.
+
+    None where nothing new stands in it. A summary that takes others in is of the highest level among them.
+    """
+    sources = tuple(message for message in chain[start:stop] if is_open(message) or is_summary(message))
+    if not any(is_open(message) for message in sources):
+        return None
+    levels = [summary_of(message).level for message in sources if is_summary(message)]
+    return Batch(MASTER_LEVEL if MASTER_LEVEL in levels else max(levels, default=1), sources)
+
+
+def closed(chain: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """The chain without its open end: a question that is not answered yet, calls whose results are to come."""
+    asked = max((place for place, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
+    answer = max((place for place in range(asked + 1, len(chain)) if _is_answer(chain[place])), default=-1)
+    if asked >= 0 and answer < 0:
+        return chain[:asked]
+    results = {message.tool_call_id for message in chain if isinstance(message, ToolMessage)}
+    for place in range(max(asked, answer) + 1, len(chain)):
+        message = chain[place]
+        if isinstance(message, AIMessage) and any(call["id"] not in results for call in message.tool_calls):
+            return chain[:place]
+    return chain
+
+
+def _is_answer(message: AnyMessage) -> bool:
+    """Whether a question before it is answered: by a reply, or by one that is in a summary already."""
+    return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls and not is_empty(message))
+
+
+def safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:
+    """For each place from 0 to the length of the chain, whether a cut before it parts no tool call from its result."""
+    depth = [0] * (len(chain) + 2)
+    called: dict[str, int] = {}
+    for place, message in enumerate(chain):
+        if isinstance(message, AIMessage):
+            called.update({str(call["id"]): place for call in message.tool_calls})
+        elif isinstance(message, ToolMessage):
+            depth[called.get(message.tool_call_id, place - 1) + 1] += 1
+            depth[place + 1] -= 1
+    cuts = [inside == 0 for inside in accumulate(depth)][: len(chain) + 1]
+    cuts[0] = True
+    return cuts
+
+
+def cut_before(chain: Sequence[AnyMessage], place: int) -> int:
+    """The nearest place at or before this one where the chain may be cut."""
+    cuts = safe_cuts(chain)
+    return next(at for at in range(min(max(place, 0), len(chain)), -1, -1) if cuts[at])
+
+
+def cut_after(chain: Sequence[AnyMessage], place: int) -> int:
+    """The nearest place at or after this one where the chain may be cut."""
+    cuts = safe_cuts(chain)
+    return next(at for at in range(min(max(place, 0), len(chain)), len(chain) + 1) if cuts[at] or at == len(chain))
+
+
+def recent_start(chain: Sequence[AnyMessage], count: int) -> int:
+    """Where the newest `count` messages of the conversation begin; earlier where a tool call would be cut."""
+    said = [place for place, message in enumerate(chain) if is_said(message)]
+    if count <= 0 or not said:
+        return len(chain)
+    return 0 if len(said) <= count else cut_before(chain, said[-count])

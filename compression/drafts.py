@@ -1,0 +1,87 @@
+"""A summarizer's reply read leniently: JSON with a summary and facts, or plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NamedTuple, get_args
+
+from ..state.fact_records import FactKind
+from ..state.messages import clean_text
+from ..state.records import Record
+from .acceptance import without_label
+
+_KINDS: Final = frozenset(get_args(FactKind))
+_ASIDE: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_FENCE: Final = re.compile(r"\A\s*```[\w-]*\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SUMMARY_FIELD: Final = re.compile(r'"summary"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL | re.IGNORECASE)
+_FACT_CHARS: Final = 500
+_MOST_FACTS: Final = 50
+
+
+class FactDraft(Record):
+    """A fact about the user as the summarizer gave it, not stored yet."""
+
+    kind: FactKind
+    text: str
+
+
+class Draft(NamedTuple):
+    """What a summarizer's reply holds."""
+
+    text: str
+    facts: tuple[FactDraft, ...] = ()
+
+
+def read_draft(reply: str) -> Draft:
+    """The summary and the facts of a reply: JSON, also fenced, cut off or with control characters; else the text.
+
+    Facts of an unknown kind or without text are left out. Thoughts in tags are no part of it.
+    """
+    text = _ASIDE.sub("", clean_text(reply)).strip()
+    if fenced := _FENCE.match(text):
+        text = fenced[1].strip()
+    value = _first_object(text)
+    if value is not None and isinstance(summary := value.get("summary"), str):
+        return Draft(_plain(summary), _facts(value.get("facts")))
+    if text.startswith("{") and (cut_off := _SUMMARY_FIELD.search(text)):
+        return Draft(_plain(_unescaped(cut_off[1])))
+    return Draft(_plain(text))
+
+
+def _first_object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text that has a summary; control characters in its strings are taken."""
+    decoder = json.JSONDecoder(strict=False)
+    for match in list(re.finditer(r"\{", text))[:5]:
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            value = {str(name).casefold(): field for name, field in value.items()}
+            if "summary" in value:
+                return value
+    return None
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return text.replace('\\"', '"').replace("\\n", "\n")
+
+
+def _plain(text: str) -> str:
+    return without_label(_CONTROL.sub(" ", clean_text(text)))
+
+
+def _facts(value: Any) -> tuple[FactDraft, ...]:
+    facts: dict[str, FactDraft] = {}
+    for item in value if isinstance(value, list) else ():
+        if not isinstance(item, dict):
+            continue
+        kind, text = str(item.get("kind", "")).strip().casefold(), item.get("text")
+        if kind in _KINDS and isinstance(text, str) and (plain := " ".join(_plain(text).split())[:_FACT_CHARS]):
+            facts.setdefault(plain.casefold(), FactDraft.model_validate({"kind": kind, "text": plain}))
+    return tuple(facts.values())[:_MOST_FACTS]

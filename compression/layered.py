@@ -1,0 +1,60 @@
+"""The policy of `layered`: a short window, medium summaries of batches, one long summary (seed `004`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from ..models.tokens import count_message_tokens
+from ..state.messages import summary_of
+from ..state.settings import Settings
+from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
+from .policy import Policy
+
+MEDIUM: Final = 1
+"""The level of a medium summary."""
+
+LONG: Final = 2
+"""The level of the long summary; one of a higher level, from another profile, is taken in."""
+
+
+class Layered(Policy):
+    """Batches of `message_threshold` to `batch_limit` messages that are older than the newest `keep_recent`.
+
+    A batch ends with an exchange where one ends within its limits. `n_sum_sum` medium summaries, or `layer_tokens` of
+    them, are folded into the long one.
+    """
+
+    threshold_name = "message_threshold"
+    merges_twins = True
+
+    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+        """A batch of messages, else the medium summaries that have gathered."""
+        return _medium(chain, settings) or _long(chain, settings)
+
+
+def _medium(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    recent = recent_start(chain, settings.keep_recent)
+    older = [place for place in open_places(chain) if place < recent]
+    if len(older) < settings.message_threshold:
+        return None
+    longest = older[: settings.batch_limit + 1][settings.message_threshold :]
+    end = next((place for place in longest if isinstance(chain[place], HumanMessage)), None)
+    if end is None:
+        end = older[settings.message_threshold - 1] + 1
+    stop = min(cut_after(chain, end), recent)
+    return slice_batch(chain, older[0], stop)
+
+
+def _long(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    standing = summaries_of(chain)
+    medium = [message for message in standing if summary_of(message).level == MEDIUM]
+    heavy = len(medium) > 1 and count_message_tokens(medium) >= settings.layer_tokens
+    others = len(standing) - len(medium)
+    if len(medium) < settings.n_sum_sum and not heavy and others <= 1:
+        return None
+    if len(standing) < 2:
+        return None
+    return Batch(LONG, tuple(standing))

@@ -1,0 +1,39 @@
+"""`Policy`: what a profile decides about compression. Pure functions of chain and settings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from langchain_core.messages import AnyMessage
+
+from ..state.settings import Settings
+from .chain import Batch, recent_start, slice_batch
+
+
+class Policy(ABC):
+    """When a profile compresses, and which part of the chain.
+
+    The chain that it is given is live and closed: without commands, without what a summary stands for already, and
+    without a question that is still to be answered. Each batch makes the chain shorter, so that asking again ends.
+    """
+
+    threshold_name: ClassVar[str]
+    """The setting that `/summary` asks the user for."""
+
+    merges_twins: ClassVar[bool] = False
+    """Whether a summary that says the same as one that stands already becomes one with it."""
+
+    @abstractmethod
+    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+        """What is to be summarized next, or None."""
+
+    def forced(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+        """What is summarized when the user asks for it now: all before the recent messages, else all there is."""
+        older = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
+        return older or slice_batch(chain, 0, len(chain))
+
+    def recent(self, settings: Settings) -> int:
+        """How many of the newest messages stay in the chain although a summary covers them."""
+        return 0

@@ -1,0 +1,37 @@
+"""The policy of `sliding_summary`: one summary before the recent messages, made again as they grow (seed `001`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage
+
+from ..models.tokens import count_message_tokens
+from ..state.settings import Settings
+from .chain import Batch, open_places, recent_start, slice_batch, summaries_of
+from .policy import Policy
+
+
+class SlidingSummary(Policy):
+    """First at `message_threshold` messages or `token_threshold` tokens, keeping `keep_recent`.
+
+    It is made again, from itself and what is older than the recent messages by then, when
+    `total - (covered + keep_recent) >= regenerate_after`; or, which is ours, when what is to go into it weighs as much
+    as would have triggered the first.
+    """
+
+    threshold_name = "message_threshold"
+
+    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+        """All before the recent messages: the previous summary, and the messages since."""
+        batch = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
+        if batch is None:
+            return None
+        new = open_places(chain)
+        if summaries_of(chain):
+            enough = len(new) - settings.keep_recent >= settings.regenerate_after
+            heavy = count_message_tokens(batch.sources) >= settings.token_threshold
+        else:
+            enough = len(new) >= settings.message_threshold
+            heavy = count_message_tokens([chain[place] for place in new]) >= settings.token_threshold
+        return batch if enough or heavy else None

@@ -1,0 +1,128 @@
+"""What the user asks of the memory itself: "remember that ...", "forget that ...", in their language.
+
+Only the user's own messages are read for them, and only the beginning of a sentence counts ("I forgot that ..." asks
+for nothing), or its end where the verb comes last. What is to be remembered is kept as the user's data: it never
+becomes an instruction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from ..models.extractive import sentences
+from .clauses import MASK, MOST_CHARACTERS, masked
+from .language import Language, language_of
+from .words import fold
+
+Act = Literal["remember", "forget", "forget everything"]
+
+_TRIM: Final = " \t\n,;:.!，。、：！"
+_QUESTION: Final = re.compile(r"[?？؟]\s*$")
+_LAST: Final = {"remember": "remember_last", "forget": "forget_last"}
+
+
+class Command(NamedTuple):
+    """One request to the memory. Without words it means what was said just before."""
+
+    act: Act
+    words: str
+
+
+def commands(text: str) -> list[Command]:
+    """The requests in a message of the user, in their order."""
+    text = text[:MOST_CHARACTERS]
+    if (language := language_of(text)) is None:
+        return []
+    blotted = masked(text, language)
+    return [command for sentence in _sentences(text, blotted) if (command := _command(sentence, language))]
+
+
+def attribute_named(words: str) -> str | None:
+    """The attribute that the words of "forget my ..." name, such as home for "where I live"."""
+    language = language_of(words)
+    plain = language.normalized(words) if language else ""
+    named = language.attribute_words.items() if language else ()
+    return next((name for name, pattern in named if pattern.search(plain)), None)
+
+
+def _sentences(text: str, blotted: str) -> Iterator[str]:
+    """The sentences that are the user's own, as they were said. A colon does not end a request."""
+    at = 0
+    for sentence in sentences(blotted):
+        start = blotted.find(sentence, at)
+        at = start + len(sentence)
+        if not sentence.startswith(MASK):
+            yield text[start:at]
+
+
+def _command(sentence: str, language: Language) -> Command | None:
+    start = _after_polite(sentence, language)
+    asks = sentence[start:].strip(_TRIM + "?？ ")
+    plain = language.normalized(asks)
+    for name, act in (("forget_all", "forget everything"), ("forget_this", "forget"), ("remember_this", "remember")):
+        if language[name].fullmatch(_without_polite_end(plain, language)):
+            return Command(act, "")  # type: ignore[arg-type]  # the names are those of Act
+    if _QUESTION.search(sentence) and start == 0:
+        return None
+    for act in ("forget", "remember"):
+        if words := _words(asks, language, act):
+            return Command(act, words)  # type: ignore[arg-type]
+    return None
+
+
+def _after_polite(sentence: str, language: Language) -> int:
+    """Where the request itself begins, after "please" and the like."""
+    at = 0
+    while True:
+        at += len(sentence[at:]) - len(sentence[at:].lstrip(_TRIM))
+        step = _spent(sentence[at:], language, "polite")
+        if step is None or at + step >= len(sentence):
+            return at
+        at += step
+
+
+def _without_polite_end(plain: str, language: Language) -> str:
+    for match in language["polite"].finditer(plain):
+        if match.end() == len(plain) and match.start() > 0:
+            return plain[: match.start()].rstrip(" ,")
+    return plain
+
+
+def _words(asks: str, language: Language, act: str) -> str | None:
+    """What is to be remembered or forgotten, verbatim; None if the sentence does not ask for it."""
+    step = _spent(asks, language, act)
+    if step is not None:
+        return asks[step:].strip(_TRIM) or None
+    pattern = language[_LAST[act]]
+    plain = language.normalized(asks)
+    end = next((match for match in pattern.finditer(plain) if match.end() == len(plain) and match.start() > 1), None)
+    if end is None:
+        return None
+    # The normalized text has no spaces: count the letters that belong to the request.
+    letters = len(plain[: end.start()])
+    for place, char in enumerate(asks):
+        letters -= len(re.sub(r"\s", "", fold(char)))
+        if letters <= 0:
+            return asks[: place + 1].strip(_TRIM) or None
+    return None
+
+
+def _spent(text: str, language: Language, name: str) -> int | None:
+    """How many characters of the text the list's phrase takes at its start; None if there is none.
+
+    The phrase is looked up in the normalized text, whose length may differ: the place is found by growing the prefix.
+    """
+    match = language[name].match(language.normalized(text))
+    if match is None or match.end() == 0:
+        return None
+    wanted = match.group().rstrip()
+    for end in range(1, min(len(text), 200) + 1):
+        if end < len(text) and text[end - 1].isalnum() and text[end].isalnum() and language.spaced:
+            continue
+        if language.normalized(text[:end]).rstrip() == wanted or len(language.normalized(text[:end]).rstrip()) > len(
+            wanted
+        ):
+            return end
+    return len(text)

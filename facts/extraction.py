@@ -1,0 +1,293 @@
+"""Facts from a message without a model: who a clause is about, what it says of them, and whether it can be relied on.
+
+A clause is a fact if its subject is the user (or somebody the user calls theirs), its predicate says something that
+lasts, and it is neither a question nor supposed, quoted, told in jest, or part of a text to be worked on. The words
+for that are data, `patterns/*.json`; this module knows no language.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from ..state.fact_records import USER, Fact, FactKind, FactOrigin
+from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
+from .language import Frame, Language, language_of
+from .words import content_terms, key
+
+KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
+"""In the order in which a clause is tried for them."""
+
+_SURE: Final = 0.9
+_LIKELY: Final = 0.7
+_HABIT: Final = 0.5
+_SHORT: Final = 80
+_SHORTEST: Final = 2
+_UNSPACED: Final = 5
+_LONGEST: Final = 400
+_TASTE_WORDS: Final = 4
+_CONSTRAINTS: Final = frozenset({"budget", "diet"})
+
+
+class Said(NamedTuple):
+    """Where something was said: the message, its thread, and when."""
+
+    thread_id: str
+    source_id: str
+    said_at: datetime
+
+
+class _Subject(NamedTuple):
+    name: str
+    rest: str
+    """The clause after the subject."""
+
+
+class _Place(NamedTuple):
+    """A clause in its message: what all steps need to know."""
+
+    clause: Clause
+    language: Language
+    said: Said
+    origin: FactOrigin
+
+
+def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fact]:
+    """The facts of one message of the user, in their order; the same ones each time.
+
+    Args:
+        text: the message, in any language.
+        said: where it was said.
+        origin: by whom the facts are vouched for.
+    """
+    text = text[:MOST_CHARACTERS]
+    if (language := language_of(text)) is None:
+        return []
+    implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
+    found: dict[str, Fact] = {}
+    subject: _Subject | None = None
+    before = ""
+    supposed = sentence = -1
+    for clause in clauses(text, language):
+        reported = any(m.end() == len(before.rstrip(" :,")) for m in language["report"].finditer(before))
+        before = clause.plain
+        if language["unreal"].search(clause.plain):
+            supposed, subject = clause.sentence, None
+            continue
+        if clause.asks or reported or (supposed == clause.sentence and language.verb_last):
+            subject = None
+            continue
+        goes_on = clause.joined or (not language.spaced and clause.sentence == sentence)
+        own = None if clause.joined else _subject(clause.plain, language, implied=implied)
+        if own is None and goes_on and subject is not None and subject.name == USER:
+            goes_on = clause.joined or _goes_on(clause.plain, language)
+            own = _Subject(USER, clause.plain) if goes_on else None
+            clause = clause._replace(plain=f"{language.pronoun}{clause.plain}")  # noqa: PLW2901  # as if it were said
+        subject, sentence = own, clause.sentence
+        for fact in _facts(_Place(clause, language, said, origin), subject):
+            found.setdefault(fact.id, fact)
+    return list(found.values())
+
+
+def _goes_on(plain: str, language: Language) -> bool:
+    """Whether a clause without a subject can be one more thing said of the subject before it."""
+    return not language["others"].match(plain) and any(_predicate(plain, language, kind) for kind in KINDS)
+
+
+def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | None:
+    """Who a clause is about: the user, somebody of theirs, or nobody we know.
+
+    Where the verb is last and names nobody, it is the user only if that is `implied`: the message is short, or says
+    "I" somewhere; a long text without it tells of others.
+    """
+    rest = plain
+    while lead := language["lead"].match(rest):
+        stripped = rest[lead.end() :].lstrip(" ,")
+        named = language["first"].match(rest) or language["first_verbs"].match(rest)
+        if named or not stripped or lead.end() == 0:
+            break
+        rest = stripped
+    if language["others"].match(rest):
+        return None
+    if first := language["first"].match(rest):
+        return _Subject(USER, rest[first.end() :].strip())
+    if mine := language["my"].match(rest):
+        after = rest[mine.end() :].strip()
+        return None if language["things"].match(after) else _Subject("my", rest)
+    if language["first_verbs"].match(rest) or _is_implied(rest, language, implied=implied):
+        return _Subject(USER, rest)
+    return _Subject("my", rest) if language["mine"].search(rest) else None
+
+
+def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
+    return implied and bool(language["first_ends"].search(plain)) and not language["topic"].match(plain)
+
+
+def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
+    clause, language = place.clause, place.language
+    if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
+        return [_fact(place, kind="preference", negated=_denies(clause.plain, language))]
+    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
+        return []
+    plain = _without_lead(clause, subject, language)
+    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
+    if subject.name != "my":
+        return framed or _of_user(subject.rest, place)
+    if language["passing_others"].search(subject.rest):
+        return []
+    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
+    return theirs or framed or _of_mine(subject.rest, place)
+
+
+def _breaks_off(clause: Clause, language: Language) -> bool:
+    """Whether a clause ends in an article: what followed was code or a quote."""
+    return language.spaced and language["article"].fullmatch(clause.plain.rpartition(" ")[2]) is not None
+
+
+def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
+    at = clause.plain.find(subject.rest) if subject.rest else -1
+    first = next(iter(language["first"].finditer(clause.plain)), None)
+    return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
+
+
+def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
+    match = frame.pattern.search(plain)
+    if match is None:
+        return None
+    language = place.language
+    named = match.groupdict()
+    # A group without a name is the object of "favorite {}", or the value itself where it is one of a few words.
+    known = frame.pattern.groupindex.values()
+    loose = [group for at, group in enumerate(match.groups(), start=1) if group and at not in known]
+    of_object = "{}" in frame.attribute
+    attribute = frame.attribute.replace("{}", key(loose[0])) if of_object and loose else frame.attribute
+    said = (
+        named.get("number")
+        or named.get("value")
+        or named.get("job")
+        or (loose[-1] if loose and not of_object else match[0])
+    )
+    value = _value(said, language)
+    if not value or MASK in value:
+        return None
+    head = plain[: match.start("value")] if named.get("value") else plain
+    kind: FactKind = "constraint" if attribute in _CONSTRAINTS else "preference" if of_object else "biography"
+    subject = key(named["they"]) if named.get("they") else USER
+    return _fact(
+        place,
+        kind=kind,
+        subject=subject,
+        attribute=attribute,
+        value=value,
+        negated=bool(language["ended"].search(plain) or language["negation"].search(head)),
+        confidence=_SURE,
+        settles=subject == USER or bool(language["changed"].search(place.clause.plain)),
+    )
+
+
+def _value(text: str, language: Language) -> str:
+    """The value itself: up to where the clause goes on to something else, without article."""
+    stop = language["value_stop"].search(text, 1)
+    text = key(text[: stop.start()] if stop else text)
+    article = language["article"].match(text)
+    return key(text[article.end() :]) if article and article.end() < len(text) else text
+
+
+def _of_user(rest: str, place: _Place) -> list[Fact]:
+    language = place.language
+    size = len(rest.split()) if language.spaced else len(rest)
+    if size < _SHORTEST:
+        return []
+    passing = _passing(rest, language)
+    for kind in KINDS:
+        if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
+            return [_plain_fact(kind, rest, match, place)]
+    if passing is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
+        return [_fact(place, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
+    return []
+
+
+def _weighs_more(match: re.Match[str], passing: re.Match[str] | None, language: Language) -> bool:
+    """Whether a predicate says more than the passing one at its place: "want to learn" against "want"."""
+    return passing is None or (not language.verb_last and match.end() > passing.end())
+
+
+def _of_mine(rest: str, place: _Place) -> list[Fact]:
+    """What is said of somebody or something of the user's: "my sister ..." is about the sister."""
+    language = place.language
+    too_short = language.spaced and len(rest.split()) <= _SHORTEST
+    if too_short or language["things"].search(rest):
+        return []
+    person = language["people"].search(rest)
+    subject = key(person[0]) if person else USER
+    kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
+    return [_fact(place, kind=kind, subject=subject, negated=_denies(rest, language), settles=subject == USER)]
+
+
+def _denies(text: str, language: Language) -> bool:
+    return language["negation"].search(text) is not None
+
+
+def _passing(rest: str, language: Language) -> re.Match[str] | None:
+    """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
+    if language.verb_last:
+        return language["passing"].search(rest)
+    found = [match for at in _adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    return max(found, key=lambda match: match.end(), default=None)
+
+
+def _adverbs(rest: str, language: Language) -> list[int]:
+    """The places at which the predicate may begin: at the start, and after each adverb there."""
+    places = [0]
+    while match := language["adverbs"].match(rest, places[-1]):
+        at = match.end() + (len(rest[match.end() :]) - len(rest[match.end() :].lstrip()))
+        if at >= len(rest) or at == places[-1]:
+            break
+        places.append(at)
+    return places
+
+
+def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
+    pattern = language.predicates.get(kind)
+    if pattern is None:
+        return None
+    if language.verb_last or anywhere:
+        return pattern.search(rest)
+    return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+
+
+def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], place: _Place) -> Fact:
+    language = place.language
+    negated = _denies(rest, language)
+    if kind == "preference":
+        objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language.stop)
+        if 0 < len(objects) <= _TASTE_WORDS:
+            taste = "dislike" if negated else "like"
+            return _fact(place, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
+    return _fact(place, kind=kind, negated=negated)
+
+
+def _fact(
+    place: _Place, *, kind: FactKind, subject: str = USER, attribute: str | None = None, value: str | None = None,
+    negated: bool = False, confidence: float = _LIKELY, settles: bool = True,
+) -> Fact:  # fmt: skip
+    clause, language, said, origin = place
+    return Fact(
+        id=Fact.id_for(said.source_id, key(clause.text), attribute),
+        kind=kind,
+        text=clause.text,
+        subject=subject,
+        attribute=attribute,
+        value=value,
+        negated=negated,
+        settles=settles,
+        terms=content_terms(clause.plain, language.stop),
+        thread_id=said.thread_id,
+        source_id=said.source_id,
+        said_at=said.said_at,
+        confirmed_at=said.said_at,
+        valid_from=said.said_at,
+        confidence=1.0 if origin == "user" else confidence,
+        origin=origin,
+    )

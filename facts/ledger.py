@@ -1,0 +1,150 @@
+"""How new facts meet known ones: pure functions (seed `004`: append-only, deduplicated, conflicts flagged).
+
+Nothing disappears: what is said again is confirmed, what is contradicted is superseded and keeps its interval, and
+where nobody can say which of two holds, both are marked as conflicting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from ..state.fact_records import Fact, Pin
+from .words import key
+
+_FORGET_SHARE: Final = 0.6
+"""The share of the words of "forget that ..." that a fact must hold to be the one that is meant."""
+
+
+_REWORDED: Final = 1
+"""New words about the same value that are only another wording: "I'm living" after "I live"."""
+
+
+def merge(known: Iterable[Fact], candidates: Iterable[Fact]) -> tuple[Fact, ...]:
+    """All facts after the candidates were taken in, in the order they were said.
+
+    Args:
+        known: the facts that may have to do with the candidates: those that say the same (`meaning`), and those of
+            the same `slot`.
+        candidates: newly found facts, in any order.
+    """
+    ledger = {fact.id: fact for fact in known}
+    for fact in sorted(candidates, key=_order):
+        if fact.id not in ledger:
+            _take_in(ledger, fact)
+    return tuple(sorted(ledger.values(), key=_order))
+
+
+def changed(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts that are new or other than before: what has to be written."""
+    old = {fact.id: fact for fact in before}
+    return tuple(fact for fact in after if old.get(fact.id) != fact)
+
+
+def meaning(fact: Fact) -> str:
+    """What two facts share that say the same of the same, in whatever words and case."""
+    said = f"{fact.attribute}={fact.value}" if fact.attribute is not None else " ".join(fact.terms) or key(fact.text)
+    return "\x1f".join([fact.subject, "not" if fact.negated else "", said])
+
+
+def contradict(one: Fact, other: Fact) -> bool:
+    """Whether two facts cannot hold at the same time: another value, or the same value once with a "not"."""
+    if one.slot is None or one.slot != other.slot:
+        return False
+    same = _same_value(one, other)
+    return same if one.negated != other.negated else not same and not one.negated
+
+
+def forget(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
+    """The facts, marked as forgotten from this moment on: never shown again, until the user says them anew."""
+    return tuple(
+        fact.model_copy(update={"state": "forgotten", "valid_to": max(moment, fact.confirmed_at)})
+        for fact in facts
+        if fact.state != "forgotten"
+    )
+
+
+def forget_pins(pins: Iterable[Pin], moment: datetime) -> tuple[Pin, ...]:
+    """The pins, marked as forgotten at this moment."""
+    return tuple(pin.model_copy(update={"forgotten_at": moment}) for pin in pins if pin.forgotten_at is None)
+
+
+def meant(words: Sequence[str], text: str, terms: Iterable[str]) -> bool:
+    """Whether somebody who speaks of these words means this text, which has these terms."""
+    found = set(words) & set(terms)
+    return bool(words) and len(found) >= _FORGET_SHARE * len(set(words)) and bool(key(text))
+
+
+def _order(fact: Fact) -> tuple[datetime, str]:
+    return fact.said_at, fact.id
+
+
+def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
+    said = [fact for fact in ledger.values() if _says_same(fact, new) and _covers(fact, new.said_at)]
+    if said:
+        _confirm(ledger, said, new)
+        return
+    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact)]
+    later = [fact for fact in slot if fact.confirmed_at > new.said_at and fact.state != "forgotten"]
+    if later:
+        next_said = min(later, key=lambda fact: (max(fact.said_at, new.said_at), fact.id))
+        ledger[new.id] = _superseded(new, next_said)
+        return
+    _decide(ledger, [fact for fact in slot if fact.is_open], new)
+
+
+def _decide(ledger: dict[str, Fact], rivals: Sequence[Fact], new: Fact) -> None:
+    """The newest word holds, unless it came at the same time as the other, or does not settle the matter."""
+    contradicted = [fact for fact in rivals if contradict(fact, new)]
+    undecided = [fact for fact in contradicted if fact.confirmed_at == new.said_at or not (new.settles or new.negated)]
+    state = "conflicting" if undecided else "current"
+    for fact in rivals:
+        conflicts = fact in undecided
+        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else _superseded(fact, new)
+    since = min((fact.valid_from for fact in rivals if _refines(new, fact)), default=new.valid_from)
+    ledger[new.id] = new.model_copy(update={"state": state, "valid_from": min(since, new.valid_from)})
+
+
+def _confirm(ledger: dict[str, Fact], said: Sequence[Fact], new: Fact) -> None:
+    for fact in said:
+        if fact.is_open and fact.confirmed_at < new.said_at:
+            ledger[fact.id] = fact.model_copy(update={"confirmed_at": new.said_at})
+
+
+def _superseded(old: Fact, by: Fact) -> Fact:
+    end = max(old.valid_from, by.said_at)
+    return old.model_copy(update={"state": "superseded", "valid_to": end, "superseded_by": by.id})
+
+
+def _covers(fact: Fact, moment: datetime) -> bool:
+    """Whether what is said at this moment falls before the end of the fact's interval."""
+    return fact.valid_to is None or moment < fact.valid_to or (fact.state == "forgotten" and moment == fact.valid_to)
+
+
+def _says_same(old: Fact, new: Fact) -> bool:
+    """The same statement, in whatever words; more words about the same value are news."""
+    if old.subject != new.subject:
+        return False
+    if key(old.text) == key(new.text) and (old.attribute == new.attribute or None in {old.attribute, new.attribute}):
+        return True
+    if old.slot is None or new.slot is None:
+        return meaning(old) == meaning(new)
+    same = old.slot == new.slot and old.negated == new.negated and _parts(new) <= _parts(old)
+    return same and len(set(new.terms) - set(old.terms)) <= _REWORDED
+
+
+def _refines(new: Fact, old: Fact) -> bool:
+    """Whether the new one says the same value with more words."""
+    same = old.slot is not None and old.slot == new.slot and old.negated == new.negated
+    return same and _same_value(old, new) and not _says_same(old, new)
+
+
+def _same_value(one: Fact, other: Fact) -> bool:
+    """Whether one value is the other, or the other said more fully: "oslo" and "oslo, norway"."""
+    first, second = _parts(one), _parts(other)
+    return first <= second or second <= first
+
+
+def _parts(fact: Fact) -> frozenset[str]:
+    return frozenset(key(word) for word in (fact.value or "").replace(",", " ").split())

@@ -1,0 +1,154 @@
+"""From messages to a changed ledger: pure functions over what is known and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from ..state.fact_records import MANUAL_SCORE, Fact, Pin
+from .commands import Command, attribute_named, commands
+from .extraction import Said, extract
+from .language import language_of
+from .ledger import forget, forget_pins, meant, merge
+from .words import content_terms, key, stem
+
+_PINNED: Final = 1000
+"""Characters of a message that is pinned as a whole."""
+
+_FACTS_A_MESSAGE: Final = 20
+
+Score = Callable[[str], float]
+
+
+class Message(NamedTuple):
+    """A message of the user, and what was said before it in its thread: by the user, and in reply to that."""
+
+    said: Said
+    text: str
+    before: str = ""
+    before_id: str = ""
+    reply: str = ""
+
+
+class Reading(NamedTuple):
+    """What a message says about its user, and asks of the memory."""
+
+    message: Message
+    facts: Sequence[Fact]
+    pins: Sequence[Pin]
+    forgets: Sequence[Command]
+
+
+class Ledger(NamedTuple):
+    """Facts and pins, as far as they were loaded."""
+
+    facts: tuple[Fact, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+
+def read(message: Message, *, score: Score, auto_pin_score: float | None) -> Reading:
+    """What a message says and asks.
+
+    Args:
+        message: one of the user's.
+        score: the importance of what a user says, in [0, 1].
+        auto_pin_score: from which importance the message is pinned by itself; None pins none.
+    """
+    asked = commands(message.text)
+    pins = [pin for command in asked if command.act == "remember" and (pin := _pin(command, message))]
+    told = [fact for pin in pins for fact in extract(pin.text, message.said, origin="user")]
+    facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
+    if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
+        pins.append(_automatic(message, rank))
+    return Reading(message, facts, pins, [command for command in asked if command.act != "remember"])
+
+
+def apply(ledger: Ledger, readings: Iterable[Reading]) -> Ledger:
+    """The ledger after what was read, in the order it was said."""
+    for reading in sorted(readings, key=lambda one: (one.message.said.said_at, one.message.said.source_id)):
+        pins = {pin.id: pin for pin in (*reading.pins, *ledger.pins)}  # one that is known stays as it is
+        ledger = Ledger(merge(ledger.facts, reading.facts), tuple(pins.values()))
+        for command in reading.forgets:
+            ledger = _forget(ledger, command, reading.message)
+    return ledger
+
+
+def _forget(ledger: Ledger, command: Command, message: Message) -> Ledger:
+    moment = message.said.said_at
+    facts = [fact for fact in ledger.facts if _is_meant(fact, command, message)]
+    pins = [pin for pin in ledger.pins if _pin_is_meant(pin, command, message)]
+    gone = {fact.id: fact for fact in forget(facts, moment)}
+    unpinned = {pin.id: pin for pin in forget_pins(pins, moment)}
+    return Ledger(
+        tuple(gone.get(fact.id, fact) for fact in ledger.facts), tuple(unpinned.get(pin.id, pin) for pin in ledger.pins)
+    )
+
+
+def _is_meant(fact: Fact, command: Command, message: Message) -> bool:
+    if fact.said_at > message.said.said_at:
+        return False
+    if command.act == "forget everything":
+        return True
+    if not command.words:
+        return fact.source_id == message.before_id and fact.thread_id == message.said.thread_id
+    named = attribute_named(command.words)
+    if named is not None and fact.attribute == named and fact.subject == _owner(command.words):
+        return True
+    asked = extract(command.words, message.said)
+    if any(one.slot is not None and one.slot == fact.slot and one.value == fact.value for one in asked):
+        return True
+    return meant(_terms(command.words), fact.text, (*fact.terms, *_terms(fact.text)))
+
+
+def _owner(words: str) -> str:
+    """Whose attribute is meant: "my sister's address" is not the user's."""
+    language = language_of(words)
+    person = language["people"].search(language.normalized(words)) if language else None
+    return key(person[0]) if person else "user"
+
+
+def _pin_is_meant(pin: Pin, command: Command, message: Message) -> bool:
+    if pin.created_at > message.said.said_at:
+        return False
+    if command.act == "forget everything":
+        return True
+    if not command.words:
+        return pin.source_id == message.before_id and pin.thread_id == message.said.thread_id
+    return meant(_terms(command.words), pin.text, _terms(pin.text))
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    language = language_of(text)
+    stop = {stem(word) for word in language.stop} if language else set()
+    found = content_terms(text, language.stop if language else ())
+    return tuple(term for term in found if term not in stop) or found
+
+
+def _pin(command: Command, message: Message) -> Pin | None:
+    """The pin that is asked for; "remember that" means what was said just before."""
+    text = command.words
+    if not text:
+        asked = message.before.rstrip().endswith(("?", "？", "؟"))
+        text = (message.reply if asked or not message.before else message.before)[:_PINNED]
+    if not key(text):
+        return None
+    return _made(message, text, "manual", MANUAL_SCORE)
+
+
+def _automatic(message: Message, score: float) -> Pin:
+    return _made(message, message.text[:_PINNED], "automatic", score)
+
+
+def _made(message: Message, text: str, kind: str, score: float) -> Pin:
+    said = message.said
+    return Pin.model_validate(
+        {
+            "id": Pin.id_for(said.source_id, key(text)),
+            "text": text.strip(),
+            "kind": kind,
+            "score": score,
+            "thread_id": said.thread_id,
+            "source_id": said.source_id,
+            "created_at": said.said_at,
+        }
+    )

@@ -1,0 +1,132 @@
+"""How a message becomes a row of the archive: its JSON, its text, and when it was said."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from ..models.tokens import count_message_tokens
+from ..state.errors import InputError
+from ..state.messages import clean, message_text, role_of
+from ..state.records import Role, now
+from .keywords import message_keys
+
+_SAME: Final = ("content", "tool_calls", "tool_call_id")
+"""What two messages of one id must agree in, beside their role."""
+
+
+class ArchivedMessage(NamedTuple):
+    """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread."""
+
+    id: str
+    thread_id: str
+    seq: int
+    role: Role
+    name: str | None
+    text: str
+    message: BaseMessage
+    tokens: int
+    active: bool
+    chunk_id: int | None
+    created_at: datetime
+
+
+def archived(row: DictRow) -> ArchivedMessage:
+    """The archived message of a row of the table."""
+    (message,) = messages_from_dict([row["message"]])
+    return ArchivedMessage(
+        message=message, **{name: row[name] for name in ArchivedMessage._fields if name != "message"}
+    )
+
+
+def said_at(message: BaseMessage) -> datetime:
+    """When a message was said, in UTC: `created_at` among its additional_kwargs, else now.
+
+    That is ISO 8601 or a datetime (UTC where it names no zone), or seconds since 1970. What is none of them, or lies
+    outside the years 1 to 9999, counts as now.
+    """
+    stamp = message.additional_kwargs.get("created_at")
+    try:
+        if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+            return datetime.fromtimestamp(stamp, UTC)
+        moment = datetime.fromisoformat(str(stamp)) if stamp else now()
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        return now()
+
+
+def message_rows(user_id: str, messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """The columns of a user's messages, in their order; one that stands there twice comes once.
+
+    Raises:
+        InputError: a message has no id, or two messages share an id and not their content.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for place, message in enumerate(messages):
+        if not message.id:
+            raise InputError("A message without an id cannot be archived: give it an id that stays the same.")
+        row = _message_row(user_id, place, message)
+        if not _is_same(rows.setdefault(row["id"], row), row):
+            raise changed_message([row["id"]])
+    return list(rows.values())
+
+
+def changed_message(ids: Sequence[str]) -> InputError:
+    """The error for messages whose ids are taken by others."""
+    more = f" (and {len(ids) - 1} more)" if len(ids) > 1 else ""
+    return InputError(
+        f"Message {ids[0]!r}{more} is in this thread already with another content, and what was said is not changed: "
+        "send the new text under another id, or without one."
+    )
+
+
+def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    first, second = one["message"]["data"], other["message"]["data"]
+    return one["role"] == other["role"] and all(first.get(name) == second.get(name) for name in _SAME)
+
+
+def as_jsonb(value: Any) -> Jsonb:
+    """A value for a jsonb column; what JSON cannot say is kept as text, and NaN or Infinity as null."""
+    return Jsonb(value, dumps=_dumps)
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, default=_as_text)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, default=_as_text)
+
+
+def _as_text(value: Any) -> Any:
+    return clean(value.isoformat() if isinstance(value, datetime) else str(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _message_row(user_id: str, place: int, message: BaseMessage) -> dict[str, Any]:
+    data: dict[str, Any] = clean(message_to_dict(message))
+    text, moment = clean(message_text(message)), said_at(message)
+    return {
+        "place": place,
+        "id": data["data"]["id"],
+        "role": role_of(message),
+        "name": data["data"].get("name"),
+        "text": text,
+        "term_keys": message_keys(user_id, text, moment),
+        "message": data,
+        "tokens": count_message_tokens([message]),
+        "created_at": moment.isoformat(),
+    }

@@ -1,0 +1,135 @@
+"""The days that a question means: "yesterday", "last week", "three months ago", and their like in other languages."""
+
+from __future__ import annotations
+
+import json
+from calendar import monthrange
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+import regex
+
+Days = tuple[date, date]
+"""The first and the last day of a period."""
+
+
+class Period(NamedTuple):
+    """From the first moment of a day to the last of another, both aware."""
+
+    start: datetime
+    end: datetime
+
+
+_DAYS: Final[dict[str, Callable[[date], Days]]] = {
+    "day before yesterday": lambda day: (day - timedelta(2), day - timedelta(2)),
+    "yesterday": lambda day: (day - timedelta(1), day - timedelta(1)),
+    "today": lambda day: (day, day),
+    "last week": lambda day: _week(day, -1),
+    "this week": lambda day: _week(day, 0),
+    "last weekend": lambda day: (_week(day, -1)[0] + timedelta(5), _week(day, -1)[1]),
+    "last month": lambda day: _month(day, -1),
+    "this month": lambda day: _month(day, 0),
+    "last year": lambda day: _year(day.year - 1),
+    "this year": lambda day: _year(day.year),
+}
+
+_CHARACTERS: Final = 2000
+"""Characters of the question that are read."""
+
+
+def periods(question: str, now: datetime) -> list[Period]:
+    """The periods that a question names relative to now.
+
+    Args:
+        question: any text.
+        now: aware; its zone is that of the days meant.
+    """
+    text, today = question[:_CHARACTERS].lower().replace("\u2019", "'"), now.date()
+    return [
+        Period(
+            datetime.combine(first, time.min, tzinfo=now.tzinfo), datetime.combine(last, time.max, tzinfo=now.tzinfo)
+        )
+        for first, last in _named_days(text, today)
+    ]
+
+
+def _named_days(text: str, today: date) -> Iterator[Days]:
+    for name, phrase in _phrases().items():
+        if phrase.search(text):
+            yield _DAYS[name](today)
+            text = phrase.sub(" ", text)  # "the day before yesterday" is not yesterday as well
+    for unit, phrase in _ago_phrases().items():
+        for match in phrase.finditer(text):
+            number = match.group("number")
+            yield _ago(unit, _words()["numbers"].get(number) or int(number), today)
+    for match in _weekday_phrase().finditer(text):
+        wanted = next(days.index(match["day"]) for days in _words()["weekdays"].values() if match["day"] in days)
+        day = today - timedelta((today.weekday() - wanted - 1) % 7 + 1)
+        yield day, day
+
+
+def _week(day: date, off: int) -> Days:
+    monday = day - timedelta(day.weekday()) + timedelta(weeks=off)
+    return monday, monday + timedelta(6)
+
+
+def _month(day: date, off: int) -> Days:
+    year, month = divmod(day.year * 12 + day.month - 1 + off, 12)
+    return date(year, month + 1, 1), date(year, month + 1, monthrange(year, month + 1)[1])
+
+
+def _year(year: int) -> Days:
+    return date(max(1, year), 1, 1), date(max(1, year), 12, 31)
+
+
+def _ago(unit: str, number: int, today: date) -> Days:
+    """The day so long ago; of weeks, months and years as much around it as people are inexact."""
+    if unit == "day":
+        return today - timedelta(number), today - timedelta(number)
+    if unit == "week":
+        return today - timedelta(7 * number + 3), today - timedelta(7 * number - 3)
+    return _month(today, -number) if unit == "month" else _year(today.year - number)
+
+
+@cache
+def _words() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(files(__package__).joinpath("dates.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _any(phrases: Iterable[str]) -> str:
+    return "(?:" + "|".join(regex.escape(phrase) for phrase in sorted(set(phrases), key=lambda p: -len(p))) + ")"
+
+
+_BEGIN: Final = r"(?<![\p{Latin}\p{Cyrillic}\p{Arabic}\p{N}.,])"
+_END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}])"
+
+
+@cache
+def _phrases() -> dict[str, regex.Pattern[str]]:
+    return {name: regex.compile(_BEGIN + _any(phrases) + _END) for name, phrases in _words()["periods"].items()}
+
+
+@cache
+def _ago_phrases() -> dict[str, regex.Pattern[str]]:
+    words = _words()
+    number = rf"(?P<number>\d{{1,3}}|{_any(words['numbers'])})"
+    return {
+        unit: regex.compile(
+            rf"{_BEGIN}{number}\s*{_any(names)}\s*{_any(words['ago_behind'])}{_END}"
+            rf"|{_BEGIN}{_any(words['ago_before'])}\s+{number}\s*{_any(names)}{_END}"
+        )
+        for unit, names in words["units"].items()
+    }
+
+
+@cache
+def _weekday_phrase() -> regex.Pattern[str]:
+    words = _words()
+    day = f"(?P<day>{_any(day for days in words['weekdays'].values() for day in days)})"
+    return regex.compile(
+        rf"{_BEGIN}{_any(words['weekday_before'])}\s+{day}{_END}|{_BEGIN}{day}\s+{_any(words['weekday_behind'])}{_END}"
+    )

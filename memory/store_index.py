@@ -1,0 +1,165 @@
+"""`StoreIndex`: the vector arm on any LangChain `VectorStore`, in the place of our own table."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from langchain_core.vectorstores import VectorStore
+from psycopg.rows import DictRow
+
+from ..models.embeddings import BATCH as CALL
+from ..models.embeddings import Embedder
+from ..models.shared_embeddings import SharedEmbeddings
+from ..state.settings import Settings
+from .database import Database
+from .store_client import StoreClient
+from .user_rows import UserRows
+from .vector_rows import chunks, mark_embedded, metadata, vector_id
+from .vectors import BATCH, VectorIndex
+
+logger = logging.getLogger(__name__)
+
+_SEARCHES: Final = 64
+"""Searches whose passages are remembered."""
+
+_ADOPT: Final = """
+WITH m AS (UPDATE messages SET embedded_with = NULL
+           WHERE user_id = %(user_id)s AND embedded_with <> '' AND (embedded_with = %(name)s) = %(lost)s RETURNING 1),
+     s AS (UPDATE summaries SET embedded_with = NULL
+           WHERE user_id = %(user_id)s AND embedded_with <> '' AND (embedded_with = %(name)s) = %(lost)s RETURNING 1)
+SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s) AS n
+"""
+_ROWS: Final = """
+SELECT found.source_type, found.source_id, found.thread_id, m.seq, coalesce(m.role, 'assistant') AS role,
+       coalesce(m.created_at, s.created_at) AS created_at, found.cosine
+FROM unnest(%(types)s::text[], %(threads)s::text[], %(ids)s::text[], %(cosines)s::float8[])
+     AS found(source_type, thread_id, source_id, cosine)
+LEFT JOIN messages AS m ON m.user_id = %(user_id)s AND m.thread_id = found.thread_id AND m.id = found.source_id
+                       AND found.source_type = 'message'
+LEFT JOIN summaries AS s ON s.user_id = %(user_id)s AND s.thread_id = found.thread_id AND s.id = found.source_id
+                        AND found.source_type = 'summary'
+WHERE m.id IS NOT NULL OR s.id IS NOT NULL
+ORDER BY found.cosine DESC, found.source_id LIMIT %(limit)s
+"""
+
+
+class _Key(NamedTuple):
+    """Where a hit comes from."""
+
+    source_type: str
+    thread_id: str
+    source_id: str
+
+
+class StoreIndex(VectorIndex):
+    """Vectors in a LangChain vector store; the archive stays in Postgres, and says what is to be embedded.
+
+    The store's filter narrows a search to the user, and what comes back is checked: a hit without this user's id, or
+    whose message is not in this user's archive, is dropped. What the store has lost (one in memory, after a restart)
+    or never had is embedded again.
+
+    Args:
+        database: where the archive is.
+        embedder: the model, for a store that is made from an import path.
+        store: a vector store, or the import path 'package.module:name' of one, of a class, or of a function that makes
+            one; the latter two are given the embeddings if they take an argument.
+        timeout: seconds for the embedding model, when the store calls it.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder, store: VectorStore | str, *, timeout: float) -> None:
+        super().__init__(database, embedder)
+        self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
+        self._adopted: set[str] = set()
+        self._recovered: set[str] = set()
+        self._passages: OrderedDict[tuple[str, str], dict[tuple[str, str], str]] = OrderedDict()
+
+    async def embed_pending(self, user_id: str, *, timeout: float, limit: int = BATCH) -> int:
+        """As for `VectorIndex`. What is in another store, or in our own table, counts as not embedded."""
+        if user_id not in self._adopted:
+            await self._adopt(user_id, lost=False)
+            self._adopted.add(user_id)
+        return await super().embed_pending(user_id, timeout=timeout, limit=limit)
+
+    async def nearest(
+        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
+    ) -> list[DictRow]:
+        """As for `VectorIndex`, through the store's own search.
+
+        Raises:
+            EmbeddingError: the store fails or is too slow.
+        """
+        found = await self._store.search(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
+        if not found and thread_only is None and user_id not in self._recovered:
+            self._recovered.add(user_id)
+            if await self._adopt(user_id, lost=True):
+                logger.warning("The vector store has lost what it held of a user: it is embedded again.")
+                await self.embed_pending(user_id, timeout=timeout)
+                return await self.nearest(user_id, question, limit=limit, timeout=timeout)
+        best: dict[_Key, float] = {}
+        passages: dict[tuple[str, str], str] = {}
+        for document, value in sorted(found, key=lambda hit: -hit[1]):
+            data = document.metadata
+            key = _Key(str(data.get("source_type")), str(data.get("conversation_id")), str(data.get("source_id")))
+            if key not in best:
+                best[key] = value
+                passages[key.thread_id, key.source_id] = document.page_content
+        self._passages[user_id, question] = passages
+        while len(self._passages) > _SEARCHES:
+            self._passages.popitem(last=False)
+        return await UserRows(self._database, user_id).fetch(
+            _ROWS,
+            types=[key.source_type for key in best],
+            threads=[key.thread_id for key in best],
+            ids=[key.source_id for key in best],
+            cosines=list(best.values()),
+            limit=limit,
+        )
+
+    async def passages(
+        self, user_id: str, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
+    ) -> dict[tuple[str, str], str]:
+        """As for `VectorIndex`, from what the search for this question brought."""
+        found = self._passages.get((user_id, question), {})
+        return {source: found[source] for source in sources if source in found}
+
+    async def notice(self, user_id: str, *, timeout: float) -> str | None:
+        """None: what is not in the store is embedded again by itself."""
+        return None
+
+    async def _adopt(self, user_id: str, *, lost: bool) -> int:
+        """Mark what is elsewhere (or, where the store lost it, what should be there) as still to be embedded."""
+        rows = await UserRows(self._database, user_id).fetch(_ADOPT, name=self._store.name, lost=lost)
+        return int(rows[0]["n"])
+
+    async def _embed(self, rows: UserRows, pending: Sequence[DictRow], timeout: float) -> None:
+        texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
+        flat = [
+            (row, place, text) for row, parts in zip(pending, texts, strict=True) for place, text in enumerate(parts)
+        ]
+        if flat:
+            ids = [str(vector_id(rows.user_id, self._store.name, row, place)) for row, place, _ in flat]
+            about = [{**metadata(row), "user_id": rows.user_id} for row, _, _ in flat]
+            seconds = timeout * (1 + len(flat) // CALL)
+            await self._store.add([text for _, _, text in flat], about, ids, timeout=seconds)
+        await mark_embedded(rows, self._store.name, pending)
+
+
+def vector_index(
+    settings: Settings, database: Database, embedder: Embedder, store: VectorStore | str | None = None
+) -> VectorIndex:
+    """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
+
+    Args:
+        settings: `vector_store`, `embedding_timeout`.
+        database: where the archive is.
+        embedder: the embedding model.
+        store: a vector store or its import path, before the one that the settings name.
+    """
+    wanted = store if store is not None else settings.vector_store
+    if wanted is None:
+        return VectorIndex(database, embedder)
+    return StoreIndex(database, embedder, wanted, timeout=settings.embedding_timeout)

@@ -1,0 +1,158 @@
+"""The lines of the export file: a header, then what is kept, one record a line, told apart by `kind`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal
+
+from langchain_core.messages import messages_from_dict
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
+from ..state.messages import message_text
+from ..state.records import Role, now
+
+VERSION: Final = 2
+"""The version that is written. Version 1 has no facts and no pins."""
+
+READABLE: Final = (1, 2)
+
+_INT: Final = 2**31 - 1
+_BIGINT: Final = 2**63 - 1
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("expected a time within the years 1 to 9999 in UTC") from None
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Counts(_Line):
+    """How many of each kind there are."""
+
+    threads: int = Field(0, ge=0)
+    messages: int = Field(0, ge=0)
+    summaries: int = Field(0, ge=0)
+    facts: int = Field(0, ge=0)
+    pins: int = Field(0, ge=0)
+
+
+class Header(_Line):
+    """The first line: what the file is, whose it was, and how many lines of each kind follow."""
+
+    kind: Literal["header"] = "header"
+    format: Literal["everthread"] = "everthread"
+    version: Literal[1, 2] = VERSION
+    created_at: Moment = Field(default_factory=now)
+    user: str
+    counts: Counts
+
+
+class ThreadLine(_Line):
+    """A thread. Its line stands before those that name it."""
+
+    kind: Literal["thread"]
+    id: str = Field(min_length=1)
+    name: str | None
+    created_at: Moment
+
+
+class MessageLine(_Line):
+    """A message: `message` is the whole LangChain message, the rest is what the archive knows of it."""
+
+    kind: Literal["message"]
+    thread: str
+    id: str = Field(min_length=1)
+    seq: int = Field(ge=1, le=_BIGINT)
+    role: Role
+    name: str | None
+    created_at: Moment
+    active: bool
+    chunk_id: int | None = Field(ge=1, le=_INT)
+    tokens: int = Field(ge=0, le=_INT)
+    message: dict[str, Any]
+
+    def text(self) -> str:
+        """The readable text of the message.
+
+        Raises:
+            ValueError: `message` is no LangChain message. Also KeyError, TypeError, and others that its parts raise.
+        """
+        (message,) = messages_from_dict([self.message])
+        return message_text(message)
+
+
+class SummaryLine(_Line):
+    """A summary and what it was made from."""
+
+    kind: Literal["summary"]
+    thread: str
+    id: str = Field(min_length=1)
+    level: int = Field(ge=0, le=_INT)
+    content: str
+    source_ids: list[str] = Field(min_length=1)
+    method: Literal["model", "extractive"]
+    model: str | None
+    tokens: int = Field(ge=0, le=_INT)
+    covers: int = Field(0, ge=0, le=_INT)
+    rejected: str | None = None
+    active: bool
+    created_at: Moment
+
+
+class FactLine(_Line):
+    """What is known about the user: the fields of `Fact`, and `sort` for its kind."""
+
+    kind: Literal["fact"]
+    thread: str
+    id: str = Field(min_length=1)
+    sort: FactKind
+    text: str = Field(min_length=1)
+    subject: str
+    attribute: str | None
+    value: str | None
+    negated: bool
+    settles: bool
+    terms: list[str]
+    state: FactState
+    source_id: str
+    said_at: Moment
+    confirmed_at: Moment
+    valid_from: Moment
+    valid_to: Moment | None
+    superseded_by: str | None
+    confidence: float = Field(ge=0.0, le=1.0)
+    origin: FactOrigin
+
+    def fact(self, thread: str) -> Fact:
+        """The fact, in the thread of this id.
+
+        Raises:
+            ValidationError: state and interval do not agree.
+        """
+        return Fact(**self.model_dump(exclude={"kind", "thread", "sort"}), kind=self.sort, thread_id=thread)
+
+
+class PinLine(_Line):
+    """What is kept in sight: the fields of `Pin`, and `sort` for its kind."""
+
+    kind: Literal["pin"]
+    thread: str
+    id: str = Field(min_length=1)
+    sort: PinKind
+    text: str = Field(min_length=1)
+    score: float = Field(ge=0.0, le=1.0)
+    source_id: str
+    created_at: Moment
+    forgotten_at: Moment | None
+
+
+Body = ThreadLine | MessageLine | SummaryLine | FactLine | PinLine

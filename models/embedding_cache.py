@@ -1,0 +1,89 @@
+"""`EmbeddingCache`: vectors that were made before, by model and hash of the text."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["query", "document"]
+
+_OVERHEAD: Final = 200
+"""Bytes, about, that an entry takes beside its numbers."""
+
+_SAME: Final = 0.999
+"""The cosine from which two vectors of one text count as the same: batches differ in the last digits."""
+
+
+class EmbeddingCache:
+    """Vectors in memory, in single precision. When they are too many, those used least recently go.
+
+    Some models embed a question otherwise than a document. Whether this one does is learned from the first text that
+    is embedded as both; where it does not, a vector made for the one serves the other. Safe to use from any thread.
+
+    Args:
+        model: the name of the model.
+        max_bytes: bytes, at most; 0 keeps nothing.
+    """
+
+    def __init__(self, model: str, max_bytes: int) -> None:
+        self._model = model
+        self._max_bytes = max_bytes
+        self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._symmetric: bool | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return self._bytes
+
+    def get(self, kind: Kind, text: str) -> list[float] | None:
+        """The vector of a text, or None."""
+        with self._lock:
+            found = self._touch(self._key(kind, text))
+            if found is None and self._symmetric:
+                found = self._touch(self._key(_other(kind), text))
+        return None if found is None else [float(number) for number in found]
+
+    def put(self, kind: Kind, text: str, vector: list[float]) -> None:
+        """Keep the vector of a text."""
+        value = np.asarray(vector, dtype=np.float32)
+        size = value.nbytes + _OVERHEAD
+        if size > self._max_bytes:
+            return
+        with self._lock:
+            if self._symmetric is None and (twin := self._vectors.get(self._key(_other(kind), text))) is not None:
+                self._symmetric = _cosine(value, twin) >= _SAME
+            key = self._key(kind, text)
+            self._bytes += size
+            if (old := self._vectors.pop(key, None)) is not None:
+                self._bytes -= old.nbytes + _OVERHEAD
+            self._vectors[key] = value
+            while self._bytes > self._max_bytes:
+                _, gone = self._vectors.popitem(last=False)
+                self._bytes -= gone.nbytes + _OVERHEAD
+
+    def _touch(self, key: bytes) -> NDArray[np.float32] | None:
+        found = self._vectors.get(key)
+        if found is not None:
+            self._vectors.move_to_end(key)
+        return found
+
+    def _key(self, kind: Kind, text: str) -> bytes:
+        whole = f"{self._model}\x1f{kind}\x1f{text}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(whole, digest_size=16).digest()
+
+
+def _other(kind: Kind) -> Kind:
+    return "document" if kind == "query" else "query"
+
+
+def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if one.shape == other.shape and length > 0 else 0.0

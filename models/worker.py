@@ -1,0 +1,54 @@
+"""`Worker`: one thread that does blocking calls in their order."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+_EXIT_SECONDS: Final = 60
+
+
+class Worker:
+    """One thread that does calls in their order. At exit it ends after the call it is at, and drops the others."""
+
+    def __init__(self, name: str) -> None:
+        self.running: Future[Any] | None = None
+        self._name = name
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._start = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ending = False
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Do the call after those before it; the future gets its result or its error."""
+        future: Future[T] = Future()
+        self._calls.put((future, call))
+        with self._start:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+                atexit.register(self._end)
+        return future
+
+    def _end(self) -> None:
+        """Let the thread finish: one that is killed inside a C++ library takes the whole process down with it."""
+        self._ending = True
+        self._calls.put(None)
+        if self._thread is not None:
+            self._thread.join(_EXIT_SECONDS)
+
+    def _work(self) -> None:
+        while not self._ending and (job := self._calls.get()) is not None:
+            future, call = job
+            if future.set_running_or_notify_cancel():
+                self.running = future
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # it belongs to whoever waits for the future
+                    future.set_exception(error)

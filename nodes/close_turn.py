@@ -1,0 +1,28 @@
+"""Close the turn: its report is made and kept. No node of its own: it would cost one more checkpoint."""
+
+from __future__ import annotations
+
+import logging
+
+from ..state.conversation import ConversationState
+from ..state.errors import EverthreadError
+from ..state.report_records import TurnReport
+from ..state.turn_report import turn_report
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+
+async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
+    """The report of the turn that ends with this state. That it cannot be kept is logged, and the turn goes on.
+
+    Args:
+        state: what the last node leaves.
+        turn: whose turn it is, and in which thread.
+    """
+    report = turn_report(state, state["progress"])
+    try:
+        await turn.resources.reports.keep(turn.user_id, turn.thread_id, report)
+    except EverthreadError as error:
+        logger.warning("The report of the turn was not kept: %s", error)
+    return report

@@ -1,0 +1,185 @@
+"""The node `command`: a /command in the chat is answered by the graph itself (seed `003`, "User Commands").
+
+Nothing else of the turn runs. A command and its answer are marked: they are neither sent to the model nor summarized
+nor archived, and leave the chain with the next turn.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.types import Overwrite
+
+from ..compression.chain import open_places
+from ..compression.commands import STORAGES, Command, read_command, read_threshold
+from ..compression.engine import forced_batch, next_batch, policy_of
+from ..compression.thread import control_of, settings_in
+from ..state.compression_records import ThreadCompression
+from ..state.conversation import ConversationState, Update
+from ..state.errors import EverthreadError, SettingsError, StorageError
+from ..state.messages import is_command, live_chain, mark_command, message_text
+from ..state.turn_records import Upkeep
+from .remember import archive_said
+from .summarize import shrink
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+_STORAGE: str = STORAGES["postgres"]
+
+
+class Answer(NamedTuple):
+    """What a command is answered, and what it changes."""
+
+    text: str
+    control: ThreadCompression | None = None
+    chain: list[AnyMessage] | None = None
+    upkeep: Upkeep = Upkeep()
+
+
+def is_for_command(state: ConversationState) -> bool:
+    """Whether the newest message is one of our commands, or answers what `/summary` has asked."""
+    return _command_in(state) is not None
+
+
+async def command(state: ConversationState, turn: Turn) -> Update:
+    """Do what the command says, and answer it.
+
+    Raises:
+        ThreadOwnershipError: the thread belongs to another user.
+    """
+    found = _command_in(state)
+    if found is None:
+        return {}
+    await _own(turn)
+    answer = await _answered(found, state, turn)
+    reply = mark_command(AIMessage(answer.text, id=str(uuid.uuid4())))
+    messages = answer.chain if answer.chain is not None else list(state["messages"])
+    asked = messages[-1]
+    earlier = [message for message in messages[:-1] if not is_command(message)]
+    control = answer.control or control_of(state)
+    pending = control.model_copy(update={"asked_id": reply.id if control.pending else None})
+    return {
+        # Overwrite, because the message that is marked would show up in the stream of messages.
+        "messages": Overwrite([*earlier, mark_command(asked), reply]),
+        "command_answer": reply,
+        "compression": pending,
+        "upkeep": answer.upkeep,
+    }
+
+
+def _command_in(state: ConversationState) -> Command | None:
+    messages = state["messages"]
+    if not messages or not isinstance(messages[-1], HumanMessage):
+        return None
+    control = control_of(state)
+    is_next = len(messages) > 1 and messages[-2].id == control.asked_id and control.asked_id is not None
+    return read_command(message_text(messages[-1]), control.pending if is_next else None)
+
+
+async def _own(turn: Turn) -> None:
+    try:
+        await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+    except StorageError as error:
+        logger.warning("Whose thread this is was not checked: %s", error)
+
+
+async def _answered(found: Command, state: ConversationState, turn: Turn) -> Answer:
+    control = control_of(state).model_copy(update={"pending": None})
+    if found.name == "status":
+        return Answer(await _status(state, turn), control)
+    if found.name == "on":
+        text = f"Summaries are on in this thread: {_rhythm(state, turn)}."
+        return Answer(text, control.model_copy(update={"enabled": True}))
+    if found.name == "off":
+        text = "Summaries are off in this thread. All that is said is kept and can be recalled; /summary_on goes on."
+        return Answer(text, control.model_copy(update={"enabled": False}))
+    if found.name == "now":
+        return (await _now(state, turn))._replace(control=control)
+    return _setup(found, control, state, turn)
+
+
+def _setup(found: Command, control: ThreadCompression, state: ConversationState, turn: Turn) -> Answer:
+    """The two steps of `/summary`: where it is kept, then after how many messages."""
+    if found.name == "setup":
+        kinds = " ".join(f"[{name}{' (in use)' if name == _STORAGE else ''}]" for name in STORAGES.values())
+        return Answer(f"Choose storage format: {kinds}", control.model_copy(update={"pending": "storage"}))
+    threshold = "After how many messages should I compress? Send a number 1-500."
+    if found.name == "storage":
+        chosen = STORAGES[found.value]
+        if chosen != _STORAGE:
+            threshold = f"{chosen} is chosen where everthread is started; here it is {_STORAGE}. {threshold}"
+        return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
+    name = policy_of(turn.settings).threshold_name
+    try:
+        number = read_threshold(found.value)
+        turn.settings.but(**{name: number})
+    except SettingsError as error:
+        return Answer(f"{error} {threshold}", control.model_copy(update={"pending": "threshold"}))
+    text = f"External memory configured!\nStorage: {_STORAGE}\nThreshold: {number} messages"
+    return Answer(text, control.model_copy(update={"enabled": True, "threshold_name": name, "threshold": number}))
+
+
+async def _now(state: ConversationState, turn: Turn) -> Answer:
+    """Summarize at once, whatever the threshold; then what that makes due above."""
+    settings = settings_in(state, turn.settings)
+    # Marked first, so that a question before it that is still open counts as such.
+    chain = [*state["messages"][:-1], mark_command(state["messages"][-1])]
+    made: list[str] = []
+    batch = forced_batch(chain, settings)
+    if batch is None:
+        return Answer("There is nothing to summarize: all that was said is in a summary already.")
+    count = sum(1 for place in open_places(batch.sources))
+    try:
+        await archive_said(chain, turn)
+        while batch is not None:
+            chain, written = await shrink(chain, batch, settings, turn)
+            made.append(written.summary.id)
+            batch = next_batch(chain, settings)
+    except EverthreadError as error:
+        text = (
+            f"Not everything was summarized: {error}"
+            if made
+            else f"Nothing was summarized, and nothing is lost: {error}"
+        )
+        return Answer(text, chain=chain, upkeep=Upkeep(summaries=tuple(made), error=str(error)))
+    text = f"{count} messages are summarized now; all of them are kept in the archive."
+    return Answer(text, chain=chain, upkeep=Upkeep(summaries=tuple(made)))
+
+
+async def _status(state: ConversationState, turn: Turn) -> str:
+    since = len(_since(state, turn))
+    lines = [
+        f"Summaries: {'on' if control_of(state).enabled else 'off'}",
+        f"Profile: {turn.settings.profile}",
+        f"Storage: {_STORAGE}",
+        f"Compression: {_rhythm(state, turn)}",
+        f"Messages since the last summary: {since}",
+    ]
+    try:
+        counts = await turn.resources.archive.compression(turn.user_id, turn.thread_id)
+    except StorageError as error:
+        return "\n".join([*lines, f"The archive cannot be asked: {error}"])
+    return "\n".join([
+        *lines,
+        f"Messages: {counts['messages']} kept, {counts['archived']} of them archived",
+        f"Active summaries: {counts['summaries']}",
+        f"Highest level reached: {counts['level'] or 0}",
+    ])  # fmt: skip
+
+
+def _since(state: ConversationState, turn: Turn) -> list[AnyMessage]:
+    """The messages that are in no summary; of a profile that counts the user's, only those."""
+    chain = live_chain(state["messages"][:-1])
+    said = [chain[place] for place in open_places(chain)]
+    return [m for m in said if isinstance(m, HumanMessage)] if turn.settings.profile == "archive" else said
+
+
+def _rhythm(state: ConversationState, turn: Turn) -> str:
+    settings = settings_in(state, turn.settings)
+    name = policy_of(settings).threshold_name
+    whose = "messages of yours" if settings.profile == "archive" else "messages"
+    return f"after {getattr(settings, name)} {whose}"

@@ -1,0 +1,89 @@
+"""Excerpts of long messages: the passages that bear on a question, within a number of tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ..memory.terms import terms
+from ..models.tokens import estimate_tokens, truncate_to_tokens
+
+GAP: Final = "\n[...]\n"
+"""Stands where something was left out."""
+
+_WINDOW: Final = 300
+"""Characters of the parts of a text whose words are counted."""
+
+_WORD: Final = re.compile(r"\w+")
+_TRIES: Final = 12
+
+_SEARCHED: Final = 400_000
+"""Characters of a text in which a passage is sought; of a longer one, half as many from its start and its end."""
+
+
+def excerpt(text: str, question: str, limit: int, *, passage: str = "") -> str:
+    """The text, or of one that is longer than `limit` tokens the passages that bear on the question.
+
+    Args:
+        text: any text.
+        question: what they are sought for: the part that shares most of its words is one passage.
+        limit: tokens, at most.
+        passage: another one that is known to be near the question; most of it stands in the text.
+    """
+    if len(text) <= _SEARCHED and estimate_tokens(text) <= limit:
+        return text
+    if len(text) > _SEARCHED:
+        text = f"{text[: _SEARCHED // 2]}{text[-_SEARCHED // 2 :]}"
+    centres = [centre for centre in (_of_passage(text, passage), _of_words(text, question)) if centre is not None]
+    if not centres:
+        return truncate_to_tokens(text, limit, keep="both")
+    # Characters that a token takes in this text; where it is denser, less of it fits.
+    width = limit * len(text) / max(1, estimate_tokens(text))
+    for _ in range(_TRIES):
+        cut = _cut(text, sorted(set(centres)), max(2, int(width)))
+        if estimate_tokens(cut) <= limit:
+            return cut
+        width *= 0.8
+    return truncate_to_tokens(text, limit, keep="both")
+
+
+def _of_passage(text: str, passage: str) -> int | None:
+    """Where the middle of a passage stands; its start may be a name that is not part of the text."""
+    if not passage:
+        return None
+    for start in (0, passage.find(": ") + 2):
+        if (found := text.find(passage[start:])) >= 0:
+            return found + (len(passage) - start) // 2
+    return None
+
+
+def _of_words(text: str, question: str) -> int | None:
+    """The middle of the words of the question in the part that holds most different ones, the latest such part."""
+    wanted = set(terms(question))
+    most, best = 0, 0
+    for start in range(0, len(text) if wanted else 0, _WINDOW // 2):
+        score = len(wanted.intersection(terms(text[start : start + _WINDOW])))
+        if score and score >= most:
+            most, best = score, start
+    if not most:
+        return None
+    part = text[best : best + _WINDOW]
+    found = [word.span() for word in _WORD.finditer(part) if not wanted.isdisjoint(terms(word.group()))]
+    return best + ((found[0][0] + found[-1][1]) // 2 if found else _WINDOW // 2)
+
+
+def _cut(text: str, centres: Sequence[int], width: int) -> str:
+    """Parts of the text around the centres, `width` characters together; parts that touch become one."""
+    half = width // (2 * len(centres))
+    parts: list[list[int]] = []
+    for centre in centres:
+        start = max(0, min(centre - half, len(text) - 2 * half))
+        stop = min(len(text), start + 2 * half)
+        if parts and start <= parts[-1][1]:
+            parts[-1][1] = max(parts[-1][1], stop)
+        else:
+            parts.append([start, stop])
+    cut = GAP.join(text[start:stop].strip() for start, stop in parts)
+    before, after = parts[0][0] > 0, parts[-1][1] < len(text)
+    return f"{GAP.lstrip() if before else ''}{cut}{GAP.rstrip() if after else ''}"

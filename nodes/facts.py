@@ -1,0 +1,91 @@
+"""Facts in a turn: what is known is told before the answer, what was said is noticed after it (seeds `002`, `004`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage
+
+from ..facts.accept import accept
+from ..facts.extraction import Said
+from ..facts.ledger import merge
+from ..facts.sheet import choose, question_terms
+from ..memory.archive_rows import said_at
+from ..memory.fact_reading import read_batch
+from ..state.errors import StorageError
+from ..state.fact_records import FactSheet
+from ..state.messages import live_chain, message_text, newest_question, role_of
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+_ALWAYS_SENT: Final = 3
+"""Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
+
+
+async def learn(turn: Turn) -> int:
+    """Read what the user said since the last time, and keep the facts and pins in it; returns how many
+    are new or changed.
+
+    A turn that is resumed finds nothing twice, and one that failed is caught up with. What is more than a batch, as
+    after an import, is read in the background.
+
+    Raises:
+        StorageError: the database fails; the next turn tries again.
+    """
+    if not turn.settings.facts:
+        return 0
+    count, more = await read_batch(turn.resources.facts, turn.user_id, turn.settings.auto_pin_score)
+    if more:
+        turn.resources.learn_later(turn.user_id, turn.settings.auto_pin_score)
+    return count
+
+
+async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence[AnyMessage]) -> int:
+    """Keep the facts that a summarizer listed beside its summary; returns how many are new or changed.
+
+    Args:
+        turn: whose facts.
+        items: what the model gave, each `{"kind": ..., "text": ...}`. What its sources do not say is dropped.
+        sources: the messages that were summarized.
+
+    Raises:
+        StorageError: the database fails; nothing was kept.
+    """
+    if not turn.settings.facts:
+        return 0
+    said = [
+        (Said(turn.thread_id, str(message.id), said_at(message)), message_text(message))
+        for message in sources
+        if role_of(message) == "user"
+    ]
+    facts = await asyncio.to_thread(accept, list(items), said)
+    if not facts:
+        return 0
+    return len(
+        await turn.resources.facts.update(
+            turn.user_id, facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))
+        )
+    )
+
+
+async def known_facts(messages: Sequence[AnyMessage], turn: Turn) -> FactSheet:
+    """The pins and facts that bear on the newest question; none, and the reason, where the database fails."""
+    settings = turn.settings
+    if not settings.facts or not (settings.max_facts or settings.max_pins):
+        return FactSheet()
+    live = [str(message.id) for message in live_chain(messages)]
+    terms = await asyncio.to_thread(question_terms, newest_question(messages))
+    try:
+        found, pins = await turn.resources.facts.sheet(
+            turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
+            pool=2 * settings.max_facts + 10, max_pins=settings.max_pins,
+            this_thread_only=settings.memory_scope == "thread",
+        )  # fmt: skip
+    except StorageError as error:
+        logger.warning("The facts could not be read: %s", error)
+        return FactSheet(error=str(error))
+    return choose(found, pins, terms, settings.max_facts)

@@ -1,0 +1,118 @@
+"""`TurnReport`: what happened in one turn, for a person to read. `Progress`: what it is made from beside the channels.
+
+A report embeds the records of the turn as they are, with long texts cut to an excerpt: the whole is in the archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from pydantic import AwareDatetime, Field
+
+from .records import Memory, Recall, Record, SourceType, Summary
+from .search_records import SearchOutcome
+from .turn_records import ContextReport, ReplyReport, Upkeep
+
+R = TypeVar("R", bound=Record)
+
+EXCERPT: Final = 160
+"""Characters of what was said, or found, that a report quotes."""
+
+_LONGEST: Final = 1000
+
+
+class Progress(Record):
+    """Which turn runs, and what of it is done. It says which channels of the state are of this turn."""
+
+    question_id: str | None = Field(
+        description="The id of the user's message that began the turn; None adds to whichever turn runs."
+    )
+    turn: int = Field(ge=1, description="Counts the turns of this thread, from 1.")
+    started_at: AwareDatetime
+    milliseconds: Mapping[str, float] = Field(description="By node; of one that ran several times, the sum.")
+    written: tuple[str, ...] = Field((), description="Channels of the state that were written in this turn.")
+
+
+class Recalled(Record):
+    """A memory as a report names it: how it begins, and the figures of the `Memory`."""
+
+    source_type: SourceType
+    source_ids: tuple[str, ...]
+    thread_id: str
+    similarity: float | None = None
+    score: float = 0.0
+    vector_rank: int | None = None
+    keyword_rank: int | None = None
+    rank: int
+    created_at: AwareDatetime
+    excerpt: str
+
+    @classmethod
+    def of(cls, memory: Memory) -> Recalled:
+        """What a report says of a memory."""
+        figures = {name: getattr(memory, name) for name in cls.model_fields if name != "excerpt"}
+        return cls(**figures, excerpt=excerpt("\n".join(fragment.content for fragment in memory.fragments)))
+
+    @property
+    def arms(self) -> str:
+        """What found it: "meaning", "words" or "meaning and words"."""
+        found = {"meaning": self.vector_rank, "words": self.keyword_rank}
+        return " and ".join(arm for arm, rank in found.items() if rank is not None)
+
+
+class TurnReport(Record):
+    """What happened in one turn (seed `000`, "Monitoring and Analytics"). What did not take place is None."""
+
+    turn: int = Field(ge=1, description="Counts the turns of this thread, from 1.")
+    question: str = Field(description="How the user's message begins.")
+    started_at: AwareDatetime
+    milliseconds: float = Field(
+        description="From the start of the turn to its end; where it was resumed, the break is in it."
+    )
+    nodes: Mapping[str, float] = Field(description="Milliseconds by node; of one that ran several times, the sum.")
+    search: SearchOutcome | None = Field(None, description="Whether the web was searched, why, for what; the results.")
+    recall: Recall | None = Field(None, description="How memory search went, without what it found.")
+    hits: int = Field(0, ge=0, description="Messages and summaries that memory search found, before pairing.")
+    memories: tuple[Recalled, ...] = Field((), description="The memories, with the arm that found each, and its score.")
+    context: ContextReport | None = Field(None, description="Tokens by section, and what was dropped.")
+    reply: ReplyReport | None = Field(None, description="Which model answered, with how many tokens.")
+    upkeep: Upkeep | None = Field(None, description="What was archived, embedded and summarized after the reply.")
+    summaries: tuple[Summary, ...] = Field((), description="The summaries that were made in this turn.")
+    degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
+    unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")
+
+
+def advanced(left: Any, right: Any) -> Any:
+    """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
+    if not (isinstance(left, Progress) and isinstance(right, Progress)):
+        return right
+    if right.question_id not in {None, left.question_id}:
+        return right
+    milliseconds = dict(left.milliseconds)
+    for node, spent in right.milliseconds.items():
+        milliseconds[node] = round(milliseconds.get(node, 0.0) + spent, 1)
+    written = tuple(dict.fromkeys((*left.written, *right.written)))
+    return left.model_copy(update={"milliseconds": milliseconds, "written": written})
+
+
+def brief(record: R) -> R:
+    """The record with the texts in it cut: `content` to an excerpt, others where they are very long."""
+    short = {name: _brief(value, name) for name in type(record).model_fields if (value := getattr(record, name))}
+    return record.model_copy(update=short)
+
+
+def excerpt(text: str, limit: int = EXCERPT) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(text[: limit * 4].split())
+    return words if len(words) <= limit and len(text) <= limit * 4 else f"{words[: limit - 1].rstrip()}…"
+
+
+def _brief(value: Any, name: str) -> Any:
+    if isinstance(value, str):
+        if name == "content":
+            return excerpt(value)
+        return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+    if isinstance(value, Record):
+        return brief(value)
+    return tuple(_brief(item, name) for item in value) if isinstance(value, tuple) else value

@@ -1,0 +1,150 @@
+"""Calls of tools and their results in a chain of messages: which are open, and how a chain is made whole again.
+
+Providers refuse a list of messages in which a call has no result, or a result no call before it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+
+from .records import EVERTHREAD_NAMESPACE
+
+NO_RESULT: Final = "Error: no result, the call was interrupted before it ended."
+"""What stands in the place of a result that never came."""
+
+_STAND_IN_KEY: Final = "everthread_stand_in"
+_UNREADABLE_ARGS_KEY: Final = "everthread_unreadable_args"
+
+
+def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """The calls at the end of a chain that have no result yet."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+            continue
+        calls = message.tool_calls if isinstance(message, AIMessage) else []
+        return [call for call in calls if call["id"] not in answered]
+    return []
+
+
+def count_rounds(messages: Sequence[AnyMessage]) -> int:
+    """How many rounds of tool calls came after the user's newest message."""
+    rounds = 0
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            break
+        rounds += isinstance(message, AIMessage) and bool(message.tool_calls)
+    return rounds
+
+
+def with_results(messages: Sequence[AnyMessage], *, to_the_end: bool = False) -> list[AnyMessage]:
+    """The chain with each result behind its call, wherever it came, and a stand-in for each that never came.
+
+    A result that comes late takes the place of its stand-in. A second one, and one without a call, stay where they are.
+
+    Args:
+        messages: the chain.
+        to_the_end: whether the calls at the very end, too, get a stand-in; else their results may still come.
+    """
+    asked: list[_Asked] = []
+    places: list[AnyMessage | _Asked] = []
+    current: _Asked | None = None
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if not any(group.take(message, is_open=group is current) for group in _with_call(asked, message)):
+                places.append(message)
+            continue
+        if current is not None:
+            current.close()
+        places.append(message)
+        current = _Asked(message) if isinstance(message, AIMessage) and message.tool_calls else None
+        if current is not None:
+            asked.append(current)
+            places.append(current)
+    if current is not None and to_the_end:
+        current.close()
+    return [message for place in places for message in (place.results() if isinstance(place, _Asked) else [place])]
+
+
+def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages as providers accept them: each call with its results, and no result without its call."""
+    kept: list[AnyMessage] = []
+    called: set[str] = set()
+    for message in with_results(messages, to_the_end=True):
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in called:
+                continue
+            called.discard(message.tool_call_id)
+        else:
+            called = {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
+        kept.append(message)
+    return kept
+
+
+def mark_unreadable(reply: AIMessage, arguments: Mapping[str, str]) -> AIMessage:
+    """The reply with what its model wrote as arguments of the calls, by their ids, that could not be read."""
+    return reply.model_copy(
+        update={"additional_kwargs": {**reply.additional_kwargs, _UNREADABLE_ARGS_KEY: dict(arguments)}}
+    )
+
+
+def unreadable_arguments(reply: AnyMessage) -> Mapping[str, str]:
+    """By their ids, the arguments of those calls that could not be read."""
+    found: Mapping[str, str] = reply.additional_kwargs.get(_UNREADABLE_ARGS_KEY) or {}
+    return found
+
+
+class _Asked:
+    """The calls of one message, and what came back."""
+
+    def __init__(self, message: AIMessage) -> None:
+        self.message = message
+        self.ids = [str(call["id"]) for call in message.tool_calls]
+        self._came: dict[str, ToolMessage | None] = {}
+
+    def take(self, result: ToolMessage, *, is_open: bool) -> bool:
+        """Whether the result is taken: it is the first, or the first that is not a stand-in."""
+        call_id = result.tool_call_id
+        known = self._came.get(call_id)
+        if known is not None and (_is_stand_in(result) or not _is_stand_in(known)):
+            return False
+        if is_open or call_id in self._came:
+            self._came[call_id] = result
+            return True
+        return False
+
+    def close(self) -> None:
+        """What has not come by now is stood in for."""
+        for call_id in self.ids:
+            self._came.setdefault(call_id, None)
+
+    def results(self) -> list[AnyMessage]:
+        """The results and stand-ins, in the order in which they came."""
+        return [result or _stand_in(self.message, call_id) for call_id, result in self._came.items()]
+
+
+def _with_call(asked: Sequence[_Asked], result: ToolMessage) -> list[_Asked]:
+    """The newest that made the call of this result: an id may come again, then it is another call."""
+    return [group for group in reversed(asked) if result.tool_call_id in group.ids][:1]
+
+
+def _is_stand_in(message: AnyMessage) -> bool:
+    return bool(message.additional_kwargs.get(_STAND_IN_KEY))
+
+
+def _stand_in(asked: AnyMessage, call_id: str) -> ToolMessage:
+    calls = asked.tool_calls if isinstance(asked, AIMessage) else []
+    name = next((call["name"] for call in calls if call["id"] == call_id), None)
+    return ToolMessage(
+        NO_RESULT,
+        id=str(uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(["result", str(asked.id), call_id]))),
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+        additional_kwargs={_STAND_IN_KEY: True},
+    )

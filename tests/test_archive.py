@@ -1,0 +1,210 @@
+"""The archive: every message of every role with all it holds, once, and never changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+
+from everthread import Archive, InputError, Settings, Summary, open_graph
+from everthread.graph.conversation import CompiledConversation
+from everthread.memory.archive_rows import said_at
+from everthread.memory.database import Database
+
+MOMENT = datetime(2024, 3, 4, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+async def archive(settings: Settings) -> AsyncIterator[Archive]:
+    database = Database(settings)
+    yield Archive(database)
+    await database.close()
+
+
+async def test_every_role_and_every_kind_of_content_is_kept_whole(archive: Archive) -> None:
+    call = {"name": "weather", "args": {"where": "Wien"}, "id": "c1", "type": "tool_call"}
+    thinking = [
+        {"type": "thinking", "thinking": "He means Vienna.", "signature": "s"},
+        {"type": "text", "text": "Sun."},
+    ]
+    said: list[Any] = [
+        SystemMessage("Be brief.", id="1"),
+        HumanMessage([{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "x"}}], id="2"),
+        AIMessage("", id="3", tool_calls=[call]),
+        ToolMessage("sunny", id="4", tool_call_id="c1", artifact={"raw": [1, None]}),
+        AIMessage(thinking, id="5", name="Bot"),
+        ChatMessage("I took over.", id="6", role="agent"),
+        ChatMessage("The user seems content.", id="7", role="observer"),
+    ]
+    assert await archive.add_messages("ada", "t", said) == list("1234567")
+    kept = await archive.messages("ada", "t")
+    assert [m.message for m in kept] == said
+    assert [m.role for m in kept] == ["system", "user", "assistant", "tool", "assistant", "agent", "observer"]
+    assert [m.seq for m in kept] == [1, 2, 3, 4, 5, 6, 7]
+    assert all(m.active and m.chunk_id is None and m.tokens > 0 and m.thread_id == "t" for m in kept)
+    assert kept[4].text == "Sun."
+    assert all(datetime.now(UTC) - m.created_at < timedelta(hours=1) for m in kept)
+
+
+async def test_compression_marks_the_sources_with_a_chunk_and_deletes_nothing(archive: Archive) -> None:
+    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
+    for n, ids in enumerate([("m0", "m1"), ("m2", "m3")]):
+        await archive.add_summary("ada", "t", Summary(id=f"s{n}", content="x", level=1, source_ids=ids))
+    kept = await archive.messages("ada", "t")
+    assert [(m.active, m.chunk_id) for m in kept] == [(False, 1)] * 2 + [(False, 2)] * 2 + [(True, None)] * 2
+    assert [summary.source_ids for summary in await archive.summaries("ada", "t")] == [("m0", "m1"), ("m2", "m3")]
+
+
+async def test_the_same_message_twice_is_kept_once_also_within_one_call(archive: Archive) -> None:
+    twice = [HumanMessage("hello", id="a"), HumanMessage("hello", id="a")]
+    assert await archive.add_messages("ada", "t", twice) == ["a"]
+    assert await archive.add_messages("ada", "t", [HumanMessage("hello", id="a", name="Ada")]) == []
+    assert len(await archive.messages("ada", "t")) == 1
+
+
+CALL = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (HumanMessage("hello", id="a"), HumanMessage("goodbye", id="a")),
+        (HumanMessage("hello", id="a"), AIMessage("hello", id="a")),
+        (HumanMessage("hello", id="a"), HumanMessage([{"type": "text", "text": "hello"}, {"type": "x"}], id="a")),
+        (AIMessage("", id="a", tool_calls=[CALL]), AIMessage("", id="a", tool_calls=[{**CALL, "args": {"x": 2}}])),
+    ],
+)
+async def test_a_known_id_with_another_content_is_refused_and_nothing_of_the_call_is_kept(
+    archive: Archive, first: AnyMessage, second: AnyMessage
+) -> None:
+    for both in ([first], [HumanMessage("new", id="b"), second]), ([], [HumanMessage("new", id="b"), first, second]):
+        name = f"t{len(both[0])}"
+        await archive.add_messages("ada", name, both[0])
+        with pytest.raises(InputError, match="Message 'a' is in this thread already with another content"):
+            await archive.add_messages("ada", name, both[1])
+        assert [m.message for m in await archive.messages("ada", name)] == both[0]
+    assert await archive.add_messages("bob", "of-bob", [second]) == ["a"]
+
+
+async def test_a_message_without_an_id_is_refused(archive: Archive) -> None:
+    with pytest.raises(InputError, match="without an id cannot be archived"):
+        await archive.add_messages("ada", "t", [HumanMessage("hello")])
+
+
+async def test_a_turn_that_would_change_what_was_said_is_refused_and_the_thread_goes_on(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
+) -> None:
+    await say(graph, {"messages": [HumanMessage("I live in Oslo.", id="mine")]})
+    before = (await graph.aget_state(thread())).values["messages"]
+    for changed in (HumanMessage("I live in Rome.", id="mine"), {"role": "user", "content": "Rome", "id": "mine"}):
+        with pytest.raises(InputError, match="another content"):
+            await say(graph, {"messages": [changed]})
+    assert (await graph.aget_state(thread())).values["messages"] == before
+    state = await say(graph, "Still there?")
+    assert state["messages"][-1].content == "You said: Still there?"
+    assert state["upkeep"].error is None
+    assert "I live in Oslo." in [m.text for m in await reopen().resources.archive.messages("ada", "t1")]
+
+
+async def test_a_changed_message_is_refused_in_a_sync_turn_too(settings: Settings, embeddings: Any) -> None:
+    def talk() -> None:
+        with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+            graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())
+            graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())
+            with pytest.raises(InputError, match="another content"):
+                graph.invoke({"messages": [HumanMessage("two", id="x")]}, thread())
+
+    await asyncio.to_thread(talk)
+
+
+class Stubborn(EchoModel):
+    """A model that gives all its replies one id."""
+
+    def _generate(self, messages: list[Any], stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
+        result = super()._generate(messages, stop, run_manager, **more)
+        result.generations[0].message.id = "always-the-same"
+        return result
+
+
+async def test_replies_that_share_an_id_are_all_kept(reopen: Callable[..., open_graph]) -> None:
+    opened = reopen(model=Stubborn(prompts=[]))
+    async with opened as graph:
+        for text in ("one", "two", "three"):
+            state = await say(graph, text)
+            assert state["upkeep"].error is None
+        texts = [m.text for m in await opened.resources.archive.messages("ada", "t1")]
+    assert len(texts) == len(set(texts)) == 6
+    assert sorted(text.split()[-1] for text in texts) == ["one", "one", "three", "three", "two", "two"]
+
+
+class Odd:
+    """Something that JSON cannot say."""
+
+    def __str__(self) -> str:
+        return "odd"
+
+
+async def test_what_json_cannot_say_is_kept_as_text(archive: Archive) -> None:
+    artifact = {"at": MOMENT, "ratio": float("nan"), "odd": Odd(), "nul": "a\x00b", 3: {1.5}}
+    await archive.add_messages("ada", "t", [ToolMessage("done", id="a", tool_call_id="c", artifact=artifact)])
+    (kept,) = await archive.messages("ada", "t")
+    assert kept.message.artifact == {
+        "at": MOMENT.isoformat(), "ratio": None, "odd": "odd", "nul": "ab", "3": "{1.5}"
+    }  # type: ignore[attr-defined]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stamp", "expected"),
+    [
+        ("2024-03-04T10:00:00", MOMENT),
+        ("2024-03-04T10:00:00Z", MOMENT),
+        ("2024-03-04T12:00:00+02:00", MOMENT),
+        (datetime(2024, 3, 4, 10), MOMENT),
+        (datetime(2024, 3, 4, 12, tzinfo=timezone(timedelta(hours=2))), MOMENT),
+        (MOMENT.timestamp(), MOMENT),
+        ("100,000 years ago", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
+        (1e30, None),
+        (True, None),
+        ("", None),
+        ([], None),
+    ],
+)
+async def test_naive_and_aware_times_are_utc_and_impossible_ones_are_now(
+    archive: Archive, stamp: Any, expected: datetime | None
+) -> None:
+    """Reports graphiti #988 (naive against aware), hindsight #3217 ("100,000 years ago")."""
+    message = HumanMessage("hello", id="a", additional_kwargs={"created_at": stamp})
+    await archive.add_messages("ada", "t", [message])
+    (kept,) = await archive.messages("ada", "t")
+    assert kept.created_at.utcoffset() == timedelta(0)
+    if expected is None:
+        assert abs(kept.created_at - datetime.now(UTC)) < timedelta(hours=1)
+    else:
+        assert kept.created_at == said_at(message) == expected
+
+
+async def test_a_summary_is_traced_to_its_raw_messages_through_every_level(archive: Archive) -> None:
+    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(8)])
+    made = [
+        ("a", 1, ("m0", "m1")), ("b", 1, ("m2", "m3")), ("c", 2, ("a", "b")), ("d", 1, ("m4", "gone")),
+        ("e", 0, ("c", "d")), ("f", 0, ("e", "m5", "f")),
+    ]  # fmt: skip
+    for id_, level, ids in made:
+        await archive.add_summary("ada", "t", Summary(id=id_, content=id_, level=level, source_ids=ids))
+    tree = await archive.sources("ada", "t", "f")
+    assert tree is not None
+    assert [m.id for m in tree.messages()] == ["m0", "m1", "m2", "m3", "m4", "m5"]
+    assert tree.missing == ("f",)
+    (below, raw) = tree.sources
+    assert raw.text == "5"  # type: ignore[union-attr]
+    assert [part.summary.id for part in below.sources] == ["c", "d"]  # type: ignore[union-attr]
+    assert below.sources[1].missing == ("gone",)  # type: ignore[union-attr]
+    assert await archive.sources("bob", "t", "f") is None
+    assert await archive.sources("ada", "elsewhere", "f") is None

@@ -1,0 +1,257 @@
+"""The embedder: each text once, slow and broken models without harm, vectors of any size."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from conversation import EchoModel, say
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import HumanMessage
+
+from everthread import EmbeddingError, Settings, open_graph
+from everthread.memory.bulk_embedding import BulkEmbedding
+from everthread.memory.reindex import Reindex
+from everthread.models.embedding_cache import EmbeddingCache
+from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.nodes.resources import Resources
+
+
+class Counted(Embeddings):
+    """A model that notes what it was asked; a question gets another vector than a document where `prefix` is set."""
+
+    model_name = "counted"
+
+    def __init__(self, size: int = 8, prefix: str = "") -> None:
+        self.inner = DeterministicFakeEmbedding(size=size)
+        self.prefix = prefix
+        self.queries: list[str] = []
+        self.documents: list[str] = []
+
+    def embed_query(self, text: str) -> list[float]:
+        self.queries.append(text)
+        return self.inner.embed_query(self.prefix + text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.documents += texts
+        return self.inner.embed_documents(texts)
+
+
+def same(vectors: list[list[float]], model: Embeddings, texts: list[str]) -> bool:
+    return bool(np.allclose(vectors, model.embed_documents(texts), atol=1e-5))
+
+
+async def test_a_text_is_embedded_once_for_question_and_document() -> None:
+    model = Counted()
+    embedder = Embedder("counted", model)
+    await embedder.query("first", timeout=60)
+    assert same(await embedder.documents(["first", "b", "b"], timeout=60), model.inner, ["first", "b", "b"])
+    assert model.documents == ["first", "b"]
+    await embedder.documents(["b", "c"], timeout=60)
+    question = await embedder.query("second", timeout=60)
+    assert np.allclose(await embedder.documents(["second"], timeout=60), [question])
+    assert same([await embedder.query("c", timeout=60)], model.inner, ["c"])
+    assert (model.documents, model.queries) == (["first", "b", "c"], ["first", "second"])
+
+
+async def test_a_model_that_embeds_questions_otherwise_gets_both() -> None:
+    model = Counted(prefix="query: ")
+    embedder = Embedder("counted", model)
+    for text in ("first", "second"):
+        await embedder.query(text, timeout=60)
+        assert same(await embedder.documents([text], timeout=60), model.inner, [text])
+    assert model.documents == model.queries == ["first", "second"]
+
+
+async def test_two_who_ask_the_same_at_once_share_one_call() -> None:
+    model = Counted()
+    embedder = Embedder("counted", model)
+    found = await asyncio.gather(*(embedder.query("same", timeout=60) for _ in range(5)))
+    assert all(vector == found[0] for vector in found)
+    assert model.queries == ["same"]
+
+
+def test_the_cache_stays_within_its_bytes_and_forgets_what_was_used_least() -> None:
+    cache = EmbeddingCache("m", 10 * (4 * 100 + 200))
+    for n in range(10):
+        cache.put("document", str(n), [float(n)] * 100)
+    assert cache.get("document", "0") == [0.0] * 100
+    cache.put("document", "new", [1.0] * 100)
+    assert cache.get("document", "1") is None
+    assert cache.get("document", "0") is not None
+    cache.put("document", "0", [2.0] * 100)
+    assert cache.get("document", "0") == [2.0] * 100
+    assert cache.size <= 6000
+    assert EmbeddingCache("m", 0).put("query", "x", [1.0]) is None
+    cache.put("query", "lone \ud800 surrogate", [1.0])
+    assert cache.get("query", "lone \ud800 surrogate") == [1.0]
+
+
+async def test_what_was_asked_is_not_embedded_again_when_it_is_remembered(reopen: Callable[..., open_graph]) -> None:
+    model = Counted()
+    async with reopen(embeddings=model) as graph:
+        for n in range(6):
+            await say(graph, f"Remark number {n}.")
+    again = [text for text in model.queries if text in model.documents]
+    assert len(model.queries) == len(set(model.queries)) >= 5
+    assert len(again) <= 1
+    assert len(model.documents) == len(set(model.documents))
+
+
+class Hanging(Counted):
+    """A model that hangs until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def embed_query(self, text: str) -> list[float]:
+        self.go.wait(60)
+        return super().embed_query(text)
+
+
+async def test_a_model_that_hangs_costs_one_timeout_and_not_one_a_turn(settings: Settings) -> None:
+    """Seed 000, error handling: the turn goes on by keywords; once the model answers, by meaning as well."""
+    model = Hanging()
+    resources = Resources(settings.but(user_id="ada"), embeddings=model)
+    said = ["My locker is QX-4471.", "It rains.", "The bus is late.", "I am tired.", "Soup again."]
+    await resources.archive.add_messages("ada", "t1", [HumanMessage(text, id=text) for text in said])
+    await resources.vectors.embed_pending("ada", timeout=60)
+
+    async def find(timeout: float) -> Any:
+        found = await resources.search.find("ada", "now", "QX-4471?", limit=5, threshold=0.99, timeout=timeout)
+        assert said[0] in [hit.source_id for hit in found.hits]
+        return found.error
+
+    assert "took longer than 0.05 s" in await find(0.05)
+    # A timeout of an hour would be waited for, were the model asked.
+    assert "has not answered an earlier call yet" in await asyncio.wait_for(find(3600), 60)
+    model.go.set()
+    async with asyncio.timeout(60):
+        while await find(60):
+            await asyncio.sleep(0.02)
+    await resources.close()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "problem"),
+    [([[1.0], [2.0]], "returned 2 vectors for 1 texts"), ([], "returned 0 vectors"), ([[]], "empty or holds NaN"),
+     ([[math.nan, 1.0]], "empty or holds NaN"), ([[math.inf]], "empty or holds NaN")],
+)  # fmt: skip
+async def test_what_is_no_vector_is_refused_in_one_sentence(vectors: Any, problem: str) -> None:
+    class Broken(Counted):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return vectors  # type: ignore[no-any-return]
+
+    with pytest.raises(EmbeddingError, match=problem):
+        await Embedder("broken", Broken()).documents(["x"], timeout=60)
+
+
+class Picky(Counted):
+    """A model that refuses some texts, and gives a vector without length for an odd one."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if any("unspeakable" in text for text in texts):
+            raise ValueError("the content filter says no")
+        return [
+            [0.0] * 8 if "zero" in text else vector
+            for text, vector in zip(texts, super().embed_documents(texts), strict=True)
+        ]
+
+
+async def test_a_text_that_the_model_refuses_does_not_keep_the_others_from_being_embedded(settings: Settings) -> None:
+    resources = Resources(settings.but(user_id="ada"), embeddings=Picky())
+    said = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(["one", "zero", "unspeakable", "two", "three"])]
+    await resources.archive.add_messages("ada", "t", said)
+    assert await resources.vectors.embed_pending("ada", timeout=60) == 4
+    assert await resources.vectors.embed_pending("ada", timeout=60) == 0
+    near = await resources.vectors.nearest("ada", "two", limit=9, timeout=60)
+    assert near[0]["source_id"] == "m3"
+    assert {row["source_id"] for row in near} == {"m0", "m3", "m4"}
+    assert all(-1.001 <= row["cosine"] <= 1.001 for row in near)
+    await resources.archive.add_messages("ada", "t", [HumanMessage("four", id="m5")])
+    assert await resources.vectors.embed_pending("ada", timeout=60) == 1
+    await resources.close()
+
+
+@pytest.mark.parametrize("size", [1, 3072, 5000])
+async def test_a_model_of_any_number_of_dimensions_recalls_and_is_reindexed(
+    settings: Settings, reopen: Callable[..., open_graph], size: int
+) -> None:
+    """pgvector indexes 2,000 dimensions, or 4,000 in half precision; the exact scan takes any number up to 16,000."""
+    opened = reopen(embeddings=Counted(size))
+    async with opened as graph:
+        await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
+        near = await opened.resources.vectors.nearest(settings.user_id, "The kayak is blue.", limit=1, timeout=60)
+        assert near[0]["cosine"] == pytest.approx(1.0, abs=1e-5)
+        new = Embedder("new", DeterministicFakeEmbedding(size=size + 1))
+        assert await Reindex(opened.resources.database, new, settings.user_id, timeout=60).run() == 2
+
+
+async def test_more_dimensions_than_postgres_holds_are_refused_with_the_number(settings: Settings) -> None:
+    resources = Resources(settings.but(user_id="ada"), embeddings=Counted(16_001))
+    await resources.archive.add_messages("ada", "t", [HumanMessage("one", id="a")])
+    with pytest.raises(EmbeddingError, match="16001 dimensions: expected 16000 at most"):
+        await resources.vectors.embed_pending("ada", timeout=60)
+    await resources.close()
+
+
+async def test_vectors_of_another_size_under_the_same_name_are_passed_over_and_the_turn_says_so(
+    reopen: Callable[..., open_graph],
+) -> None:
+    """Reports mem0 #4695, #4212, #1575, #3385, #6734: dimensions that do not match the stored ones."""
+    async with reopen(embeddings=Counted(8)) as graph:
+        await say(graph, "My locker has the number QX-4471.", to="one")
+        await say(graph, "And it is green.", to="one")
+    async with reopen(embeddings=Counted(12), model=EchoModel(prompts=[])) as graph:
+        state = await say(graph, "What was QX-4471?", to="two")
+    assert "QX-4471" in str(state["recall"].memories)
+    assert "from 'counted' (8 dimensions) to 'counted' (12 dimensions)" in state["recall"].error
+    assert "`everthread reindex`" in state["recall"].error
+
+
+async def test_after_a_reindex_the_turn_says_nothing_more(
+    settings: Settings, reopen: Callable[..., open_graph]
+) -> None:
+    async with reopen(embeddings=Counted(8)) as graph:
+        await say(graph, "My locker has the number QX-4471.", to="one")
+    opened = reopen(embeddings=Counted(12))
+    async with opened as graph:
+        assert (await say(graph, "What was QX-4471?", to="two"))["recall"].error
+        work = Reindex(opened.resources.database, opened.resources.embedder, "ada", timeout=60)
+        await work.start()
+        await work.run()
+        assert (await say(graph, "What was QX-4471 again?", to="two"))["recall"].error is None
+
+
+async def test_bulk_embedding_leaves_the_cache_to_the_turns(settings: Settings) -> None:
+    model = Counted()
+    resources = Resources(settings.but(user_id="ada"), embeddings=model)
+    await resources.archive.add_messages("ada", "t", [HumanMessage("one", id="a")])
+    await BulkEmbedding(resources.database, resources.embedder, "ada", which="pending", timeout=60).run()
+    await resources.embedder.documents(["one"], timeout=60)
+    assert model.documents == ["one", "one"]
+    await resources.close()
+
+
+def make() -> Embeddings:
+    return DeterministicFakeEmbedding(size=7)
+
+
+not_embeddings = 42
+
+
+def test_embeddings_of_ones_own_are_named_by_their_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "my.models", sys.modules[__name__])
+    assert len(load_embeddings("my.models:make").embed_query("x")) == 7
+    with pytest.raises(EmbeddingError, match=r"module 'my.models' has no 'gone'"):
+        load_embeddings("my.models:gone")
+    with pytest.raises(EmbeddingError, match="cannot be loaded"):
+        load_embeddings("my.models:not_embeddings")

@@ -1,0 +1,232 @@
+"""The ledger: facts said again, contradicted, undecided and forgotten; nothing disappears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.facts.extraction import Said, extract
+from everthread.facts.ledger import changed, contradict, meaning, merge
+from everthread.facts.reading import Ledger, Message, apply, read
+from everthread.state.fact_records import Fact
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+SENTENCES = [
+    "I live in Oslo", "I live in Bergen", "i LIVE in oslo!", "I moved to Rome", "I don't live in Oslo anymore",
+    "I like cats", "I hate cats", "I don't like cats", "I like dogs", "I'm 33", "I'm 34", "My sister lives in Oslo",
+    "My sister lives in Bergen", "My sister moved to Rome", "I work as a nurse", "I'm a teacher now", "I play chess",
+    "My favorite food is pizza", "My favorite food is soup", "I live in Oslo with my two kids",
+]  # fmt: skip
+
+
+def at(day: float) -> datetime:
+    return START + timedelta(days=day)
+
+
+def say(text: str, day: float = 0, message: str | None = None) -> list[Fact]:
+    return extract(text, Said("t1", message or f"m{day}-{text}", at(day)))
+
+
+def told(*sentences: tuple[str, float]) -> dict[str, Fact]:
+    """The ledger after sentences, each with the day on which it was said."""
+    ledger: tuple[Fact, ...] = ()
+    for text, day in sentences:
+        ledger = merge(ledger, say(text, day))
+    return {f"{fact.text} @{(fact.said_at - START).days}": fact for fact in ledger}
+
+
+def states(ledger: dict[str, Fact]) -> dict[str, str]:
+    return {text: fact.state for text, fact in ledger.items()}
+
+
+def test_a_newer_home_supersedes_the_older_which_keeps_its_interval() -> None:
+    ledger = told(("I live in Oslo", 0), ("I moved to Bergen", 10))
+    assert states(ledger) == {"I live in Oslo @0": "superseded", "I moved to Bergen @10": "current"}
+    old, new = ledger.values()
+    assert (old.valid_from, old.valid_to, old.superseded_by) == (at(0), at(10), new.id)
+    assert (new.valid_from, new.valid_to) == (at(10), None)
+
+
+def test_the_same_in_other_words_or_case_is_confirmed_and_not_stored_again() -> None:
+    ledger = told(("I live in Oslo", 0), ("i LIVE in oslo!", 3), ("I'm living in Oslo", 5))
+    (only,) = ledger.values()
+    assert (only.text, only.said_at, only.confirmed_at) == ("I live in Oslo", at(0), at(5))
+
+
+def test_going_back_is_a_new_interval() -> None:
+    ledger = told(("I live in Oslo", 0), ("I live in Bergen", 10), ("I live in Oslo", 20))
+    assert states(ledger) == {
+        "I live in Oslo @0": "superseded", "I live in Bergen @10": "superseded", "I live in Oslo @20": "current",
+    }  # fmt: skip
+
+
+def test_more_words_about_the_same_home_take_its_place_from_its_beginning() -> None:
+    ledger = told(("I live in Oslo", 0), ("I live in Oslo with my two kids", 10))
+    assert states(ledger)["I live in Oslo @0"] == "superseded"
+    (current,) = [fact for fact in ledger.values() if fact.state == "current"]
+    assert current.valid_from == at(0)
+
+
+def test_likes_accumulate_and_a_changed_taste_supersedes() -> None:
+    ledger = told(("I like cats", 0), ("I like dogs", 1), ("I hate cats", 2))
+    assert states(ledger) == {"I like cats @0": "superseded", "I like dogs @1": "current", "I hate cats @2": "current"}
+
+
+def test_two_values_said_at_once_are_flagged_and_a_later_word_decides() -> None:
+    ledger = told(("I'm 33", 0), ("I'm 34", 0))
+    assert set(states(ledger).values()) == {"conflicting"}
+    ledger = told(("I'm 33", 0), ("I'm 34", 0), ("I'm 35", 1))
+    assert states(ledger) == {"I'm 33 @0": "superseded", "I'm 34 @0": "superseded", "I'm 35 @1": "current"}
+
+
+def test_two_homes_of_a_sister_are_a_conflict_unless_she_moved() -> None:
+    """There may be two sisters: nobody can say."""
+    ledger = told(("My sister lives in Oslo", 0), ("My sister lives in Bergen", 5))
+    assert set(states(ledger).values()) == {"conflicting"}
+    ledger = told(("My sister lives in Oslo", 0), ("My sister moved to Bergen", 5))
+    assert list(states(ledger).values()) == ["superseded", "current"]
+
+
+def test_a_sisters_home_is_not_the_users() -> None:
+    ledger = told(("I live in Oslo", 0), ("My sister lives in Bergen", 5))
+    assert set(states(ledger).values()) == {"current"}
+
+
+def test_what_is_no_longer_so_ends_the_fact() -> None:
+    ledger = told(("I live in Oslo", 0), ("I don't live in Oslo anymore", 5))
+    assert list(states(ledger).values()) == ["superseded", "current"]
+    ledger = told(("I live in Bergen", 0), ("I don't live in Oslo anymore", 5))
+    assert list(states(ledger).values()) == ["current", "current"]
+
+
+def test_what_was_said_earlier_but_arrives_later_does_not_replace_the_newer() -> None:
+    ledger = told(("I live in Bergen", 10), ("I live in Oslo", 0))
+    assert states(ledger) == {"I live in Oslo @0": "superseded", "I live in Bergen @10": "current"}
+    assert ledger["I live in Oslo @0"].valid_to == at(10)
+
+
+spoken = st.lists(st.tuples(st.sampled_from(SENTENCES), st.integers(0, 6)), max_size=14)
+
+
+def candidates(sentences: Sequence[tuple[str, int]]) -> list[Fact]:
+    return [fact for place, (text, day) in enumerate(sentences) for fact in say(text, day, f"m{place}")]
+
+
+@given(spoken)
+def test_merging_the_same_again_changes_nothing(sentences: list[tuple[str, int]]) -> None:
+    once = merge((), candidates(sentences))
+    assert changed(once, merge(once, candidates(sentences))) == ()
+
+
+@given(spoken, st.randoms())
+def test_the_order_in_a_batch_does_not_matter(sentences: list[tuple[str, int]], random: object) -> None:
+    found = candidates(sentences)
+    shuffled = list(found)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert merge((), found) == merge((), shuffled)
+
+
+@given(st.sampled_from(SENTENCES), st.permutations(["m1", "m2", "m3"]))
+def test_the_order_of_equal_duplicates_does_not_matter(text: str, messages: list[str]) -> None:
+    ledger: tuple[Fact, ...] = ()
+    for message in messages:
+        ledger = merge(ledger, say(text, 0, message))
+    assert [(meaning(fact), fact.state) for fact in ledger] == [(meaning(fact), "current") for fact in say(text, 0)]
+
+
+@given(spoken)
+def test_at_most_one_value_is_current_and_what_is_current_does_not_contradict(sentences: list[tuple[str, int]]) -> None:
+    ledger: tuple[Fact, ...] = ()
+    for fact in candidates(sentences):  # one at a time, in any order of time
+        ledger = merge(ledger, [fact])
+    current = [fact for fact in ledger if fact.state == "current"]
+    slots = [fact.slot for fact in current if fact.slot is not None and not fact.negated]
+    assert len(slots) == len(set(slots))
+    assert not [(a.text, b.text) for a in current for b in current if contradict(a, b)]
+
+
+@given(spoken)
+def test_nothing_disappears(sentences: list[tuple[str, int]]) -> None:
+    found = candidates(sentences)
+    ledger: tuple[Fact, ...] = ()
+    seen: set[str] = set()
+    for fact in found:
+        ledger = merge(ledger, [fact])
+        ids = {one.id for one in ledger}
+        assert seen <= ids
+        seen = ids
+    kept = {(one.subject, one.attribute, one.value if one.attribute else meaning(one)) for one in ledger}
+    assert {(one.subject, one.attribute, one.value if one.attribute else meaning(one)) for one in found} == kept
+    for one in ledger:
+        assert one.valid_to is None or one.valid_to >= one.valid_from
+
+
+def conversation(*texts: str) -> Ledger:
+    """The ledger after a conversation, one message a day, each read when it was said."""
+    ledger = Ledger()
+    for day, text in enumerate(texts):
+        before = texts[day - 1] if day else ""
+        message = Message(Said("t1", f"m{day}", at(day)), text, before, f"m{day - 1}", "Noted.")
+        ledger = apply(ledger, [read(message, score=lambda *_: 0.5, auto_pin_score=0.95)])
+    return ledger
+
+
+def shown(ledger: Ledger) -> list[str]:
+    return [fact.text for fact in ledger.facts if fact.is_open] + [p.text for p in ledger.pins if not p.forgotten_at]
+
+
+def test_forgetting_a_fact_hides_it_for_good_and_saying_it_anew_brings_it_back() -> None:
+    ledger = conversation("I live in Oslo. I like cats.", "Forget that I live in Oslo")
+    assert shown(ledger) == ["I like cats"]
+    (gone,) = [fact for fact in ledger.facts if fact.state == "forgotten"]
+    assert gone.valid_to == at(1)
+    again = merge(ledger.facts, say("I live in Oslo", 0, "m0") + say("I'm living in Oslo", 0.5, "other"))
+    assert [fact.text for fact in again if fact.is_open] == ["I like cats"]
+    assert "I live in Oslo" in [fact.text for fact in merge(again, say("I live in Oslo", 3)) if fact.is_open]
+
+
+def test_forgetting_by_the_name_of_what_it_is() -> None:
+    assert shown(conversation("I live in Oslo. I work as a nurse.", "Forget my address")) == ["I work as a nurse"]
+    assert shown(conversation("J'habite à Lyon. J'aime le thé.", "Oublie mon adresse")) == ["J'aime le thé"]
+    assert shown(conversation("My sister lives in Rome. I live in Oslo.", "Forget my sister's address"))[-1] == (
+        "I live in Oslo"
+    )
+
+
+def test_forget_that_means_what_was_just_said() -> None:
+    assert shown(conversation("I like cats", "I live in Oslo", "forget that")) == ["I like cats"]
+
+
+def test_forgetting_everything_forgets_facts_and_pins() -> None:
+    ledger = conversation("I live in Oslo", "Remember that the code is 1234", "Forget everything you know about me")
+    assert shown(ledger) == []
+    assert len(ledger.facts) + len(ledger.pins) == 2
+
+
+def test_remembering_makes_a_pin_of_the_given_score_and_a_fact_the_user_vouches_for() -> None:
+    ledger = conversation("Remember that I'm allergic to nuts")
+    (pin,), (fact,) = ledger.pins, ledger.facts
+    assert (pin.text, pin.kind, pin.score) == ("I'm allergic to nuts", "manual", 0.8)
+    assert (fact.kind, fact.origin, fact.confidence) == ("constraint", "user", 1.0)
+
+
+def test_remember_that_pins_what_was_just_said_or_the_answer_to_a_question() -> None:
+    assert conversation("The alarm code is 1234", "remember that").pins[0].text == "The alarm code is 1234"
+    assert conversation("What is the alarm code?", "remember that").pins[0].text == "Noted."
+
+
+def test_an_unpinned_pin_is_forgotten_and_kept_as_such() -> None:
+    ledger = conversation("Remember that the alarm code is 1234", "Forget that the alarm code is 1234")
+    assert ledger.pins[0].forgotten_at == at(1)
+
+
+def test_an_important_message_is_pinned_by_itself_with_its_score() -> None:
+    message = Message(Said("t1", "m1", at(0)), "How do I fix this error in my class?")
+    (pin,) = read(message, score=lambda *_: 0.95, auto_pin_score=0.95).pins
+    assert (pin.kind, pin.score, pin.text) == ("automatic", 0.95, message.text)
+    assert not read(message, score=lambda *_: 0.94, auto_pin_score=0.95).pins
+    assert not read(message, score=lambda *_: 1.0, auto_pin_score=None).pins

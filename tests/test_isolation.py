@@ -1,0 +1,102 @@
+"""One user never sees what is another's: through no arm, no id that looks like a pattern, no forged hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conversation import say
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, HumanMessage
+
+from everthread import EverthreadError, Hit, Settings, Summary, ThreadOwnershipError, open_graph
+from everthread.graph.conversation import CompiledConversation
+from everthread.nodes.resources import Resources
+from everthread.state.records import now
+
+USERS = [
+    "a",
+    "a%",
+    "ab",
+    "a_",
+    "A",
+    "a ",
+    "a'; drop table messages; --",
+    'a"b',
+    "a\\b",
+    "{a}",
+    "%(user_id)s",
+    "用户",
+    "a\x1fb",
+]
+
+
+async def fill(resources: Resources, user: str) -> str:
+    """A thread of the user, with a message, a reply and a summary."""
+    name = f"thread of {user}"
+    said = [HumanMessage(f"My locker QX-4471 belongs to {user}.", id="m"), AIMessage("Noted.", id="r")]
+    await resources.archive.add_messages(user, name, said)
+    summary = Summary(id="s", content=f"The locker QX-4471 of {user}.", level=1, source_ids=("m", "r"))
+    await resources.archive.add_summary(user, name, summary)
+    assert await resources.vectors.embed_pending(user, timeout=60) == 3
+    return name
+
+
+def forged(thread_id: str, id_: str, source_type: Any) -> Hit:
+    return Hit(source_type=source_type, source_id=id_, thread_id=thread_id, role="user", rank=1, created_at=now())
+
+
+async def test_users_whose_ids_look_alike_or_like_code_share_nothing(settings: Settings) -> None:
+    """Reports graphiti #752, mem0 #5750, meho #1813, MemMachine #320: a filter missing, or read as a pattern."""
+    resources = Resources(settings, embeddings=DeterministicFakeEmbedding(size=8))
+    threads = {user: await fill(resources, user) for user in USERS}
+    for user, mine in threads.items():
+        found = await resources.search.find(user, "now", "QX-4471 locker", limit=100, threshold=0.0, timeout=60)
+        assert {(hit.thread_id, hit.source_id) for hit in found.hits} == {(mine, "m"), (mine, "r"), (mine, "s")}
+        for other, theirs in threads.items():
+            hits = [forged(theirs, "m", "message"), forged(theirs, "s", "summary")]
+            seen = user == other
+            assert bool(await resources.archive.exchanges(user, hits)) is seen
+            assert bool(await resources.archive.sources(user, theirs, "s")) is seen
+            assert bool(await resources.archive.messages(user, theirs)) is seen
+            assert bool(await resources.vectors.passages(user, "locker", [(theirs, "m")], timeout=60)) is seen
+            only = await resources.vectors.nearest(user, "locker", limit=9, thread_only=theirs, timeout=60)
+            assert bool(only) is seen
+    await resources.close()
+
+
+@pytest.mark.parametrize("user", ["a", "b'; drop"])
+async def test_a_thread_of_somebody_else_is_neither_read_nor_written(graph: CompiledConversation, user: str) -> None:
+    await say(graph, "My locker is QX-4471.", to="mine", user="ada")
+    with pytest.raises(ThreadOwnershipError, match="belongs to another user"):
+        await say(graph, "What was QX-4471?", to="mine", user=user)
+    state = await say(graph, "What was QX-4471?", to="other", user=user)
+    assert state["recall"].hits == ()
+
+
+@pytest.mark.parametrize("user", ["nul\x00", "lone \ud800"])
+async def test_a_user_id_that_cannot_be_stored_is_refused_in_one_sentence(
+    graph: CompiledConversation, user: str
+) -> None:
+    with pytest.raises(EverthreadError) as caught:
+        await say(graph, "hello", user=user)
+    assert "\n" not in str(caught.value)
+
+
+async def test_what_is_written_is_read_under_the_same_user_however_it_was_named(
+    settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
+) -> None:
+    """Report memory-template #15: memories were written to one namespace and read from another."""
+    text = "My locker at the gym has the number QX-4471."
+    async with reopen(user_id="ada") as graph:
+        await graph.ainvoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "one"}})
+        await graph.ainvoke({"messages": [("user", "The bus was late.")]}, {"configurable": {"thread_id": "one"}})
+    async with reopen() as graph:
+        for context in ({"user_id": "ada"}, settings.but(user_id="ada")):
+            state = await graph.ainvoke(
+                {"messages": [("user", "What was QX-4471?")]},
+                {"configurable": {"thread_id": f"two {type(context).__name__}"}},
+                context=context,
+            )
+            assert text in [f.content for memory in state["recall"].memories for f in memory.fragments]

@@ -1,0 +1,227 @@
+"""Pairing: what comes with a hit: whole tool exchanges, passages of long messages, sources of summaries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as relaxed
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+
+from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
+from everthread.models.tokens import estimate_tokens
+from everthread.nodes.excerpt import excerpt
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.pairing import paired, pairing
+from everthread.nodes.resources import Resources
+from everthread.nodes.turn import Turn
+from everthread.state.records import now
+
+
+@pytest.fixture
+async def resources(settings: Settings) -> AsyncIterator[Resources]:
+    made = Resources(settings.but(user_id="ada"), embeddings=DeterministicFakeEmbedding(size=8))
+    yield made
+    await made.close()
+
+
+def call(id_: str, **args: Any) -> Any:
+    return {"name": "weather", "args": args, "id": id_, "type": "tool_call"}
+
+
+EXCHANGE: list[AnyMessage] = [
+    SystemMessage("Be brief.", id="system"),
+    HumanMessage("Is it warm in Oslo and Rome?", id="query"),
+    AIMessage("Let me look.", id="first", tool_calls=[call("c1", city="Oslo")]),
+    ToolMessage("-4 degrees", id="oslo", tool_call_id="c1"),
+    AIMessage("", id="second", tool_calls=[call("c2", city="Rome")]),
+    ToolMessage("17 degrees", id="rome", tool_call_id="c2"),
+    AIMessage("   ", id="blank"),
+    AIMessage("Cold in Oslo, warm in Rome.", id="reply"),
+    HumanMessage("Thanks", id="thanks"),
+    AIMessage("You are welcome.", id="welcome"),
+]
+
+
+def hit(id_: str, rank: int = 1, **more: Any) -> Hit:
+    return Hit(source_type="message", source_id=id_, thread_id="t", role="user", rank=rank, created_at=now(), **more)
+
+
+async def bring(resources: Resources, *hits: Hit, question: str = "weather?", **settings: Any) -> tuple[Memory, ...]:
+    turn = Turn(resources, resources.settings.but(**settings), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage(question, id="asked")], "recall": Recall(hits=hits)}
+    recall = (await pairing(state, turn))["recall"]
+    assert recall.error is None
+    return tuple(recall.memories)
+
+
+def ids(memory: Memory) -> list[str]:
+    return [fragment.id for fragment in memory.fragments]
+
+
+@pytest.mark.parametrize(
+    ("found", "brought"),
+    [
+        ("query", ["query", "reply"]),
+        ("reply", ["query", "reply"]),
+        ("thanks", ["thanks", "welcome"]),
+        ("oslo", ["query", "first", "oslo", "second", "rome", "reply"]),
+        ("second", ["query", "first", "oslo", "second", "rome", "reply"]),
+    ],
+)
+async def test_a_hit_brings_its_counterpart_and_a_tool_result_the_whole_exchange(
+    resources: Resources, found: str, brought: list[str]
+) -> None:
+    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    (memory,) = await bring(resources, hit(found))
+    assert ids(memory) == list(memory.source_ids) == brought
+    if "first" in brought:
+        assert memory.fragments[1].content == "Let me look.\n[calls weather(city=Oslo)]"
+        assert memory.fragments[2].content == "-4 degrees"
+        assert memory.fragments[3].content == "[calls weather(city=Rome)]"
+
+
+async def test_a_second_hit_in_an_exchange_adds_to_its_memory_in_the_order_said(resources: Resources) -> None:
+    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    found = (hit("reply", 1, similarity=0.9, vector_rank=1), hit("welcome", 2), hit("rome", 3, keyword_rank=1))
+    first, second = await bring(resources, *found)
+    assert ids(first) == ["query", "first", "oslo", "second", "rome", "reply"]
+    assert (first.rank, first.similarity, first.vector_rank, first.keyword_rank) == (1, 0.9, 1, None)
+    assert ids(second) == ["thanks", "welcome"]
+
+
+async def test_a_memory_of_several_hits_keeps_the_time_of_each_message(resources: Resources) -> None:
+    """Report hindsight #3500: the dates of the sources were lost when they were merged."""
+    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    times = {message.id: message.created_at for message in await resources.archive.messages("ada", "t")}
+    (memory,) = await bring(resources, hit("reply", 1), hit("rome", 2))
+    assert {fragment.id: fragment.created_at for fragment in memory.fragments} == {
+        id_: times[id_] for id_ in memory.source_ids
+    }
+    assert memory.created_at == times["query"]
+
+
+async def test_an_exchange_cut_off_before_its_reply_brings_what_there_is(resources: Resources) -> None:
+    await resources.archive.add_messages("ada", "t", EXCHANGE[1:4])
+    assert ids((await bring(resources, hit("oslo")))[0]) == ["query", "first", "oslo"]
+    assert ids((await bring(resources, hit("query")))[0]) == ["query"]
+    await resources.archive.add_messages("ada", "t", [HumanMessage("Never mind.", id="new"), AIMessage("Ok.", id="ok")])
+    assert ids((await bring(resources, hit("oslo")))[0]) == ["query", "first", "oslo"]
+
+
+async def test_an_agents_reply_is_a_reply_and_an_observers_remark_stands_alone(resources: Resources) -> None:
+    said = [HumanMessage("Help!", id="u"), ChatMessage("She is upset.", id="o", role="observer"),
+            ChatMessage("I am here.", id="a", role="agent")]  # fmt: skip
+    await resources.archive.add_messages("ada", "t", said)
+    assert [ids((await bring(resources, hit(id_)))[0]) for id_ in "uao"] == [["u", "a"], ["u", "a"], ["o"]]
+
+
+async def test_a_long_tool_result_is_cut_to_what_bears_on_the_question(resources: Resources) -> None:
+    lines = [f"station {n}: {n % 7} degrees" for n in range(20_000)]
+    lines[13_000] = "station Zugspitze: minus twenty"
+    said = [HumanMessage("All stations?", id="q"), AIMessage("", id="c", tool_calls=[call("c1")]),
+            ToolMessage("\n".join(lines), id="r", tool_call_id="c1"), AIMessage("Here.", id="a")]  # fmt: skip
+    await resources.archive.add_messages("ada", "t", said)
+    (memory,) = await bring(resources, hit("r"), question="How cold was the Zugspitze?")
+    assert "Zugspitze: minus twenty" in memory.fragments[2].content
+    assert sum(estimate_tokens(fragment.content) for fragment in memory.fragments) < 700
+
+
+async def test_the_end_of_a_long_message_is_found_and_shown(settings: Settings, embeddings: Embeddings) -> None:
+    """Report marm-memory 2.13: details near the end of long memories were out of reach."""
+    resources = Resources(settings.but(user_id="ada"), embeddings=embeddings)
+    filler = " ".join(f"The committee met on day {n} and discussed the budget of the town." for n in range(400))
+    said = [
+        HumanMessage(f"{filler} At last our neighbour bought an accordion.", id="long"),
+        AIMessage("I see.", id="a"),
+    ]
+    await resources.archive.add_messages("ada", "t", said)
+    turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage("Which musical instrument was purchased?", id="q")]}
+    await resources.vectors.embed_pending("ada", timeout=60)
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    memory = state["recall"].memories[0]
+    assert ids(memory) == ["long", "a"]
+    assert "bought an accordion" in memory.fragments[0].content
+    assert estimate_tokens(memory.fragments[0].content) <= turn.settings.memory_tokens
+    await resources.close()
+
+
+async def summarized(resources: Resources) -> None:
+    said = [
+        "My locker has the number QX-4471.", "The bus was late.", "I had soup.", "My locker is green.", "It rained.",
+    ]  # fmt: skip
+    messages = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(said)]
+    await resources.archive.add_messages("ada", "t", messages)
+    for id_, level, sources in [("s", 1, ("m0", "m1", "m2")), ("r", 1, ("m3", "m4")), ("up", 2, ("s", "r"))]:
+        summary = Summary(id=id_, content=f"About {id_}.", level=level, source_ids=sources)
+        await resources.archive.add_summary("ada", "t", summary)
+
+
+def summary_hit(id_: str) -> Hit:
+    return hit(id_).model_copy(update={"source_type": "summary"})
+
+
+async def test_a_summary_stands_alone_and_brings_the_sources_that_bear_on_the_question(resources: Resources) -> None:
+    await summarized(resources)
+    question = "Which locker is mine?"
+    (memory,) = await bring(resources, summary_hit("up"), question=question)
+    assert ids(memory) == ["up", "m0", "m3"]
+    assert memory.source_type == "summary"
+    assert memory.fragments[0].content == "About up."
+    for alone in ({"expand_summaries": 0}, {"question": "Anything else?"}):
+        assert ids((await bring(resources, summary_hit("up"), **{"question": question, **alone}))[0]) == ["up"]
+    (memory,) = await bring(resources, summary_hit("up"), question=question, expand_summaries=12)
+    assert len(memory.fragments) == 2
+
+
+async def test_a_source_that_is_a_memory_already_is_not_told_twice(resources: Resources) -> None:
+    await summarized(resources)
+    memories = await bring(resources, hit("m0", 1), summary_hit("up"), question="Which locker is mine?")
+    assert [ids(memory) for memory in memories] == [["m0"], ["up", "m3"]]
+
+
+texts = st.text(max_size=400) | st.text("ab 你😀\n", max_size=6000)
+
+
+@relaxed(deadline=None)
+@given(texts, st.text(max_size=40), st.integers(20, 200), texts)
+def test_an_excerpt_is_within_its_limit_and_a_short_text_is_whole(
+    text: str, question: str, limit: int, passage: str
+) -> None:
+    cut = excerpt(text, question, limit, passage=passage)
+    assert estimate_tokens(cut) <= limit
+    assert cut == text or estimate_tokens(text) > limit
+
+
+@relaxed(deadline=None)
+@given(st.text("xyz ", min_size=3000, max_size=6000), st.integers(0, 3000))
+def test_the_words_of_the_question_are_in_the_excerpt(text: str, at: int) -> None:
+    text = f"{text[:at]} the accordion {text[at:]}"
+    assert "accordion" in excerpt(text, "accordion?", 200)
+
+
+fragments = st.lists(st.integers(1, 12), min_size=1, max_size=5, unique=True)
+
+
+@given(st.lists(fragments, max_size=12), st.sets(st.integers(1, 12)))
+def test_no_fragment_comes_twice_none_is_live_and_each_memory_is_in_order(
+    drawn: list[list[int]], live: set[int]
+) -> None:
+    exchanges = {
+        ("t", str(parts[0])): tuple(Fragment(id=str(n), role="user", content="x", seq=n) for n in sorted(parts))
+        for parts in drawn
+    }
+    hits = [hit(str(parts[0]), rank) for rank, parts in enumerate(drawn, start=1)]
+    memories = paired(hits, exchanges, here="t", live={str(n) for n in live})
+    told = [int(fragment.id) for memory in memories for fragment in memory.fragments]
+    assert len(told) == len(set(told))
+    assert not live.intersection(told)
+    assert {n for parts in exchanges.values() for f in parts if (n := int(f.id)) not in live} == set(told)
+    assert all(ids(memory) == sorted(ids(memory), key=int) for memory in memories)
+    assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)

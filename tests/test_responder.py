@@ -1,0 +1,194 @@
+"""A responder of one's own in the place of the model: any Runnable, function or compiled agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from scripted import calls, scripted
+
+from everthread import ModelError, SettingsError, build_graph, open_graph
+
+
+def weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+def approve(amount: int) -> str:
+    """Asks a person."""
+    return f"approved: {interrupt({'amount': amount})}"
+
+
+def reads_a_state(state: dict[str, Any]) -> str:
+    messages = state["messages"]
+    return f"You said: {messages[-1].text}"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Hello!",
+        AIMessage("Hello!"),
+        AIMessageChunk("Hello!"),
+        [AIMessage("Hello!", id="x")],
+        {"messages": [AIMessage("Hello!")]},
+        {"messages": [("assistant", "Hello!")]},
+        {"output": "Hello!"},
+        [HumanMessage("a note of its own"), {"role": "assistant", "content": "Hello!"}],
+    ],
+    ids=["text", "message", "chunk", "list", "mapping", "pairs", "output", "with another's message"],
+)
+async def test_a_function_may_return_a_text_a_message_a_list_or_a_mapping(
+    reopen: Callable[..., open_graph], output: Any
+) -> None:
+    async with reopen(model=None, responder=RunnableLambda(lambda _: output)) as graph:
+        state = await say(graph, "hi")
+    assert [message.type for message in state["messages"]] == ["human", "ai"]
+    assert state["messages"][-1].text == "Hello!"
+    assert [m.text for m in await reopen().resources.archive.messages("ada", "t1")] == ["hi", "Hello!"]
+
+
+async def test_it_is_fed_with_the_assembled_messages(reopen: Callable[..., open_graph]) -> None:
+    seen: list[list[BaseMessage]] = []
+
+    async def answer(messages: list[BaseMessage]) -> str:
+        seen.append(messages)
+        return "Noted."
+
+    async with reopen(model=None, responder=answer) as graph:
+        await say(graph, "My dog is called Biscuit.", to="one")
+        state = await say(graph, "What is my dog called?", to="two")
+    assert [message.type for message in seen[1]] == ["system", "human"]
+    assert "Biscuit" in seen[1][1].text
+    assert state["reply"].model == "answer"
+
+
+@pytest.mark.parametrize(
+    "responder",
+    [
+        EchoModel(prompts=[]),
+        ChatPromptTemplate([("placeholder", "{messages}")]) | EchoModel(prompts=[]),
+        RunnableLambda(reads_a_state),
+    ],
+    ids=["model", "prompt and model", "reads a state"],
+)
+async def test_it_is_given_a_list_or_a_state_as_its_input_asks_for(
+    reopen: Callable[..., open_graph], responder: Any
+) -> None:
+    async with reopen(model=None, responder=responder) as graph:
+        assert (await say(graph, "hi"))["messages"][-1].text == "You said: hi"
+
+
+async def test_what_an_agent_does_with_its_tools_enters_the_chain_and_the_archive(
+    reopen: Callable[..., open_graph],
+) -> None:
+    model = scripted(calls(("weather", {"city": "Oslo"})), "It rains.", "You are welcome.")
+    async with reopen(model=None, responder=create_agent(model, [weather], system_prompt="Be brief.")) as graph:
+        state = await say(graph, "Weather in Oslo?")
+        assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+        await say(graph, "Thanks.")
+    assert [message.type for message in model.prompts[-1]][-5:] == ["human", "ai", "tool", "ai", "human"]
+    kept = await reopen().resources.archive.messages("ada", "t1")
+    assert [message.role for message in kept][:4] == ["user", "assistant", "tool", "assistant"]
+    assert isinstance(kept[2].message, ToolMessage)
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+async def test_an_agents_tokens_are_streamed_once_with_and_without_subgraphs(
+    reopen: Callable[..., open_graph], subgraphs: bool
+) -> None:
+    model = scripted(calls(("weather", {"city": "Oslo"})), "It rains in Oslo.")
+    async with reopen(model=None, responder=create_agent(model, [weather])) as graph:
+        stream = graph.astream({"messages": [("user", "Oslo?")]}, thread(), stream_mode="messages", subgraphs=subgraphs)
+        parts = [part[1][0] if subgraphs else part[0] async for part in stream]
+        kept = (await graph.aget_state(thread())).values["messages"]
+    texts = [part.text for part in parts if part.text]
+    assert texts == ["rain in Oslo", "It ", "rains ", "in ", "Oslo."]
+    assert list(dict.fromkeys(part.id for part in parts)) == [message.id for message in kept[1:]]
+
+
+def test_an_agent_works_under_invoke_and_stream(reopen: Callable[..., open_graph]) -> None:
+    model = scripted(calls(("weather", {"city": "Oslo"})), "It rains in Oslo.")
+    with reopen(model=None, responder=create_agent(model, [weather])) as graph:
+        parts = list(graph.stream({"messages": [("user", "Oslo?")]}, thread(), stream_mode="messages"))
+        assert [part[0].text for part in parts if part[0].text][-1] == "Oslo."
+        assert graph.invoke({"messages": [("user", "Again?")]}, thread())["messages"][-1].text == "It rains in Oslo."
+
+
+async def test_a_person_in_the_loop_of_an_agent_is_asked_through_us(reopen: Callable[..., open_graph]) -> None:
+    agent = create_agent(scripted(calls(("approve", {"amount": 5})), "Paid."), [approve])
+    async with reopen(model=None, responder=agent) as graph:
+        state = await say(graph, "Pay.")
+        assert [stop.value for stop in state["__interrupt__"]] == [{"amount": 5}]
+        state = await graph.ainvoke(Command(resume="yes"), thread(), context={"user_id": "ada"})
+    assert [message.text for message in state["messages"]][-2:] == ["approved: yes", "Paid."]
+
+
+async def test_the_agents_own_checkpointer_does_not_stand_in_the_way(reopen: Callable[..., open_graph]) -> None:
+    agent = create_agent(scripted("One.", "Two."), [weather], checkpointer=InMemorySaver())
+    async with reopen(model=None, responder=agent) as graph:
+        await say(graph, "first")
+        state = await say(graph, "second")
+    assert [message.text for message in state["messages"]] == ["first", "One.", "second", "Two."]
+
+
+@pytest.mark.parametrize(
+    ("responder", "said"),
+    [
+        (lambda _: 42, r"it returned a int, expected was a text"),
+        (lambda _: {"answer": "x"}, r"it returned a NoneType"),
+        (lambda _: [], r"it returned a list"),
+        (lambda _: "   ", r"the reply was empty"),
+        (lambda _: [HumanMessage("me?")], r"it returned no message of the assistant"),
+        (lambda _: 1 / 0, r"division by zero\. What you said is kept"),
+    ],
+)
+async def test_what_cannot_be_used_is_one_sentence_and_the_question_is_kept(
+    reopen: Callable[..., open_graph], responder: Any, said: str
+) -> None:
+    async with reopen(model=None, responder=responder) as graph:
+        with pytest.raises(ModelError, match=said):
+            await say(graph, "hi")
+        assert (await graph.aget_state(thread())).values["messages"][-1].text == "hi"
+
+
+async def test_one_that_takes_too_long_is_given_up(reopen: Callable[..., open_graph]) -> None:
+    async def sleeper(_: Any) -> str:
+        await asyncio.sleep(30)
+        return "late"
+
+    async with reopen(model=None, responder=sleeper, reply_timeout=0.2) as graph:
+        with pytest.raises(ModelError, match=r"The responder 'sleeper' failed: no reply in 0\.2 s"):
+            await say(graph, "hi")
+
+
+async def test_a_prompt_that_is_too_long_for_it_is_made_smaller_once(reopen: Callable[..., open_graph]) -> None:
+    sizes: list[int] = []
+
+    def picky(messages: list[BaseMessage]) -> str:
+        sizes.append(sum(len(message.text) for message in messages))
+        if sizes[-1] > 3000:
+            raise ValueError("prompt is too long: 2000 tokens > 1000 maximum")
+        return "Fine."
+
+    async with reopen(model=None, responder=picky, n_sum=40) as graph:
+        for n in range(5):
+            state = await say(graph, f"Remark {n}: " + "we talked about the garden. " * 30)
+    assert state["messages"][-1].text == "Fine."
+    assert [call.failure for call in state["reply"].calls] == ["context"]
+    assert sizes[-1] < 3000 < sizes[-2]
+
+
+def test_what_is_no_responder_gets_one_sentence() -> None:
+    with pytest.raises(SettingsError, match="A int is no responder"):
+        build_graph(responder=42)  # type: ignore[arg-type]
