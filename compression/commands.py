@@ -23,7 +23,6 @@ COMMANDS: Final[Mapping[str, Name]] = {
 STORAGES: Final[Mapping[str, str]] = {"postgres": "Postgres", "sqlite": "SQLite", "json": "JSON file"}
 """The kinds of storage that `/summary` knows, by the word that chooses them."""
 
-_STORAGE: Final = re.compile(rf"\W*({'|'.join(STORAGES)})(?: file)?\W*(?:\((?:recommended|in use)\)\W*)?")
 _NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
