@@ -92,6 +92,21 @@ def explain(
 
 @app.command()
 @with_settings
+def trace(
+    values: dict[str, Any],
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
+    summary: Annotated[
+        str | None, typer.Argument(help="The id of a summary, or its beginning; all by default.")
+    ] = None,
+) -> None:
+    """Show what a summary was made from: the tree under it, down to what was said."""
+    from .trace import show_trace
+
+    show_trace(thread, summary, values)
+
+
+@app.command()
+@with_settings
 def prune(
     values: dict[str, Any], thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")]
 ) -> None:

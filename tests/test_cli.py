@@ -121,3 +121,19 @@ def test_a_turn_is_explained_as_text_and_as_json(environment: dict[str, str]) ->
     first = json.loads(run(environment, "explain", "work", "-2", "--json").stdout)
     assert (first["turn"], first["question"]) == (1, "My dog is called Biscuit.")
     assert "its turns are 1 to 2" in run(environment, "explain", "work", "7").stderr
+
+
+def test_trace_shows_what_a_summary_was_made_from(environment: dict[str, str]) -> None:
+    run(environment, "chat", "--thread", "told", typed="My dog is Biscuit.\nMy cat is Crumb.\nMy fish is Salt.\n")
+    shown = run(environment, "trace", "told").stdout
+    assert "level 1" in shown
+    assert "My fish is Salt." in shown
+    assert "user:" in shown
+    failed = run(environment, "trace", "told", "nosuch")
+    assert failed.returncode != 0
+    assert "no summary 'nosuch'" in failed.stderr
+
+
+def test_commands_in_the_chat_are_answered_by_the_graph(environment: dict[str, str]) -> None:
+    shown = run(environment, "chat", typed="/summary_status\n").stdout
+    assert "Summaries: on" in shown

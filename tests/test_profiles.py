@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
+import json
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage, convert_to_messages
 
 from everthread import PROFILES, Settings, SettingsError
 from everthread.compression.engine import compress, next_batch, outdated_ids, twin_of
@@ -260,3 +262,30 @@ def test_nothing_is_lost_no_call_is_parted_and_the_question_stays_under_any_prof
             assert live[-1].id == f"u{n}"
     levels = [summary.level for summary in thread.summaries]
     assert levels.count(MASTER_LEVEL) <= 1
+
+
+STRESS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
+
+
+@pytest.mark.skipif(not STRESS.is_file(), reason="needs the data folder beside the repository")
+@pytest.mark.parametrize("profile", NAMES)
+def test_real_conversations_of_every_kind_go_through_with_nothing_lost(profile: ProfileName) -> None:
+    """Tool calls, many scripts, code: 190 conversations."""
+    lines = STRESS.read_text(encoding="utf-8").splitlines()
+    assert lines
+    for line in lines:
+        thread, said = Thread(profile), set[str]()
+        messages = convert_to_messages([with_calls(m) for m in json.loads(line)["messages"]])
+        for n, message in enumerate(messages):
+            message.id = f"m{n}"
+            if not is_empty(message):
+                said.add(f"m{n}")
+            thread.say(message)
+        assert said <= thread.reachable() | {str(m.id) for m in messages if m.type == "system"}
+
+
+def with_calls(message: dict[str, Any]) -> dict[str, Any]:
+    """The message in OpenAI's form, without fields that hold nothing."""
+    return {key: value for key, value in message.items() if value is not None} | {
+        "content": message.get("content") or ""
+    }
