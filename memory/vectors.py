@@ -40,16 +40,21 @@ UNION ALL
  WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s) LIMIT %(limit)s)
 """
 # The cosine of a vector of zeros is NaN, which sorts above all numbers; vectors of another size cannot be compared.
+# OFFSET 0 has the cosines computed before the rows are grouped: else whole vectors are sorted, on disk.
 _SEARCH = """
 SELECT c.source_type, c.source_id, c.thread_id, m.seq, c.role, c.created_at, c.cosine
 FROM (
     SELECT * FROM (
-        SELECT source_type, source_id, thread_id, role, created_at,
-               max(CASE WHEN public.vector_dims(embedding) = %(dimensions)s
-                        THEN nullif(1 - (embedding <=> %(query)s::public.vector), 'NaN'::float8) END) AS cosine
-        FROM vectors
-        WHERE user_id = %(user_id)s AND model = %(model)s
-          AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+        SELECT source_type, source_id, thread_id, role, created_at, max(cosine) AS cosine
+        FROM (
+            SELECT source_type, source_id, thread_id, role, created_at,
+                   CASE WHEN public.vector_dims(embedding) = %(dimensions)s
+                        THEN nullif(1 - (embedding <=> %(query)s::public.vector), 'NaN'::float8) END AS cosine
+            FROM vectors
+            WHERE user_id = %(user_id)s AND model = %(model)s
+              AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+            OFFSET 0
+        ) AS each
         GROUP BY source_type, source_id, thread_id, role, created_at
     ) AS compared
     WHERE cosine IS NOT NULL ORDER BY cosine DESC LIMIT %(limit)s
