@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
-    from everthread.state.search_records import SearchOutcome, SearchResult, Sign
+    from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
     from everthread.state.threads import thread_id
     from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
@@ -52,7 +52,7 @@ _HOMES = {
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
-    "state.search_records": ("SearchOutcome", "SearchResult", "Sign"),
+    "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),
     "state.threads": ("thread_id",),
     "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
@@ -61,10 +61,11 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall", "ModelError", "Pin",
-    "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport", "SearchError", "SearchOutcome",
-    "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError", "Summary", "ThreadOwnershipError",
-    "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph", "thread_id",
+    "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall",
+    "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport",
+    "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError",
+    "Summary", "ThreadOwnershipError", "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph",
+    "thread_id",
 ]  # fmt: skip
 
 

@@ -1,22 +1,24 @@
-"""Cleaning of what search engines give: markup removed, white space collapsed, text cut, pages compared."""
+"""Cleaning of what search engines give: markup and traps removed, text trimmed to the query, pages compared."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from ..models.tokens import estimate_tokens
 from ..state.messages import clean_text
 from ..state.search_records import SearchResult
+from .passages import relevant, shares
 
 MAX_QUERY: Final = 400
 """Characters of a query: what Tavily takes."""
-MAX_CONTENT: Final = 1500
-"""Characters kept of a page's content."""
+MAX_CONTENT: Final = 2000
+"""Tokens kept of what an engine gives as a page's content; some give the whole page."""
 _MAX_TITLE: Final = 300
-_MAX_RAW: Final = 20_000
+_MAX_RAW: Final = 400_000
 """Characters of raw content that are looked at."""
 
 BLOCKS: Final = frozenset({
@@ -35,6 +37,18 @@ _HIDDEN: Final = frozenset({
 })  # fmt: skip
 _BLOCK_MARK: Final = re.compile(r"(?m)^\[\w+\]$")
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>|<!--|&[a-zA-Z#]")
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+"""Characters that readers do not see, but models do: instructions can be hidden in them."""
+_MARKUP: Final = re.compile(
+    r"</?\s*(?:context|system|assistant|instructions?|tool_\w+|function_\w+|search_\w+|memor(?:y|ies)|s)\b[^<>]{0,200}>"
+    r"|<\|[^<>|]{0,60}\|>|<(?:start|end)_of_turn>|\[/?INST\]|<<\s*/?\s*SYS\s*>>",
+    re.IGNORECASE,
+)
+"""What closes a fence, ours or another's, and what chat templates write between turns."""
+_FOOTNOTE: Final = re.compile(r"(?<=[.,;:!?\"'”’»)\]。，！？])(?:\[\d{1,3}\])+")
+"""Marks like [3] after a sentence: they would pass for the numbers of our results."""
 _TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|yclid|igshid")
 _REDIRECT: Final = re.compile(r"^(?:https?:)?//(?:www\.)?duckduckgo\.com/l/\?(?:.*?&)?uddg=(.+?)(?:&rut=.*)?$")
 
@@ -47,10 +61,33 @@ def plain_text(text: str) -> str:
     text = text[:_MAX_RAW]
     if _TAG.search(text):
         parser = _Text()
-        parser.feed(text)
+        parser.feed(_without_comments(text))
         parser.close()
         text = parser.text()
     return " ".join(clean_text(text).split())
+
+
+def _without_comments(text: str) -> str:
+    """The text up to a comment that is never closed; the parser would look for its end again and again."""
+    kept: list[str] = []
+    at = 0
+    while (begin := text.find("<!--", at)) >= 0:
+        kept.append(text[at:begin])
+        end = text.find("-->", begin + 4)
+        if end < 0:
+            return "".join(kept)
+        at = end + 3
+    return "".join([*kept, text[at:]])
+
+
+def harmless(text: str) -> str:
+    """The text on one line, without invisible characters, fences, turn marks of chat templates, and footnote marks."""
+    text = _INVISIBLE.sub("", text)
+    for _ in range(3):  # what is left after a removal may make a new mark
+        text = _MARKUP.sub(" ", text)
+    if _MARKUP.search(text):
+        text = text.replace("<", "‹").replace("[", "(")
+    return " ".join(_FOOTNOTE.sub("", text).split())
 
 
 class _Text(HTMLParser):
@@ -112,6 +149,7 @@ def page_url(url: str) -> str | None:
         is_page = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         return None
+    url = url.replace("<", "%3C").replace(">", "%3E")
     is_ad = parts.hostname in {"duckduckgo.com", "www.duckduckgo.com"} and parts.path == "/y.js"
     return url if is_page and not is_ad and not re.search(r"\s", url) else None
 
@@ -129,20 +167,35 @@ def url_key(url: str) -> str:
     return f"{host}{shown_port}{parts.path.rstrip('/')}?{urlencode(query, errors='replace')}"
 
 
-def clean_results(results: Iterable[SearchResult], limit: int) -> list[SearchResult]:
-    """At most `limit` results as plain text, each page once, without what has no address or no text."""
+def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") -> list[SearchResult]:
+    """At most `limit` results as plain text, each page once, without what has no address or no text.
+
+    Args:
+        results: as an engine gave them.
+        limit: how many, at most.
+        query: of long contents, the passages that bear on it are kept.
+    """
     kept: dict[str, SearchResult] = {}
     for result in results:
         url = page_url(result.url)
         if url is None or url_key(url) in kept:
             continue
-        title = cut(plain_text(result.title), _MAX_TITLE)
-        content = cut(plain_text(result.content), MAX_CONTENT)
+        title = cut(harmless(plain_text(result.title)), _MAX_TITLE)
+        content = relevant(harmless(plain_text(result.content)), query, MAX_CONTENT)
         if title or content:
-            published = plain_text(result.published)[:40] or None if result.published else None
+            published = harmless(plain_text(result.published))[:40] or None if result.published else None
             kept[url_key(url)] = result.model_copy(
                 update={"title": title or url, "url": url, "content": content, "published": published}
             )
         if len(kept) == limit:
             break
     return list(kept.values())
+
+
+def trimmed(results: Sequence[SearchResult], query: str, max_tokens: int) -> list[SearchResult]:
+    """The results with contents of `max_tokens` together, at most; of long ones, what bears on the query."""
+    sizes = [estimate_tokens(result.content) for result in results]
+    return [
+        result.model_copy(update={"content": relevant(result.content, query, share)}) if share < size else result
+        for result, size, share in zip(results, sizes, shares(sizes, max_tokens), strict=True)
+    ]

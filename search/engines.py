@@ -11,7 +11,12 @@ from ..state.settings import Settings
 
 
 class SearchEngine(Protocol):
-    """One web search engine."""
+    """One web search engine.
+
+    Its `search` may also take `language`, a code of two letters or None, by name. An attribute `variant` may tell
+    what its results depend on beside the query (a server's address), so that other results are not taken from the
+    cache.
+    """
 
     @property
     def name(self) -> str:
@@ -37,20 +42,40 @@ class _Known(NamedTuple):
 _KNOWN: Final = {
     "tavily": _Known("tavily", "Tavily", "a key in EVERTHREAD_TAVILY_API_KEY or TAVILY_API_KEY"),
     "duckduckgo": _Known("duckduckgo", "DuckDuckGo", "the package ddgs"),
-}
+    "google": _Known(
+        "google", "Google", "a key in EVERTHREAD_GOOGLE_API_KEY or GOOGLE_API_KEY and an engine's id in "
+        "EVERTHREAD_GOOGLE_CSE_ID or GOOGLE_CSE_ID",
+    ),
+    "searxng": _Known("searxng", "SearXNG", "an address in EVERTHREAD_SEARXNG_URL, SEARXNG_URL or SEARX_HOST"),
+    "brave": _Known("brave", "Brave", "a key in EVERTHREAD_BRAVE_API_KEY or BRAVE_SEARCH_API_KEY"),
+}  # fmt: skip
 
 
 def engine(name: str, settings: Settings) -> SearchEngine:
-    """The search engine of this name.
+    """The search engine of this name; `package.module:Class` is a LangChain search wrapper.
 
     Raises:
-        SearchError: no engine has this name.
+        SearchError: no engine has this name, or the wrapper cannot be made.
     """
-    known = _KNOWN.get(name.strip().lower())
+    name = name.strip()
+    if is_import_path(name):
+        from .langchain_wrapper import LangChainWrapper
+
+        return LangChainWrapper(name)
+    known = _KNOWN.get(name.lower())
     if known is None:
-        raise SearchError(f"Unknown search engine {name!r}: everthread knows {' and '.join(_KNOWN)}.")
+        raise SearchError(
+            f"Unknown search engine {name!r}: everthread knows {', '.join(_KNOWN)}, and LangChain search wrappers as "
+            "package.module:Class.",
+            "unavailable",
+        )
     module = importlib.import_module(f".{known.module}", __package__)
     return cast("SearchEngine", getattr(module, known.class_name)(settings))
+
+
+def is_import_path(name: str) -> bool:
+    """Whether an engine's name says which class to import."""
+    return ":" in name
 
 
 def needs(name: str) -> str:

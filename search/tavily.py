@@ -7,20 +7,17 @@ import os
 from importlib.util import find_spec
 from typing import Any, Final
 
-from ..state.errors import SearchError
+from ..state.errors import SearchError, SearchFault
 from ..state.search_records import SearchResult
 from ..state.settings import Settings
+from .faults import connection_error, status_error
+from .json_api import text_of
 
-_REFUSALS: Final = {
-    "UsageLimitExceededError": "tavily refuses for now: its rate limit is reached (HTTP 429).",
-    "InvalidAPIKeyError": "tavily does not accept the key (HTTP 401): check TAVILY_API_KEY.",
-    "ForbiddenError": "tavily refuses: not allowed, or the plan's limit is reached (HTTP 403, 432, 433).",
-    "BadRequestError": "tavily cannot read the request (HTTP 400).",
-    "TimeoutError": "tavily did not answer in time.",
-    "ConnectError": "tavily cannot be reached.",
-    "ProxyError": "tavily cannot be reached through the proxy.",
-    "RemoteProtocolError": "tavily broke off its answer.",
-    "ReadError": "tavily broke off its answer.",
+_API: Final = "https://api.tavily.com"
+_REFUSALS: Final[dict[str, tuple[str, SearchFault]]] = {
+    "InvalidAPIKeyError": ("tavily does not accept the key (HTTP 401): check TAVILY_API_KEY.", "refused"),
+    "ForbiddenError": ("tavily refuses: not allowed, or the plan's limit is reached (HTTP 403, 432, 433).", "refused"),
+    "BadRequestError": ("tavily cannot read the request (HTTP 400).", "refused"),
 }
 """What the client's exceptions mean. Their own text may quote the query, so it is not passed on."""
 
@@ -39,43 +36,51 @@ class Tavily:
         """Whether there is a key, and the package."""
         return bool(self._key.strip()) and find_spec("tavily") is not None
 
-    async def search(self, query: str, max_results: int, timeout: float) -> list[SearchResult]:
-        """Pages for the query, best first; `timeout` in seconds.
+    async def search(
+        self, query: str, max_results: int, timeout: float, language: str | None = None
+    ) -> list[SearchResult]:
+        """Pages for the query, best first; `timeout` in seconds, `language` as a code of two letters.
 
         Raises:
             SearchError: no answer in time, a refusal, or an answer that cannot be read.
         """
+        seen: list[Any] = []
+        more = {"language": language} if language else {}
         try:
             async with asyncio.timeout(timeout):
                 # The client reads certificates from disk when it is made.
-                client = await asyncio.to_thread(self._client)
-                async with client:
-                    answer = await client.search(query, search_depth="basic", max_results=max_results, timeout=timeout)
+                http, client = await asyncio.to_thread(self._clients, seen)
+                async with http:
+                    answer = await client.search(
+                        query, search_depth="basic", max_results=max_results, timeout=timeout, **more
+                    )
         except Exception as error:
-            raise SearchError(_sentence(error)) from error
+            raise _fault(error, seen) from error
         return _results(answer)
 
-    def _client(self) -> Any:
+    def _clients(self, seen: list[Any]) -> tuple[Any, Any]:
+        """The HTTP client, which puts what it received into `seen`, and Tavily's client on it."""
         import anyio._backends._asyncio  # noqa: F401  # loaded here, not by the first request on the event loop
+        import httpx
         from tavily import AsyncTavilyClient
 
-        return AsyncTavilyClient(api_key=self._key, api_base_url=self._base_url)
+        async def note(response: httpx.Response) -> None:
+            seen.append(response)
+
+        http = httpx.AsyncClient(base_url=self._base_url or _API, event_hooks={"response": [note]})
+        return http, AsyncTavilyClient(api_key=self._key, client=http)
 
 
-def _sentence(error: Exception) -> str:
-    """What a failure of the client means, in one sentence."""
-    known = _REFUSALS.get(type(error).__name__)
-    if known:
-        return known
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status is not None:
-        return f"tavily answered with HTTP {status}."
+def _fault(error: Exception, seen: list[Any]) -> SearchError:
+    """What a failure of the client means."""
+    if known := _REFUSALS.get(type(error).__name__):
+        return SearchError(*known)
+    if seen and seen[-1].status_code >= 400:
+        return status_error("tavily", seen[-1].status_code, seen[-1].headers)
     if isinstance(error, TypeError | AttributeError):
         # The client raises these itself on any other 2xx status, and on JSON that is no object.
-        return "tavily's answer cannot be read: it is neither results nor a known refusal."
-    if isinstance(error, ValueError):
-        return "tavily's answer cannot be read: it is no valid JSON."
-    return f"tavily failed ({type(error).__name__})."
+        return SearchError("tavily's answer cannot be read: it is neither results nor a known refusal.", "unreadable")
+    return connection_error("tavily", error)
 
 
 def _results(answer: object) -> list[SearchResult]:
@@ -86,19 +91,15 @@ def _results(answer: object) -> list[SearchResult]:
     """
     entries = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
-        raise SearchError("tavily's answer cannot be read: it holds no list of results.")
+        raise SearchError("tavily's answer cannot be read: it holds no list of results.", "unreadable")
     return [
         SearchResult(
-            title=_text(entry.get("title")),
-            url=_text(entry.get("url")),
-            content=_text(entry.get("content")),
+            title=text_of(entry.get("title")),
+            url=text_of(entry.get("url")),
+            content=text_of(entry.get("content")),
             engine="tavily",
-            published=_text(entry.get("published_date")) or None,
+            published=text_of(entry.get("published_date")) or None,
         )
         for entry in entries
         if isinstance(entry, dict)
     ]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+
+SearchFault = Literal[
+    "rate limit", "refused", "timeout", "unreachable", "server", "unreadable", "nothing", "unavailable", "failed"
+]
+"""What kept a search engine from finding something."""
 
 
 class EverthreadError(RuntimeError):
@@ -42,7 +47,18 @@ class EmbeddingError(EverthreadError):
 
 
 class SearchError(EverthreadError):
-    """A web search engine cannot be used, or failed to answer."""
+    """A web search engine cannot be used, or failed to answer; or a page cannot be fetched.
+
+    Args:
+        text: one sentence, without the query.
+        kind: what went wrong; a rate limit, a failing server and a lost connection are worth another try.
+        retry_after: seconds after which the engine asks to be asked again.
+    """
+
+    def __init__(self, text: str, kind: SearchFault = "failed", retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.kind: SearchFault = kind
+        self.retry_after = retry_after
 
 
 def one_sentence(error: ValidationError, fields: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What flows about web search: `Sign`, `SearchResult`, `SearchOutcome`."""
+"""What flows about web search: `Sign`, `SearchResult`, `EngineFailure`, `SearchOutcome`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from .errors import SearchFault
 from .records import Record
 
 
@@ -23,8 +24,18 @@ class SearchResult(Record):
     title: str
     url: str
     content: str
-    engine: str
+    engine: str = Field(description="The engine that found it; of several, their names joined by +.")
     published: str | None = None
+    whole: bool = Field(False, description="Whether the content was read from the page itself, not from a snippet.")
+
+
+class EngineFailure(Record):
+    """Why a search engine, or a page (`engine` is then "page"), brought nothing in this turn."""
+
+    engine: str
+    kind: SearchFault
+    problem: str = Field(description="Part of a sentence; without the query.")
+    attempts: int = Field(1, ge=0, description="How often it was asked; 0 where it was passed over.")
 
 
 class SearchOutcome(Record):
@@ -36,6 +47,11 @@ class SearchOutcome(Record):
     score: float = 0.0
     signs: tuple[Sign, ...] = ()
     query: str | None = None
-    engine: str | None = None
+    sent: str | None = Field(None, description="The query as it left; None where none did.")
+    redacted: tuple[str, ...] = Field((), description="Kinds of what was taken out of the query before it left.")
+    engine: str | None = Field(None, description="The engine that answered; of several, their names joined by +.")
     results: tuple[SearchResult, ...] = ()
     error: str | None = Field(None, description="Why there are no results: one sentence, or nothing.")
+    failures: tuple[EngineFailure, ...] = Field((), description="What failed on the way, also where results came.")
+    from_cache: bool = False
+    milliseconds: float | None = Field(None, description="How long searching took, reading of pages included.")

@@ -30,8 +30,9 @@ class SearchSettings(BaseModel):
     search_engines: Annotated[tuple[str, ...], NoDecode] = Field(
         ("tavily", "duckduckgo"),
         min_length=1,
-        description="Search engines in order of preference; one without its key is passed over. "
-        "In the environment: names separated by commas.",
+        description="Search engines in order of preference: tavily, duckduckgo, google, searxng, brave, or a LangChain "
+        "search wrapper as package.module:Class. One without its key is passed over. In the environment: names "
+        "separated by commas.",
         json_schema_extra=on_node("web_search"),
     )
     max_results: int = Field(
@@ -44,11 +45,79 @@ class SearchSettings(BaseModel):
         description="Seconds that web search may take in a turn, all engines together.",
         json_schema_extra=on_node("web_search"),
     )
+    search_at_once: int = Field(
+        1,
+        ge=1,
+        le=5,
+        description="Search engines asked at the same time; what several find is fused by rank. 1: the next engine is "
+        "asked only where one fails.",
+        json_schema_extra=on_node("web_search"),
+    )
+    search_language: str = Field(
+        "auto",
+        pattern=r"^(auto|any|[a-z]{2})$",
+        description="The language of the results, as a code of two letters. auto: that of the query, or the one it "
+        "asks for. any: the engine decides.",
+        json_schema_extra=on_node("web_search"),
+    )
+    max_search_tokens: int = Field(
+        1500,
+        ge=50,
+        le=100_000,
+        description="Tokens of the contents of all results together; of longer ones, the passages that bear on the "
+        "query are kept.",
+        json_schema_extra=on_node("web_search"),
+    )
+    redact_queries: bool = Field(
+        True,
+        description="Take emails, phone, card and bank numbers, postal addresses, keys, private names and known facts "
+        "about the user out of a query before it leaves.",
+        json_schema_extra=on_node("web_search"),
+    )
+    private_names: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Names that never leave in a query. In the environment: separated by commas.",
+        json_schema_extra=on_node("web_search"),
+    )
+    fetch_pages: bool = Field(
+        False,
+        description="Read the pages found, not only their snippets. Only public addresses are ever connected to.",
+        json_schema_extra=on_node("web_search"),
+    )
+    search_cache_seconds: int = Field(
+        900,
+        ge=0,
+        le=2_592_000,
+        description="How long results are kept for the same query; 0 keeps none.",
+        json_schema_extra=on_node("web_search"),
+    )
     tavily_api_key: SecretStr | None = Field(
         None, description="Key for Tavily. Unset: the variable TAVILY_API_KEY.", json_schema_extra=PROCESS
     )
+    google_api_key: SecretStr | None = Field(
+        None,
+        description="Key for Google's Programmable Search. Unset: the variable GOOGLE_API_KEY.",
+        json_schema_extra=PROCESS,
+    )
+    google_cse_id: SecretStr | None = Field(
+        None,
+        description="The id (cx) of the Programmable Search Engine. Unset: the variable GOOGLE_CSE_ID.",
+        json_schema_extra=PROCESS,
+    )
+    brave_api_key: SecretStr | None = Field(
+        None,
+        description="Key for Brave Search. Unset: the variable BRAVE_SEARCH_API_KEY or BRAVE_API_KEY.",
+        json_schema_extra=PROCESS,
+    )
+    searxng_url: str | None = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="Address of a SearXNG server that offers the format json. Unset: the variable SEARXNG_URL or "
+        "SEARX_HOST.",
+        json_schema_extra=PROCESS,
+    )
 
-    @field_validator("search_engines", mode="before")
+    @field_validator("search_engines", "private_names", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
         if isinstance(value, str):

@@ -1,0 +1,85 @@
+"""`SearchCache`: what web search engines found, kept for a while in Postgres for all processes and users."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter, ValidationError
+
+from ..state.errors import StorageError
+from ..state.search_records import SearchResult
+from .database import Connection, Database
+
+_log = logging.getLogger(__name__)
+
+MAX_ENTRIES: Final = 5000
+"""Entries kept: about 20 MB."""
+_SECONDS: Final = 1.0
+"""How long the cache may keep a turn waiting."""
+_RESULTS: Final = TypeAdapter(list[SearchResult])
+
+_GET: Final = (
+    "SELECT results FROM search_cache WHERE key = %s AND created_at > now() - make_interval(secs => %s::float)"
+)
+_PUT: Final = """
+INSERT INTO search_cache (key, results) VALUES (%s, %s)
+ON CONFLICT (key) DO UPDATE SET results = EXCLUDED.results, created_at = now()
+"""
+_PRUNE: Final = """
+DELETE FROM search_cache WHERE created_at < now() - make_interval(secs => %s::float)
+OR created_at < (SELECT created_at FROM search_cache ORDER BY created_at DESC OFFSET %s LIMIT 1)
+"""
+
+
+class SearchCache:
+    """Results by engine and query. A failure of the database is logged, and costs nothing but the cache.
+
+    Args:
+        database: where it is kept.
+        max_entries: the oldest beyond so many go.
+    """
+
+    def __init__(self, database: Database, max_entries: int = MAX_ENTRIES) -> None:
+        self._database = database
+        self._max_entries = max_entries
+
+    async def get(self, key: Sequence[str], seconds: float) -> list[SearchResult] | None:
+        """What was put under this key in the last `seconds`; None without it, or without the database."""
+
+        async def work(connection: Connection) -> object:
+            row = await (await connection.execute(_GET, (_digest(key), seconds))).fetchone()
+            return row["results"] if row else None
+
+        try:
+            async with asyncio.timeout(_SECONDS):
+                found = await self._database.run(work)
+            return _RESULTS.validate_python(found) if found else None
+        except (StorageError, TimeoutError, ValidationError) as error:
+            _log.warning("The cache of web results cannot be read: %s.", type(error).__name__)
+            return None
+
+    async def put(self, key: Sequence[str], results: Sequence[SearchResult], seconds: float) -> None:
+        """Keep results under this key; what is older than `seconds` goes."""
+        value = Jsonb(_RESULTS.dump_python(list(results), mode="json"))
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(_PUT, (_digest(key), value))
+            await connection.execute(_PRUNE, (seconds, self._max_entries - 1))
+
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await self._database.run(work)
+        except (StorageError, TimeoutError) as error:
+            _log.warning("Web results cannot be put into the cache: %s.", type(error).__name__)
+
+
+def _digest(key: Sequence[str]) -> bytes:
+    """The hash of a key; case, width and white space make no difference."""
+    parts = [" ".join(unicodedata.normalize("NFKC", part).casefold().split()) for part in key]
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()

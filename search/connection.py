@@ -1,0 +1,157 @@
+"""An HTTP transport that connects only to addresses a policy allows.
+
+A name is resolved once, every address it has is checked, and the connection goes to a checked address itself: a name
+server that answers otherwise a moment later (DNS rebinding) changes nothing. The name still goes into the TLS
+handshake and the `Host` header, so certificates are checked as always.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+import httpcore
+import httpx
+from httpcore import SOCKET_OPTION
+
+from .addresses import Address, is_public
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a host; raises `OSError` where it has none."""
+
+
+class ForbiddenAddressError(Exception):
+    """A host is not, or not only, at addresses that may be connected to."""
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses that the system's resolver knows for a host.
+
+    Raises:
+        OSError: there are none.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """The network of a guarded transport.
+
+    Args:
+        allows: whether an address may be connected to.
+        resolver: finds the addresses of a host.
+        network: opens the connections.
+    """
+
+    def __init__(
+        self,
+        allows: Callable[[Address], bool] = is_public,
+        resolver: Resolve = resolve,
+        network: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._allows = allows
+        self._resolve = resolver
+        self._network = network or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to a checked address of the host.
+
+        Raises:
+            ForbiddenAddressError: one of its addresses may not be connected to; nothing was connected to.
+            httpcore.ConnectError: it has no address, or none answers.
+        """
+        host = host.strip("[]")
+        try:
+            found = [str(ipaddress.ip_address(host))]
+        except ValueError:
+            try:
+                found = await self._resolve(host, port)
+            except (OSError, UnicodeError) as error:
+                raise httpcore.ConnectError(f"no address ({type(error).__name__})") from error
+        # A name with one inner address is refused as a whole: nobody needs it, and it is how rebinding begins.
+        if not found or not all(self._allowed(address) for address in found):
+            raise ForbiddenAddressError
+        for place, address in enumerate(found, start=1):
+            try:
+                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if place == len(found):
+                    raise
+        raise httpcore.ConnectError("no address")  # unreachable: there is at least one
+
+    async def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[SOCKET_OPTION] | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        """Refused.
+
+        Raises:
+            ForbiddenAddressError: always.
+        """
+        raise ForbiddenAddressError
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait between two attempts to connect."""
+        await asyncio.sleep(seconds)
+
+    def _allowed(self, address: str) -> bool:
+        try:
+            return self._allows(ipaddress.ip_address(address))  # with its zone, if it has one
+        except ValueError:
+            return False
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """httpx over a guarded network; no proxy, no cookies, no second use of a connection for another host.
+
+    Args:
+        backend: the network.
+        tls: how certificates are checked. Making one reads files, so it is given.
+    """
+
+    def __init__(self, backend: httpcore.AsyncNetworkBackend, tls: ssl.SSLContext) -> None:
+        self._pool = httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=backend, http2=False)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; the answer's body is streamed as it came, still compressed."""
+        answer = await self._pool.handle_async_request(
+            httpcore.Request(
+                request.method,
+                httpcore.URL(
+                    scheme=request.url.raw_scheme,
+                    host=request.url.raw_host,
+                    port=request.url.port,
+                    target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,76 @@
+"""A GET request to a search engine's JSON API, with httpx: Google, SearXNG and Brave are asked in this way.
+
+LangChain's wrappers of these three block, drop the HTTP status that tells a rate limit from a wrong key, and have no
+deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+
+from ..state.errors import SearchError
+from .faults import connection_error, status_error
+
+_MAX_BYTES: Final = 4_000_000
+"""Bytes of an answer that are read. Answers have some ten thousand."""
+
+
+async def get_json(
+    engine: str, url: str, params: Mapping[str, str | int], *, timeout: float, headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The JSON object that an API answers with; `timeout` in seconds. Redirects are not followed.
+
+    Raises:
+        SearchError: no answer in time, a refusal, or an answer that is no JSON object.
+    """
+    try:
+        async with asyncio.timeout(timeout):
+            # The client reads certificates from disk when it is made.
+            client = await asyncio.to_thread(_client)
+            async with client, client.stream("GET", url, params=dict(params), headers=headers) as answer:
+                body = await _body(engine, answer)
+            value = await asyncio.to_thread(httpx.Response(200, content=body).json)
+    except SearchError:
+        raise
+    except Exception as error:
+        raise connection_error(engine, error) from error
+    if not isinstance(value, dict):
+        raise SearchError(f"{engine}'s answer cannot be read: it is no JSON object.", "unreadable")
+    return value
+
+
+def entries(engine: str, value: object) -> list[dict[str, Any]]:
+    """The entries of a list of results; what is no object is passed over.
+
+    Raises:
+        SearchError: it is no list.
+    """
+    if not isinstance(value, list):
+        raise SearchError(f"{engine}'s answer cannot be read: it holds no list of results.", "unreadable")
+    return [entry for entry in value if isinstance(entry, dict)]
+
+
+def text_of(value: object) -> str:
+    """A value if it is text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+async def _body(engine: str, answer: httpx.Response) -> bytes:
+    if answer.status_code != 200:
+        raise status_error(engine, answer.status_code, answer.headers)
+    body = bytearray()
+    async for piece in answer.aiter_bytes(65_536):
+        body += piece
+        if len(body) > _MAX_BYTES:
+            raise SearchError(f"{engine}'s answer is larger than {_MAX_BYTES:,} bytes.", "unreadable")
+    return bytes(body)
+
+
+def _client() -> httpx.AsyncClient:
+    import anyio._backends._asyncio  # noqa: F401  # loaded here, not by the first request on the event loop
+
+    return httpx.AsyncClient(timeout=None)  # noqa: S113  # the deadline stands around the request

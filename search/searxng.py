@@ -1,0 +1,62 @@
+"""SearXNG, a metasearch engine that one can run oneself: https://docs.searxng.org/dev/search_api.html.
+
+Its settings must list the format `json`; many public instances do not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..state.errors import SearchError
+from ..state.search_records import SearchResult
+from ..state.settings import Settings
+from .json_api import entries, get_json, text_of
+
+
+class SearXNG:
+    """A SearXNG server; needs its address."""
+
+    name = "searxng"
+
+    def __init__(self, settings: Settings, base_url: str | None = None) -> None:
+        given = base_url or settings.searxng_url or os.environ.get("SEARXNG_URL") or os.environ.get("SEARX_HOST") or ""
+        self._base_url = given.strip().rstrip("/").removesuffix("/search")
+
+    @property
+    def variant(self) -> str:
+        """What its results depend on beside the query."""
+        return self._base_url
+
+    def available(self) -> bool:
+        """Whether its address is known."""
+        return bool(self._base_url)
+
+    async def search(
+        self, query: str, max_results: int, timeout: float, language: str | None = None
+    ) -> list[SearchResult]:
+        """Pages for the query, best first; `timeout` in seconds, `language` as a code of two letters.
+
+        Raises:
+            SearchError: no answer in time, a refusal, or an answer that cannot be read.
+        """
+        params: dict[str, str | int] = {"q": query, "format": "json", "safesearch": 1, "language": language or "auto"}
+        try:
+            answer = await get_json(self.name, f"{self._base_url}/search", params, timeout=timeout)
+        except SearchError as error:
+            if error.kind == "refused" and "403" in str(error):
+                text = "searxng refuses (HTTP 403): its settings must list json under search.formats."
+                raise SearchError(text, "refused") from error
+            raise
+        found = entries(self.name, answer.get("results", []))
+        if not found and answer.get("unresponsive_engines"):
+            raise SearchError("searxng found nothing: the engines behind it do not respond.", "server")
+        return [
+            SearchResult(
+                title=text_of(entry.get("title")),
+                url=text_of(entry.get("url")),
+                content=text_of(entry.get("content")),
+                engine=self.name,
+                published=text_of(entry.get("publishedDate"))[:10] or None,
+            )
+            for entry in found[:max_results]
+        ]
