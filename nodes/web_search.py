@@ -28,7 +28,7 @@ from .turn import Turn
 
 _log = logging.getLogger(__name__)
 
-_READ: Final = 4000
+_READ: Final = 1500
 """Characters of a message that are read for its query."""
 
 

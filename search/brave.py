@@ -39,7 +39,7 @@ class Brave:
         params: dict[str, str | int] = {"q": query, "count": min(max_results, 20), "extra_snippets": "true"}
         if language:
             params["search_lang"] = _LANGUAGES.get(language, language)
-        headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
+        headers = {"X-Subscription-Token": self._key}
         url = f"{self._base_url}/res/v1/web/search"
         answer = await get_json(self.name, url, params, timeout=timeout, headers=headers)
         web = answer.get("web")

@@ -20,11 +20,13 @@ def fused(rankings: Sequence[Sequence[SearchResult]], limit: int) -> list[Search
     scores: dict[str, float] = {}
     pages: dict[str, SearchResult] = {}
     for ranking in rankings:
+        seen: set[str] = set()
         for rank, result in enumerate(ranking, start=1):
             key = url_key(result.url)
-            known = pages.get(key)
-            if known is not None and result.engine in known.engine.split("+"):
+            if key in seen:
                 continue
+            seen.add(key)
+            known = pages.get(key)
             pages[key] = _joined(known, result) if known else result
             scores[key] = scores.get(key, 0.0) + 1 / (_SMOOTHING + rank)
     order = sorted(pages, key=lambda key: -scores[key])

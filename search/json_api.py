@@ -14,13 +14,15 @@ import httpx
 
 from ..state.errors import SearchError
 from .faults import connection_error, status_error
+from .http import getting, transport_to
 
+_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "everthread"}
 _MAX_BYTES: Final = 4_000_000
 """Bytes of an answer that are read. Answers have some ten thousand."""
 
 
 async def get_json(
-    engine: str, url: str, params: Mapping[str, str | int], *, timeout: float, headers: Mapping[str, str] | None = None
+    engine: str, url: str, params: Mapping[str, str | int], *, timeout: float, headers: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """The JSON object that an API answers with; `timeout` in seconds. Redirects are not followed.
 
@@ -29,9 +31,8 @@ async def get_json(
     """
     try:
         async with asyncio.timeout(timeout):
-            # The client reads certificates from disk when it is made.
-            client = await asyncio.to_thread(_client)
-            async with client, client.stream("GET", url, params=dict(params), headers=headers) as answer:
+            transport = await asyncio.to_thread(transport_to, url)
+            async with transport, getting(transport, url, params=params, headers=_HEADERS | (headers or {})) as answer:
                 body = await _body(engine, answer)
             value = await asyncio.to_thread(httpx.Response(200, content=body).json)
     except SearchError:
@@ -68,9 +69,3 @@ async def _body(engine: str, answer: httpx.Response) -> bytes:
         if len(body) > _MAX_BYTES:
             raise SearchError(f"{engine}'s answer is larger than {_MAX_BYTES:,} bytes.", "unreadable")
     return bytes(body)
-
-
-def _client() -> httpx.AsyncClient:
-    import anyio._backends._asyncio  # noqa: F401  # loaded here, not by the first request on the event loop
-
-    return httpx.AsyncClient(timeout=None)  # noqa: S113  # the deadline stands around the request

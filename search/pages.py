@@ -17,6 +17,7 @@ from .connection import ForbiddenAddressError, GuardedBackend, GuardedTransport
 from .decoding import decode
 from .extraction import Page, read_page
 from .faults import connection_error, status_error
+from .http import getting, tls_context
 
 _HEADERS: Final = {
     "Accept": "text/html,application/xhtml+xml,text/plain;q=0.8",
@@ -53,21 +54,20 @@ class PageReader:
     def __init__(self, limits: Limits | None = None, backend: GuardedBackend | None = None) -> None:
         self._limits = limits or Limits()
         self._backend = backend or GuardedBackend(self._limits.allows)
-        self._client: httpx.AsyncClient | None = None
+        self._transport: GuardedTransport | None = None
 
     async def __aenter__(self) -> PageReader:
-        self._client = await asyncio.to_thread(self._made)
+        self._transport = await asyncio.to_thread(self._made)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
 
-    def _made(self) -> httpx.AsyncClient:
+    def _made(self) -> GuardedTransport:
         import anyio._backends._asyncio  # noqa: F401  # loaded here, not by the first request on the event loop
 
-        transport = GuardedTransport(self._backend, httpx.create_ssl_context(trust_env=False))
-        return httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=None, trust_env=False)  # noqa: S113
+        return GuardedTransport(self._backend, tls_context())
 
     async def read(self, url: str, timeout: float) -> Page:
         """The main text of a page; `timeout` in seconds, reading included.
@@ -91,12 +91,11 @@ class PageReader:
 
     async def _fetch(self, url: str) -> tuple[bytes, str, str | None]:
         """Body, media type and charset of a page, through its redirects; each address is checked anew."""
-        if self._client is None:
+        if self._transport is None:
             raise RuntimeError("A PageReader is an async context manager: use it with `async with`.")
         for _ in range(self._limits.redirects + 1):
             self._check(url)
-            self._client.cookies.clear()
-            async with self._client.stream("GET", url, follow_redirects=False) as answer:
+            async with getting(self._transport, url, headers=_HEADERS) as answer:
                 if answer.status_code in {301, 302, 303, 307, 308} and "location" in answer.headers:
                     url = urljoin(url, answer.headers["location"].strip())
                     continue

@@ -36,7 +36,7 @@ _STREETS: Final = (
     r"\d{1,5}[a-z]?\s"
     r"(?:[\w'’.-]+\s){1,3}(?:street|st|avenue|ave|road|rd|lane|drive|boulevard|court|square|place|way)\b)",
     # Lindenstraße 5a, Am Alten Markt 3, Keizersgracht 123
-    rf"\b(?:\p{{Lu}}[\p{{L}}-]*\s){{0,2}}\p{{L}}[\p{{L}}-]*\s?(?:{_GERMANIC})\s*{_AFTER}",
+    rf"(?<![\p{{L}}-])(?:\p{{Lu}}[\p{{L}}-]{{0,30}}\s){{0,2}}\p{{L}}[\p{{L}}-]{{0,40}}\s?(?:{_GERMANIC})\s*{_AFTER}",
     rf"\b(?:Am|An der|Im|Zum|Zur|Auf der|Unter den)\s+(?:{_NAME}\s+){{1,2}}{_AFTER}",
     # 12 bis rue de la Paix
     rf"\b{_NUMBER}(?:\s?(?:bis|ter|quater))?,?\s+"

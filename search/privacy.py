@@ -17,7 +17,7 @@ from ..memory.terms import terms
 from .postal import POSTAL
 
 _EMAIL: Final = regex.compile(
-    r"(?:mailto:)?[\p{L}\p{N}._%+'-]+\s?(?:@|[(\[]\s?(?:at|@)\s?[)\]])\s?[\p{L}\p{N}-]+"
+    r"(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]{1,64}+\s?(?:@|[(\[]\s?(?:at|@)\s?[)\]])\s?[\p{L}\p{N}-]{1,63}+"
     r"(?:(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)[\p{L}\p{N}-]+)*(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)\p{L}{2,}"
 )
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")

@@ -11,6 +11,7 @@ from ..state.errors import SearchError, SearchFault
 from ..state.search_records import SearchResult
 from ..state.settings import Settings
 from .faults import connection_error, status_error
+from .http import tls_context
 from .json_api import text_of
 
 _API: Final = "https://api.tavily.com"
@@ -48,7 +49,7 @@ class Tavily:
         more = {"language": language} if language else {}
         try:
             async with asyncio.timeout(timeout):
-                # The client reads certificates from disk when it is made.
+                # Certificates are read from disk at first.
                 http, client = await asyncio.to_thread(self._clients, seen)
                 async with http:
                     answer = await client.search(
@@ -67,7 +68,9 @@ class Tavily:
         async def note(response: httpx.Response) -> None:
             seen.append(response)
 
-        http = httpx.AsyncClient(base_url=self._base_url or _API, event_hooks={"response": [note]})
+        http = httpx.AsyncClient(
+            base_url=self._base_url or _API, verify=tls_context(), event_hooks={"response": [note]}
+        )
         return http, AsyncTavilyClient(api_key=self._key, client=http)
 
 
