@@ -10,6 +10,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _KEPT_OUT: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
+        "100.64.0.0/10",  # shared by a provider's customers
+        "192.0.0.0/24",  # protocols; a cloud's metadata
+        "198.18.0.0/15",  # benchmarks
         "168.63.129.16/32",  # Azure's platform, a public address in every virtual machine
         "192.88.99.0/24",  # 6to4 relays
         "::/96",  # IPv4-compatible

@@ -84,8 +84,25 @@ def main_text(html: str) -> str:
             and _likeness(first, second) < agreement - margin
             and _likeness(first, heard) < agreement
         ):
-            return second
+            return f"{_lead(first, second, heard)}{second}"
     return first or second
+
+
+def _lead(first: str, second: str, heard: str) -> str:
+    """The lines with which one text begins and another does not, if a witness has them: Readability drops leads."""
+    lead = []
+    body, witness = _letters(second), _letters(heard)
+    for line in first.split("\n"):
+        letters = _letters(line)
+        if letters in body:
+            break
+        if letters in witness:
+            lead.append(f"{line}\n")
+    return "".join(lead)
+
+
+def _letters(text: str) -> str:
+    return "".join(_WORD.findall(text.casefold()))
 
 
 def _read(extractor: str, html: str) -> str:

@@ -117,7 +117,8 @@ class PageReader:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
             host = parts.hostname or ""
-        except ValueError:
+            httpx.URL(url)
+        except (ValueError, httpx.InvalidURL):
             raise SearchError("the page's address cannot be read.", "refused") from None
         if parts.scheme not in {"http", "https"} or not host or parts.username is not None:
             raise SearchError("the page's address is not a plain http or https one.", "refused")

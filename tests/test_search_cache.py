@@ -1,0 +1,159 @@
+"""The cache of web results in Postgres: shared, bounded, for a while, and never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from web import BRAVE, SECRET, VARIABLES, Reply, Server, running_server, search
+
+from everthread.memory.database import Database
+from everthread.memory.search_cache import SearchCache
+from everthread.search import hunt
+from everthread.state.search_records import SearchResult
+from everthread.state.settings import Settings
+
+RESULT = SearchResult(title="T", url="https://example.org", content="c 中文 \ufffd", engine="e", published="2026-01-01")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    database = Database(settings)
+    yield database
+    await database.close()
+
+
+async def rows(database: Database) -> list[dict[str, Any]]:
+    async def work(connection: Any) -> list[dict[str, Any]]:
+        return list(await (await connection.execute("SELECT * FROM search_cache")).fetchall())
+
+    return await database.run(work)
+
+
+async def age(database: Database, seconds: int) -> None:
+    async def work(connection: Any) -> None:
+        await connection.execute(
+            "UPDATE search_cache SET created_at = created_at - make_interval(secs => %s)", [seconds]
+        )
+
+    await database.run(work)
+
+
+async def test_a_second_search_is_served_from_the_cache_of_any_process(
+    server: Server, database: Database, settings: Settings
+) -> None:
+    first = await search(server, "Ants  in HILLS", cache=SearchCache(database), search_engines=("brave",))
+    other = Database(settings)
+    again = await search(server, "ants in hills", cache=SearchCache(other), search_engines=("brave",))
+    await other.close()
+    assert (first.from_cache, again.from_cache) == (False, True)
+    assert again.results == first.results
+    assert again.engine == "brave"
+    assert len(server.requests("brave")) == 1
+
+
+async def test_another_query_engine_or_language_is_asked_for_anew(server: Server, database: Database) -> None:
+    cache = SearchCache(database)
+    await search(server, "ants", cache=cache, search_engines=("brave",))
+    for query, more in (
+        ("bees", {"search_engines": ("brave",)}),
+        ("ants", {"search_engines": ("google",)}),
+        ("ants", {"search_engines": ("brave",), "search_language": "de"}),
+        ("ants", {"search_engines": ("google",), "google_cse_id": "another"}),
+        ("ants", {"search_engines": ("brave",), "max_results": 1}),
+    ):
+        assert not (await search(server, query, cache=cache, **more)).from_cache
+    assert len(server.asked) == 6
+
+
+async def test_what_is_older_than_the_time_to_live_is_asked_for_anew(server: Server, database: Database) -> None:
+    cache = SearchCache(database)
+    await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)
+    await age(database, 99)
+    assert (await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)).from_cache
+    await age(database, 2)
+    assert not (await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)).from_cache
+
+
+async def test_it_can_be_turned_off(server: Server, database: Database) -> None:
+    for _ in range(2):
+        await search(server, cache=SearchCache(database), search_engines=("brave",), search_cache_seconds=0)
+    assert len(server.requests("brave")) == 2
+    assert await rows(database) == []
+
+
+async def test_failures_are_not_kept(server: Server, database: Database) -> None:
+    cache = SearchCache(database)
+    server.play(brave=[Reply({"web": {"results": []}}), Reply(BRAVE)])
+    assert not (await search(server, cache=cache, search_engines=("brave",))).results
+    assert (await search(server, cache=cache, search_engines=("brave",))).results
+
+
+async def test_a_failing_engine_is_stood_in_for_by_what_it_found_before(server: Server, database: Database) -> None:
+    cache = SearchCache(database)
+    await search(server, cache=cache, search_engines=("brave",))
+    server.play(brave=Reply("oops", 500))
+    assert (await search(server, cache=cache, search_engines=("brave",))).results
+
+
+async def test_neither_query_nor_user_can_be_read_from_it(server: Server, database: Database) -> None:
+    await search(server, f"{SECRET} ada@example.org", cache=SearchCache(database), search_engines=("brave",))
+    (row,) = await rows(database)
+    assert set(row) == {"key", "results", "created_at"}
+    assert SECRET not in repr(row)
+
+
+async def test_it_does_not_grow_without_end(database: Database) -> None:
+    cache = SearchCache(database, max_entries=5)
+    for number in range(12):
+        await cache.put([str(number)], [RESULT], 3600)
+    assert len(await rows(database)) == 5
+    assert await cache.get(["11"], 3600) == [RESULT]
+    assert await cache.get(["3"], 3600) is None
+    await age(database, 7200)
+    await cache.put(["new"], [RESULT], 3600)
+    assert len(await rows(database)) == 1
+
+
+async def test_without_the_database_a_search_goes_on(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    nowhere = Database(Settings(database_url="postgresql://nobody@127.0.0.1:1/none"))
+    outcome = await search(server, cache=SearchCache(nowhere), search_engines=("brave",))
+    assert outcome.results
+    assert "The cache of web results cannot be read" in caplog.text
+    assert SECRET not in caplog.text
+
+
+async def test_a_cache_that_hangs_does_not_hold_up_the_turn(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(Database):
+        async def run(self, work: Any) -> Any:
+            await asyncio.sleep(600)
+
+    monkeypatch.setattr("everthread.memory.search_cache._SECONDS", 0.05)
+    outcome = await search(server, cache=SearchCache(Hanging(Settings())), search_engines=("brave",))
+    assert outcome.results
+
+
+async def test_rows_of_another_shape_are_passed_over(server: Server, database: Database) -> None:
+    cache = SearchCache(database)
+    await search(server, cache=cache, search_engines=("brave",))
+
+    async def spoil(connection: Any) -> None:
+        await connection.execute("""UPDATE search_cache SET results = '[{"other": 1}]'""")
+
+    await database.run(spoil)
+    assert (await search(server, cache=cache, search_engines=("brave",))).results
