@@ -109,7 +109,8 @@ def _by_its_start(text: str, source: str) -> str | None:
     for reason, starts in _STARTS:
         if any(_begins(begins, start) and start not in said for start in starts):
             return reason
-    if _STATUS.search(text):
+    status = _STATUS.search(text)
+    if status is not None and status[0].strip().casefold() not in said:
         return "it is an error text"
     shaped = "```" in text or _NUMBERED.search(text) or _PLAY.search(text) or _HEADING.search(text)
     return "it is not plain sentences" if shaped else None
