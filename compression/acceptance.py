@@ -79,7 +79,7 @@ def vocabulary_share(summary: str, source: str) -> float:
         return 1.0
     if not wanted:
         wanted, held = words(summary), set(words(source))
-    return sum(stem in held for stem in wanted) / len(wanted)
+    return sum(stem in held for stem in wanted) / len(wanted) if wanted else 1.0
 
 
 def without_label(text: str) -> str:

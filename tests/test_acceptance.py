@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread.compression.acceptance import prefix_hash, vocabulary_share, why_rejected
@@ -112,6 +114,29 @@ def test_what_cannot_stand_for_its_source_is_refused_with_the_reason(summary: st
 )  # fmt: skip
 def test_a_fair_summary_is_taken_in_any_language(source: str, summary: str) -> None:
     assert verdict(summary, source * 3) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        ("用户：我下周五飞往里斯本，需要港口附近的酒店。\n助手：我推荐极光酒店，港口旁边，很安静。",
+         "用户下周五飞往里斯本，选择港口旁的极光酒店。"),
+        ("المستخدم: أحتاج إلى فندق قريب من الميناء القديم ليوم الجمعة.\nالمساعد: أقترح فندق الفجر القريب من الميناء.",
+         "يحتاج المستخدم إلى فندق قريب من الميناء واقترح المساعد فندق الفجر."),
+        ("Kullanıcı: Cuma günü Lizbon'a uçuyorum, limana yakın bir otel lazım.\nAsistan: Aurora oteli limana yakın.",
+         "Kullanıcı cuma günü Lizbon'a uçuyor; limana yakın Aurora oteli önerildi."),
+    ],
+)  # fmt: skip
+def test_a_summary_is_judged_in_its_own_language(source: str, summary: str) -> None:
+    assert verdict(summary, source) is None
+    assert verdict("The weather will be nice and everyone is happy today in the big city.", source)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_can_be_judged_and_read(summary: str, source: str) -> None:
+    assert why_rejected(summary, source, max_chars=500) != ""
+    assert 0.0 <= vocabulary_share(summary, source) <= 1.0
+    assert isinstance(read_draft(summary).text, str)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data is not here")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from chains import Thread, call, chat, parted_calls, replies, result, span
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from everthread import SettingsError
-from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids
+from everthread import PROFILES, SettingsError
+from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids, twin_of
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import live_chain
+from everthread.state.messages import live_chain, summary_message
 from everthread.state.records import Summary
 from everthread.state.settings import Settings
 
@@ -220,6 +220,20 @@ def test_medium_summaries_that_gather_are_folded_into_the_long_one() -> None:
     assert [(summary.level, summary.covers) for summary in thread.summaries] == [(2, 48)]
 
 
+def test_summaries_that_say_the_same_are_twins() -> None:
+    """Seed 004, "Deduplication": the hash of the first 120 characters."""
+    chain: list[AnyMessage] = [
+        summary_message(Summary(id="1", content="The user likes tea.", level=1, source_ids=("a",)))
+    ]
+    for text, level, twin in [
+        ("The user likes tea.", 1, True),
+        ("The user likes tea.", 2, False),
+        ("Coffee.", 1, False),
+    ]:
+        found = twin_of(chain, Summary(id="2", content=text, level=level, source_ids=("b",)))
+        assert (found is chain[0]) is twin
+
+
 # --- all profiles
 
 
@@ -330,3 +344,4 @@ def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     assert not ARCHIVE.summary_fallback
     assert (LAYERED.message_threshold, LAYERED.batch_limit) == (8, 10)
     assert Settings(profile="hybrid", keep_recent=4).keep_recent == 4
+    assert [profile.source for profile in PROFILES.values()] == [f"seed 00{n}" for n in range(5)]

@@ -215,7 +215,7 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"), [("ok", "ok"), (IMAGE, "A cat."), ("hi", "")], ids=["one word", "images", "empty replies"]
+    ("asked", "answered"), [("ok", "ok"), (IMAGE, "A cat."), ("hi", "...")], ids=["one word", "images", "no words"]
 )
 async def test_odd_conversations_are_summarized_and_answered(
     settings: Settings, embeddings: Embeddings, asked: Any, answered: str
