@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from ..models.extractive import content_terms
+from ..models.extractive import content_terms, words
 from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS, flat
 
 SHORT: Final = 80
@@ -71,20 +71,24 @@ def vocabulary_share(summary: str, source: str) -> float:
     """The share of a summary's content words whose stem its source has, in [0, 1]; 1 where there is too little to say.
 
     Stems are the first five characters, or pairs of characters of a script without spaces. The names of roles do not
-    count, as every source has them.
+    count, as every source has them. Of a summary of nothing but function words, these count.
     """
     wanted = [stem for term in content_terms(summary) if (stem := term[:_STEM]) not in _ROLES]
     held = {term[:_STEM] for term in content_terms(source)} - _ROLES
-    if len(held) < _FEW_TERMS or not wanted:
+    if len(held) < _FEW_TERMS:
         return 1.0
-    return sum(stem in held for stem in wanted) / len(wanted)
+    if not wanted:
+        wanted, held = words(summary), set(words(source))
+    return sum(stem in held for stem in wanted) / len(wanted) if wanted else 1.0
 
 
 def without_label(text: str) -> str:
     """A summary without "Here is a summary of the conversation:" or "Summary:" before it."""
     stripped = text.strip().strip("*_ \n")
     head, colon, rest = stripped.partition(":") if ":" in stripped[:120] else stripped.partition("：")
-    if colon and len(head) < 100 and "\n" not in head and any(label in head.casefold() for label in SUMMARY_LABELS):
+    begins = head.casefold()
+    is_label = any(label in begins for label in SUMMARY_LABELS) and not begins.startswith(_ERRORS)
+    if colon and len(head) < 100 and "\n" not in head and is_label:
         return rest.strip("*_ \n")
     return stripped
 
@@ -94,8 +98,9 @@ def prefix_hash(text: str) -> str:
     return hashlib.sha256(" ".join(text.casefold().split())[:120].encode("utf-8", "replace")).hexdigest()
 
 
+_ERRORS: Final = flat(ERROR_STARTS)
 _STARTS: Final = (
-    ("it is an error text", flat(ERROR_STARTS)),
+    ("it is an error text", _ERRORS),
     ("it is a refusal", flat(REFUSAL_STARTS)),
     ("it is a reply, not a summary", flat(REPLY_STARTS)),
     ("it is a story", flat(TALE_STARTS)),
@@ -109,7 +114,8 @@ def _by_its_start(text: str, source: str) -> str | None:
     for reason, starts in _STARTS:
         if any(_begins(begins, start) and start not in said for start in starts):
             return reason
-    if _STATUS.search(text):
+    status = _STATUS.search(text)
+    if status is not None and status[0].strip().casefold() not in said:
         return "it is an error text"
     shaped = "```" in text or _NUMBERED.search(text) or _PLAY.search(text) or _HEADING.search(text)
     return "it is not plain sentences" if shaped else None

@@ -78,16 +78,22 @@ def closed(chain: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     answer = max((place for place in range(asked + 1, len(chain)) if _is_answer(chain[place])), default=-1)
     if asked >= 0 and answer < 0:
         return chain[:asked]
-    results = {message.tool_call_id for message in chain if isinstance(message, ToolMessage)}
-    for place in range(max(asked, answer) + 1, len(chain)):
+    # Looked at from the end: providers use the id of a call again.
+    results: set[str] = set()
+    stop = len(chain)
+    for place in range(len(chain) - 1, max(asked, answer), -1):
         message = chain[place]
-        if isinstance(message, AIMessage) and any(call["id"] not in results for call in message.tool_calls):
-            return chain[:place]
-    return chain
+        if isinstance(message, ToolMessage):
+            results.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            calls = {str(call["id"]) for call in message.tool_calls}
+            stop = place if not calls <= results else stop
+            results -= calls
+    return chain[:stop]
 
 
 def _is_answer(message: AnyMessage) -> bool:
-    """Whether a question before it is answered: by a reply, or by one that is in a summary already."""
+    """Whether nothing before this is still open: a reply, or a summary, which is made of what is closed."""
     return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls and not is_empty(message))
 
 

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send
 
 from ..compression.thread import batch_due, settings_in
@@ -99,8 +99,10 @@ def build_graph(
     def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
         return "not due" if no_summary_due(state, shared.settings_of(runtime)) else "due"
 
-    def tools_called(state: ConversationState, runtime: Runtime[Settings]) -> list[Send] | Literal["answer"]:
-        tasks = tool_tasks(state["messages"], shared.settings_of(runtime), shared.toolbox)
+    def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
+        # Not an argument: where a reply is put into the state from outside, as by a replay, there is no runtime.
+        runtime: Runtime[Settings] | None = get_runtime(Settings)
+        tasks = tool_tasks(state["messages"], shared.settings_of(runtime or Runtime()), shared.toolbox)
         return [Send("tools", task) for task in tasks] or "answer"
 
     graph.add_conditional_edges(

@@ -17,6 +17,7 @@ from langchain_core.messages import (
     ChatMessage,
     HumanMessage,
     SystemMessage,
+    ToolMessage,
     convert_to_messages,
 )
 from langgraph.graph.message import Messages, add_messages
@@ -103,9 +104,12 @@ def role_of(message: BaseMessage) -> Role:
 
 
 def is_empty(message: BaseMessage) -> bool:
-    """Whether there is nothing in a message: no text, no other block, no tool call."""
+    """Whether there is nothing in a message: no text, no other block, no tool call.
+
+    A tool's result never is: its call needs it, also where the tool returned nothing.
+    """
     has_calls = isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
-    return not message_text(message).strip() and not has_calls
+    return not (message_text(message).strip() or has_calls or isinstance(message, ToolMessage))
 
 
 def is_summary(message: BaseMessage) -> bool:

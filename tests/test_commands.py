@@ -1,82 +1,210 @@
-"""The commands of seed 003, answered by the graph itself: no search, no recall, no model."""
+"""Commands in the chat (seed 003, "User Commands"), answered by the graph: in Python, in streams, in the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import BrokenModel, EchoModel, say, thread
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
+from test_cli import run
 
-from everthread import open_graph
+from everthread import Archive, Settings, ThreadOwnershipError, build_graph, open_graph
+from everthread.compression.commands import read_command
 from everthread.graph.conversation import CompiledConversation
-from everthread.state.messages import is_command, live_chain
+from everthread.state.messages import is_summary, live_chain
+
+PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
 
-async def answer(graph: CompiledConversation, text: str, *, to: str = "t1") -> str:
-    return str((await say(graph, text, to=to))["messages"][-1].text)
+async def asked(graph: CompiledConversation, text: Any, **context: Any) -> str:
+    """The answer to a message."""
+    return str((await say(graph, text, **context))["messages"][-1].content)
 
 
-async def test_the_two_steps_of_summary_set_a_threshold_for_this_thread_alone(
+async def test_summary_is_set_up_in_two_steps(graph: CompiledConversation, echo: EchoModel) -> None:
+    """Seed 003, "/summary - Setup Flow", with its number 15."""
+    context = {"profile": "archive"}
+    assert (await asked(graph, "/summary", **context)).startswith("Choose storage format: [Postgres (in use)] [SQLite]")
+    assert await asked(graph, "Postgres", **context) == (
+        "After how many messages should I compress? Send a number 1-500."
+    )
+    done = await asked(graph, "15", **context)
+    assert done == "External memory configured!\nStorage: Postgres\nThreshold: 15 messages"
+    assert "after 15 messages of yours" in await asked(graph, "/summary_status", **context)
+    assert echo.prompts == []
+
+
+async def test_a_threshold_of_a_thread_holds_there_after_a_restart_and_nowhere_else(
     reopen: Callable[..., open_graph],
 ) -> None:
-    async with reopen(model=EchoModel(prompts=[]), profile="archive") as graph:
-        assert (await answer(graph, "/summary")).startswith("Choose storage format:")
-        assert "Send a number 1-500" in await answer(graph, "Postgres")
-        assert await answer(graph, "15") == ("External memory configured!\nStorage: Postgres\nThreshold: 15 messages")
-        assert "after 15 messages of yours" in await answer(graph, "/summary_status")
-        assert "after 10 messages of yours" in await answer(graph, "/summary_status", to="t2")
+    async with reopen(profile="archive") as graph:
+        for text in ("/summary", "Postgres", "2"):
+            await say(graph, text)
+    async with reopen(profile="archive") as graph:
+        for text in ("My dog is called Biscuit.", "Biscuit swims."):
+            here, there = await say(graph, text), await say(graph, text, to="t2")
+    assert [is_summary(message) for message in live_chain(here["messages"])] == [True]
+    assert len(live_chain(there["messages"])) == 4
 
 
-@pytest.mark.parametrize("wrong", ["0", "501", "-3"])
-async def test_a_threshold_out_of_range_is_asked_for_again(reopen: Callable[..., open_graph], wrong: str) -> None:
-    async with reopen(model=EchoModel(prompts=[]), profile="archive") as graph:
-        await answer(graph, "/summary")
-        await answer(graph, "Postgres")
-        assert "Send a number 1-500" in await answer(graph, wrong)
+@pytest.mark.parametrize("number", ["0", "-3", "501", "99999999999999999999"])
+async def test_a_number_that_cannot_be_is_told_and_asked_for_again(graph: CompiledConversation, number: str) -> None:
+    for text in ("/summary", "postgres"):
+        await say(graph, text, profile="archive")
+    answer = await asked(graph, number, profile="archive")
+    assert "is not a number of messages between 1 and 500" in answer
+    assert answer.endswith("Send a number 1-500.")
+    assert "Threshold: 7 messages" in await asked(graph, "7", profile="archive")
 
 
-async def test_a_command_runs_nothing_else_of_the_turn_and_no_model_ever_reads_it(
-    reopen: Callable[..., open_graph],
+async def test_a_number_that_contradicts_the_profile_is_told_and_asked_for_again(graph: CompiledConversation) -> None:
+    for text in ("/summary", "postgres"):
+        await say(graph, text)
+    assert "sum_window is 3 but must not be larger than n_sum, which is 2" in await asked(graph, "2")
+    assert "Threshold: 12 messages" in await asked(graph, "12")
+
+
+async def test_what_does_not_answer_the_set_up_goes_to_the_model(graph: CompiledConversation) -> None:
+    await say(graph, "/summary")
+    assert await asked(graph, "What is the capital of Peru?") == "You said: What is the capital of Peru?"
+    assert await asked(graph, "postgres") == "You said: postgres"
+    for text in ("/summary", "postgres", "hello there"):
+        answer = await asked(graph, text)
+    assert answer == "You said: hello there"
+    assert await asked(graph, "15") == "You said: 15"
+
+
+async def test_another_storage_is_chosen_at_the_start_and_the_set_up_says_so(graph: CompiledConversation) -> None:
+    await say(graph, "/summary")
+    assert (await asked(graph, "SQLite (recommended)")).startswith("SQLite is chosen where everthread is started")
+    assert "Storage: Postgres" in await asked(graph, "20")
+
+
+async def test_status_tells_what_the_seed_lists(graph: CompiledConversation) -> None:
+    for n in range(3):
+        await say(graph, f"My remark number {n} about trains.", profile="archive", summary_every_n=2)
+    assert await asked(graph, "/summary_status", profile="archive", summary_every_n=2) == "\n".join([
+        "Summaries: on", "Profile: archive", "Storage: Postgres", "Compression: after 2 messages of yours",
+        "Messages since the last summary: 1", "Messages: 6 kept, 4 of them archived", "Active summaries: 1",
+        "Highest level reached: 1",
+    ])  # fmt: skip
+
+
+async def test_off_stops_summaries_in_this_thread_and_on_goes_on(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
-    model = EchoModel(prompts=[])
-    async with reopen(model=model) as graph:
-        await say(graph, "My dog is called Biscuit.")
-        asked = len(model.prompts)
-        state = await say(graph, "/summary_status")
-        assert len(model.prompts) == asked
-        assert [is_command(message) for message in state["messages"]] == [False, False, True, True]
-        assert state["messages"][-1].text.startswith("Summaries: on")
-        await say(graph, "And my cat is Crumb.")
-        assert not any("/summary" in str(m.content) for prompt in model.prompts for m in prompt)
-        state = await graph.aget_state(thread())
-        assert not any("/summary" in str(m.content) for m in live_chain(state.values["messages"]))
+    assert "off in this thread" in await asked(graph, "/summary_off")
+    for n in range(6):
+        state = await say(graph, f"Remark {n} about the garden.")
+    assert not any(is_summary(message) for message in state["messages"])
+    assert len(await reopen().resources.archive.messages("ada", "t1")) == 12
+    assert "Summaries: off" in await asked(graph, "/summary_status")
+    assert "on in this thread: after 6 messages" in await asked(graph, "/summary_on")
+    state = await say(graph, "And now?")
+    assert any(is_summary(message) for message in state["messages"])
 
 
-async def test_summaries_can_be_turned_off_and_on_and_nothing_is_lost(reopen: Callable[..., open_graph]) -> None:
-    async with reopen(model=EchoModel(prompts=[])) as graph:
-        await answer(graph, "/summary_off")
-        for n in range(5):
-            state = await say(graph, f"Remark number {n} about the garden.")
-        assert not state["upkeep"].summaries
-        assert len(live_chain(state["messages"])) == 10
-        await answer(graph, "/summary_on")
-        state = await say(graph, "One more remark about the garden.")
-        assert state["upkeep"].summaries
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_now_summarizes_at_once_under_every_profile(
+    graph: CompiledConversation, reopen: Callable[..., open_graph], profile: str
+) -> None:
+    assert "nothing to summarize" in await asked(graph, "/summary_now", profile=profile)
+    for text in ("My dog is called Biscuit.", "Biscuit likes to swim in the lake."):
+        await say(graph, text, profile=profile)
+    state = await say(graph, "/summary_now", profile=profile)
+    assert "messages are summarized now" in state["messages"][-1].content
+    assert len(state["upkeep"].summaries) == 1
+    assert sum(is_summary(message) for message in live_chain(state["messages"])) == 1
+    archive: Archive = reopen().resources.archive
+    (summary,) = await archive.summaries("ada", "t1")
+    messages = await archive.messages("ada", "t1")
+    assert [message.active for message in messages].count(False) == len(summary.source_ids)
+    assert len(messages) == 4
+    assert (await say(graph, "What is my dog called?", profile=profile))["messages"][-1].type == "ai"
 
 
-async def test_summary_now_summarizes_at_once_whatever_the_threshold(reopen: Callable[..., open_graph]) -> None:
-    async with reopen(model=EchoModel(prompts=[]), profile="archive") as graph:
-        await say(graph, "The garden needs a new fence before the winter comes.")
-        assert (await answer(graph, "/summary_now")).startswith("2 messages are summarized now")
-        assert "Messages since the last summary: 0" in await answer(graph, "/summary_status")
-        assert "nothing to summarize" in await answer(graph, "/summary_now")
+async def test_now_leaves_a_question_that_was_never_answered_as_it_is(reopen: Callable[..., open_graph]) -> None:
+    async with reopen(model=BrokenModel(prompts=[]), profile="archive") as graph:
+        with pytest.raises(Exception, match="the provider is down"):
+            await say(graph, "Do not lose this.")
+        state = await say(graph, "/summary_now")
+    assert "nothing to summarize" in state["messages"][-1].content
+    assert "Do not lose this." in [message.content for message in live_chain(state["messages"])]
 
 
-async def test_an_unknown_command_is_an_ordinary_message(graph: CompiledConversation) -> None:
-    assert await answer(graph, "/etc/hosts is a file") == "You said: /etc/hosts is a file"
+async def test_commands_and_their_answers_are_not_sent_nor_summarized_nor_recalled(
+    graph: CompiledConversation, echo: EchoModel, reopen: Callable[..., open_graph]
+) -> None:
+    for n in range(8):
+        await say(graph, "/summary_status")
+        await say(graph, f"My favourite train number is {n}.")
+    assert not any("summary_status" in str(prompt) or "Compression:" in str(prompt) for prompt in echo.prompts)
+    archive = reopen().resources.archive
+    assert not [m.text for m in await archive.messages("ada", "t1") if "summary_status" in m.text or "Compression:" in m.text]
+    assert not [s.content for s in await archive.summaries("ada", "t1") if "summary_status" in s.content]
+    state = await say(graph, "/summary_status")
+    assert len([message for message in state["messages"] if "/summary_status" in str(message.content)]) == 1
 
 
-def test_commands_work_in_sync_code_too(reopen: Callable[..., open_graph]) -> None:
-    with reopen(model=EchoModel(prompts=[])) as graph:
-        state = graph.invoke({"messages": [("user", "/summary_status")]}, thread())
-    assert state["messages"][-1].text.startswith("Summaries: on")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("/summary", "setup"), (" /Summary_Now \n", "now"), ("/summary_on", "on"), ("/summary_off", "off"),
+        ("/summary_status", "status"), ("/summary now", None), ("/help", None), ("/", None), ("summary", None),
+        ("//summary", None), ("what does /summary do?", None), ("/etc/passwd", None), ("", None), ("15", None),
+    ],
+)  # fmt: skip
+def test_only_our_words_alone_are_commands(text: str, name: str | None) -> None:
+    found = read_command(text)
+    assert (found.name if found else None) == name
+
+
+async def test_an_unknown_command_goes_to_the_model(graph: CompiledConversation) -> None:
+    assert await asked(graph, "/help me") == "You said: /help me"
+    assert await asked(graph, [{"type": "text", "text": "/help"}]) == "You said: /help"
+
+
+async def test_nothing_else_of_the_turn_runs_and_the_answer_is_in_every_stream(graph: CompiledConversation) -> None:
+    await say(graph, "hello")
+    for text in ("/summary_status", "/summary_now", "/summary_off"):
+        nodes: list[str] = []
+        streamed: list[Any] = []
+        modes: Any = ["updates", "messages"]
+        stream = graph.astream(
+            {"messages": [HumanMessage([{"type": "text", "text": text}])]}, thread(), context={"user_id": "ada"},
+            stream_mode=modes,
+        )  # fmt: skip
+        async for mode, part in stream:
+            if mode == "updates":
+                nodes.extend(part)
+            else:
+                streamed.append(part)
+        assert nodes == ["command"]
+        assert [part[1]["langgraph_node"] for part in streamed] == ["command"]
+        answer = (await graph.aget_state(thread())).values["messages"][-1].content
+        assert streamed[0][0].content == answer
+
+
+async def test_a_command_in_a_thread_of_another_user_is_refused(settings: Settings, embeddings: Embeddings) -> None:
+    async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "hello", user="ada")
+        # As a server runs it: without the check before the graph.
+        served = build_graph(resources=graph.resources).compile(checkpointer=graph.checkpointer)  # type: ignore[attr-defined]
+        with pytest.raises(ThreadOwnershipError):
+            await say(served, "/summary_status", user="bob")
+
+
+def test_commands_work_when_the_graph_is_called_from_sync_code(settings: Settings, embeddings: Embeddings) -> None:
+    with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        state = graph.invoke({"messages": [("user", "/summary_status")]}, thread(), context={"user_id": "ada"})
+        assert state["messages"][-1].content.startswith("Summaries: on")
+
+
+def test_commands_work_in_the_terminal(environment: dict[str, str]) -> None:
+    done = run(environment, "chat", "--thread", "x", typed="hello\n/summary_now\n/summary_status\n")
+    assert done.returncode == 0, done.stderr
+    assert "2 messages are summarized now" in done.stdout
+    assert done.stdout.count("Active summaries: 1") == 1

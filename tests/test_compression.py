@@ -1,161 +1,347 @@
-"""When the live chain is compressed, and what then stands in it (seed 000, strategy 3)."""
+"""When the live chain is compressed under each profile: every worked example of the seeds, with its numbers."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+import pytest
+from chains import Thread, call, chat, parted_calls, replies, result, span
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from everthread.compression.engine import compress, next_batch, outdated_ids
-from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread import PROFILES, SettingsError
+from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids, twin_of
+from everthread.models.tokens import count_message_tokens
+from everthread.state.messages import live_chain, summary_message
 from everthread.state.records import Summary
 from everthread.state.settings import Settings
 
-
-def chat(count: int, start: int = 1) -> list[AnyMessage]:
-    """M1, M2, ...: the user and the assistant in turn."""
-    return [(HumanMessage if n % 2 else AIMessage)(f"message {n}", id=f"M{n}") for n in range(start, start + count)]
-
-
-def settle(messages: list[AnyMessage], settings: Settings) -> list[AnyMessage]:
-    """Summarize until nothing is due, as the loop of the graph does, and begin the next turn."""
-    while batch := next_batch(messages, settings):
-        id_ = Summary.id_for("t", batch.level, batch.source_ids)
-        summary = Summary(
-            id=id_, content=f"summary of {len(batch.sources)}", level=batch.level, source_ids=batch.source_ids
-        )
-        messages = compress(messages, batch, summary)
-    return live_chain(messages)
-
-
-def shape(messages: list[AnyMessage]) -> list[str]:
-    """Ids of messages; S1, S2, ... for a summary of that level, and "master"."""
-    return [f"S{summary_of(m).level}".replace("S0", "master") if is_summary(m) else str(m.id) for m in messages]
-
-
-def grow(chain: list[AnyMessage], settings: Settings, turns: int, start: int) -> list[AnyMessage]:
-    """Message after message, each followed by what is due. None is a question, which would wait for its answer."""
-    for n in range(start, start + turns):
-        chain = settle([*chain, AIMessage(f"message {n}", id=f"M{n}")], settings)
-    return chain
+# --- multi_strategy, seed 000, the figure of strategy 3
 
 
 def test_six_messages_become_three_and_a_summary_of_the_last_three() -> None:
-    """The figure of seed 000: M1..M6 become M1 M2 M3 S1."""
-    assert shape(settle(chat(5), Settings())) == ["M1", "M2", "M3", "M4", "M5"]
-    chain = settle(chat(6), Settings())
-    assert shape(chain) == ["M1", "M2", "M3", "S1"]
-    assert summary_of(chain[-1]).source_ids == ("M4", "M5", "M6")
+    """M1..M6 become M1 M2 M3 S1."""
+    assert Thread(messages=chat(5)).shape == span(1, 5)
+    thread = Thread(messages=chat(6))
+    assert thread.shape == [*span(1, 3), "S1"]
+    assert thread.summaries[0].source_ids == ("M4", "M5", "M6")
 
 
 def test_three_summaries_of_level_one_become_one_of_level_two() -> None:
-    """The figure of seed 000: S2 after M9, and S3 after M12 completes a level-2 summary."""
-    settings = Settings()
-    chain = grow([], settings, 9, 1)
-    assert shape(chain) == ["M1", "M2", "M3", "S1", "S1"]
-    chain = grow(chain, settings, 3, 10)
-    assert shape(chain) == ["M1", "M2", "M3", "S2"]
+    """The second S1 after M9; the third after M12 completes a level-2 summary in the place of the three."""
+    thread = Thread().one_by_one(replies(9))
+    assert thread.shape == [*span(1, 3), "S1", "S1"]
+    first, second = (summary.id for summary in thread.summaries)
+    thread.one_by_one(replies(3, 10))
+    assert thread.shape == [*span(1, 3), "S2"]
+    assert thread.summaries[0].source_ids[:2] == (first, second)
+    assert thread.summaries[0].covers == 9
 
 
 def test_the_levels_end_in_a_master_summary_that_later_ones_update() -> None:
-    settings = Settings()
-    chain = grow([], settings, 3 + 3 * 27, 1)
-    assert shape(chain) == ["M1", "M2", "M3", "master"]
-    chain = grow(chain, settings, 3 * 9, 3 + 3 * 27 + 1)
-    assert shape(chain) == ["M1", "M2", "M3", "master"]
-    assert len(summary_of(chain[-1]).source_ids) == 2
+    """Level 3 of nine, three times over, becomes the master; each later level-3 summary goes into it."""
+    thread = Thread().one_by_one(replies(3 + 3 * 9))
+    assert thread.shape == [*span(1, 3), "S3"]
+    thread.one_by_one(replies(3 * 18, 31))
+    assert thread.shape == [*span(1, 3), "master"]
+    assert thread.summaries[0].covers == 81
+    before = thread.summaries[0].id
+    thread.one_by_one(replies(3 * 9, 85))
+    assert thread.shape == [*span(1, 3), "master"]
+    assert thread.summaries[0].source_ids[0] == before
+    assert len(thread.summaries[0].source_ids) == 2
 
 
 def test_the_oldest_messages_are_summarized_when_the_setting_says_so() -> None:
-    chain = settle(chat(6), Settings(summary_window="oldest"))
-    assert shape(chain) == ["S1", "M4", "M5", "M6"]
+    assert Thread(Settings(summary_window="oldest"), chat(6)).shape == ["S1", "M4", "M5", "M6"]
+
+
+# --- sliding_summary, seed 001, states 1 to 3 and the visual timeline
+
+SLIDING = Settings(profile="sliding_summary")
+
+
+def test_at_20_30_40_and_50_messages_the_summary_covers_all_but_the_recent_ten() -> None:
+    thread = Thread(SLIDING)
+    for count in (20, 30, 40, 50):
+        thread.one_by_one(replies(9, count - 19 if count == 20 else count - 9))
+        if count == 20:
+            assert thread.shape == span(1, 9)
+            thread.one_by_one(replies(10, 10))
+        before = thread.summaries
+        assert [summary.covers for summary in before] == ([count - 20] if count > 20 else [])
+        thread.one_by_one(replies(1, count))
+        (summary,) = thread.summaries
+        assert summary.covers == count - 10
+        assert thread.shape == ["S1", *span(count - 9, count)]
+        new = tuple(span(count - 19, count - 10))
+        assert summary.source_ids == ((before[0].id, *new) if before else new)
+
+
+@pytest.mark.parametrize(
+    ("total", "covered", "due"),
+    [(30, 10, True), (29, 10, False), (40, 20, True), (39, 20, False), (50, 30, True)],
+)
+def test_the_summary_is_made_again_by_the_formula(total: int, covered: int, due: bool) -> None:
+    """needsRegeneration = (totalMessages - (coversMessageCount + recentToKeep)) >= threshold, the last two being 10."""
+    assert ((total - (covered + 10)) >= 10) is due
+    thread = Thread(SLIDING)
+    thread.messages = replies(total)
+    batch = next_batch(thread.messages, SLIDING)
+    assert batch is not None
+    sources = tuple(message for message in batch.sources if int(str(message.id)[1:]) <= covered)
+    thread.put(batch._replace(sources=sources))
+    assert (next_batch(thread.messages, SLIDING) is not None) is due
+
+
+def test_eight_thousand_tokens_trigger_the_first_summary_before_twenty_messages() -> None:
+    chain = [AIMessage("word " * 700, id=f"M{n}") for n in range(1, 13)]
+    assert count_message_tokens(chain[:11]) < 8000 <= count_message_tokens(chain)
+    assert next_batch(chain[:11], SLIDING) is None
+    batch = next_batch(chain, SLIDING)
+    assert batch is not None
+    assert batch.source_ids == ("M1", "M2")
+
+
+# --- hybrid, seed 002, "Summarization Timeline Example"
+
+HYBRID = Settings(profile="hybrid")
+
+
+def test_fifteen_messages_make_a_summary_beside_the_recent_eight_and_fifteen_more_the_next() -> None:
+    thread = Thread(HYBRID).one_by_one(replies(14))
+    assert thread.summaries == []
+    thread.one_by_one(replies(1, 15))
+    assert thread.summaries[0].source_ids == tuple(span(1, 15))
+    assert thread.shape == ["S1", *span(8, 15)]
+    thread.one_by_one(replies(14, 16))
+    assert len(thread.summaries) == 1
+    thread.one_by_one(replies(1, 30))
+    assert [summary.source_ids for summary in thread.summaries] == [tuple(span(1, 15)), tuple(span(16, 30))]
+
+
+def test_messages_that_stay_beside_a_summary_leave_when_they_are_not_recent() -> None:
+    thread = Thread(HYBRID)
+    for n in range(1, 16):
+        thread.say(*chat(2, 2 * n - 1))
+    said = [int(id_[1:]) for id_ in thread.shape if id_[0] == "M"]
+    assert said == list(range(23, 31))
+    assert [summary.covers for summary in thread.summaries] == [15, 15]
+
+
+def test_of_more_than_three_summaries_the_older_ones_become_one() -> None:
+    """Seed 002, "Multi-Level Summaries": A + B + C become a meta-summary."""
+    thread = Thread(HYBRID).one_by_one(replies(45))
+    assert [summary.covers for summary in thread.summaries] == [15, 15, 15]
+    thread.one_by_one(replies(15, 46))
+    assert [(summary.level, summary.covers) for summary in thread.summaries] == [(0, 45), (1, 15)]
+
+
+# --- archive, seed 003
+
+ARCHIVE = Settings(profile="archive")
+
+
+def turns(count: int, start: int = 1) -> list[list[HumanMessage | AIMessage]]:
+    return [
+        [HumanMessage(f"question {n}", id=f"Q{n}"), AIMessage(f"answer {n}", id=f"A{n}")]
+        for n in range(start, start + count)
+    ]
+
+
+def test_at_a_threshold_of_two_all_four_messages_are_archived_in_one_chunk() -> None:
+    """Seed 003, "Archival Process": A, B, C, D become Summary1."""
+    thread = Thread(Settings(profile="archive", summary_every_n=2))
+    first, second = turns(2)
+    thread.say(*first)
+    assert thread.shape == ["Q1", "A1"]
+    thread.say(*second)
+    assert thread.shape == ["S1"]
+    assert thread.summaries[0].source_ids == ("Q1", "A1", "Q2", "A2")
+
+
+def test_only_the_users_messages_count_and_only_after_a_reply() -> None:
+    thread = Thread(Settings(profile="archive", summary_every_n=2))
+    thread.say(HumanMessage("a", id="a"), AIMessage("b", id="b"), AIMessage("c", id="c"), AIMessage("d", id="d"))
+    assert thread.summaries == []
+    thread.say(HumanMessage("e", id="e"))
+    assert thread.summaries == []
+    thread.say(AIMessage("f", id="f"))
+    assert thread.shape == ["S1"]
+
+
+def test_the_sixth_summary_makes_the_oldest_five_one_of_level_two() -> None:
+    """Seed 003, "Example Progression": 50 messages of the user make five; the sixth leaves one L2 and one L1."""
+    thread = Thread(ARCHIVE)
+    for turn in turns(50):
+        thread.say(*turn)
+    assert thread.shape == ["S1"] * 5
+    for turn in turns(10, 51):
+        thread.say(*turn)
+    assert thread.shape == ["S2", "S1"]
+    assert [summary.covers for summary in thread.summaries] == [100, 20]
+
+
+def test_the_levels_go_on_up_and_never_more_than_ten_summaries_stand() -> None:
+    thread = Thread(Settings(profile="archive", summary_every_n=1))
+    most = 0
+    for turn in turns(400):
+        thread.say(*turn)
+        most = max(most, len(thread.summaries))
+    assert most <= 10
+    assert max(summary.level for summary in thread.summaries) >= 3
+    assert thread.reachable() >= {str(message.id) for turn in turns(400) for message in turn}
+
+
+# --- layered, seed 004, "Summarization Strategy"
+
+LAYERED = Settings(profile="layered")
+
+
+def test_a_batch_is_eight_messages_that_are_older_than_the_short_window() -> None:
+    thread = Thread(LAYERED).one_by_one(replies(13))
+    assert thread.shape == span(1, 13)
+    thread.one_by_one(replies(1, 14))
+    assert thread.shape == ["S1", *span(9, 14)]
+
+
+@pytest.mark.parametrize(("asked_at", "size"), [(9, 8), (10, 9), (11, 10), (12, 8)])
+def test_a_batch_of_eight_to_ten_ends_with_an_exchange(asked_at: int, size: int) -> None:
+    """The next question of the user begins a new batch, if it comes after the eighth, ninth or tenth message."""
+    chain = [(HumanMessage if n in (1, asked_at) else AIMessage)(f"message {n}", id=f"M{n}") for n in range(1, 21)]
+    batch = next_batch(chain, LAYERED)
+    assert batch is not None
+    assert batch.source_ids == tuple(span(1, size))
+
+
+def test_medium_summaries_that_gather_are_folded_into_the_long_one() -> None:
+    thread = Thread(LAYERED).one_by_one(replies(6 + 8 * 2))
+    assert [summary.level for summary in thread.summaries] == [1, 1]
+    thread.one_by_one(replies(8, 23))
+    assert [(summary.level, summary.covers) for summary in thread.summaries] == [(2, 24)]
+    thread.one_by_one(replies(8 * 3, 31))
+    assert [(summary.level, summary.covers) for summary in thread.summaries] == [(2, 48)]
+
+
+def test_summaries_that_say_the_same_are_twins() -> None:
+    """Seed 004, "Deduplication": the hash of the first 120 characters."""
+    chain: list[AnyMessage] = [
+        summary_message(Summary(id="1", content="The user likes tea.", level=1, source_ids=("a",)))
+    ]
+    for text, level, twin in [
+        ("The user likes tea.", 1, True),
+        ("The user likes tea.", 2, False),
+        ("Coffee.", 1, False),
+    ]:
+        found = twin_of(chain, Summary(id="2", content=text, level=level, source_ids=("b",)))
+        assert (found is chain[0]) is twin
+
+
+# --- all profiles
 
 
 def test_the_reply_of_the_newest_turn_stays_for_the_caller_until_the_next_turn() -> None:
+    settings = Settings()
     messages = chat(6)
-    batch = next_batch(messages, Settings())
+    batch = next_batch(messages, settings)
     assert batch is not None
-    summary = Summary(id="s", content="short", level=1, source_ids=batch.source_ids)
-    after = compress(messages, batch, summary)
-    assert shape(after) == ["M1", "M2", "M3", "S1", "M5", "M6"]
-    assert shape(live_chain(after)) == ["M1", "M2", "M3", "S1"]
-    assert outdated_ids(after, Settings()) == []
-    assert outdated_ids([*after, *chat(1, 7)], Settings()) == ["M5", "M6"]
+    after = compress(messages, batch, Summary(id="s", content="short", level=1, source_ids=batch.source_ids))
+    assert [message.id for message in after] == ["M1", "M2", "M3", "s", "M5", "M6"]
+    assert [message.id for message in live_chain(after)] == ["M1", "M2", "M3", "s"]
+    assert outdated_ids(after, settings) == []
+    assert outdated_ids([*after, *chat(1, 7)], settings) == ["M5", "M6"]
 
 
-def test_instructions_are_never_summarized() -> None:
-    chain = settle([SystemMessage("be brief", id="I"), *chat(6)], Settings())
-    assert shape(chain) == ["I", "M1", "M2", "M3", "S1"]
+@pytest.mark.parametrize("profile", ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"])
+def test_instructions_are_never_summarized(profile: str) -> None:
+    thread = Thread(Settings(profile=profile), [SystemMessage("be brief", id="I")])
+    thread.one_by_one(chat(60))
+    assert thread.summaries
+    assert thread.shape[0] == "I"
 
 
-def call(id_: str, *names: str) -> AIMessage:
-    return AIMessage("", id=id_, tool_calls=[{"name": "look", "args": {}, "id": name} for name in names])
-
-
-def result(id_: str, name: str) -> ToolMessage:
-    return ToolMessage("found", id=id_, tool_call_id=name)
+@pytest.mark.parametrize("profile", ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"])
+def test_a_question_that_is_not_answered_stays_as_it_was_asked(profile: str) -> None:
+    """Report langmem #77: the user's latest message was summarized away."""
+    settings = Settings(profile=profile)
+    chain = [*chat(200), HumanMessage("and now?", id="Q")]
+    for pick in (next_batch, forced_batch):
+        batch = pick(chain, settings)
+        assert batch is not None
+        assert "Q" not in batch.source_ids
+    open_call = [*chain, call("C", "a"), result("R", "a"), call("D", "b")]
+    batch = forced_batch(open_call, settings)
+    assert batch is not None
+    assert not {"Q", "C", "R", "D"} & set(batch.source_ids)
 
 
 def test_a_tool_call_is_never_parted_from_its_results() -> None:
-    """Reports langchain #34282, deepagents #270, langmem #126: parallel calls, cut in the middle."""
+    """Reports langchain #34282, deepagents #270, #15274, langmem #126: parallel calls, cut in the middle."""
     messages = [
+        AIMessage("hello", id="M0"),
         HumanMessage("q", id="M1"),
         call("C", "a", "b"),
         result("R1", "a"),
         result("R2", "b"),
         AIMessage("x", id="M2"),
     ]
-    messages.insert(0, AIMessage("hello", id="M0"))
     last = next_batch(messages, Settings(n_sum=6, sum_window=2))
     oldest = next_batch(messages, Settings(n_sum=6, sum_window=3, summary_window="oldest"))
     assert last is not None
     assert oldest is not None
     assert last.source_ids == ("C", "R1", "R2", "M2")
     assert oldest.source_ids == ("M0", "M1", "C", "R1", "R2")
+    for profile, more in {"sliding_summary": {"message_threshold": 5}, "hybrid": {"message_threshold": 4}}.items():
+        for keep in range(5):
+            thread = Thread(Settings(profile=profile, keep_recent=keep, **more), messages)
+            assert parted_calls(thread.live) == []
 
 
-conversation = st.lists(st.sampled_from(["user", "assistant", "tools"]), max_size=40)
-limits = st.tuples(st.integers(2, 12), st.integers(1, 12), st.integers(2, 5), st.integers(1, 4), st.booleans())
+def test_a_conversation_without_a_word_of_the_user_is_summarized_as_it_is() -> None:
+    """Report langchain #39261: without a message of the user, the history was replaced by a placeholder."""
+    chain = [message for n in range(10) for message in (call(f"C{n}", f"x{n}"), result(f"R{n}", f"x{n}"))]
+    for profile in ("multi_strategy", "sliding_summary", "hybrid"):
+        thread = Thread(Settings(profile=profile), chain)
+        assert thread.summaries
+        assert parted_calls(thread.live) == []
+        assert thread.reachable() >= {str(message.id) for message in chain}
 
 
-def spoken(roles: list[str]) -> list[list[AnyMessage]]:
-    groups: list[list[AnyMessage]] = []
-    for n, role in enumerate(roles):
-        if role == "user":
-            groups.append([HumanMessage(f"q{n}", id=f"u{n}")])
-        elif role == "assistant":
-            groups.append([AIMessage(f"a{n}", id=f"a{n}")])
-        else:
-            groups.append([call(f"c{n}", f"x{n}", f"y{n}"), result(f"r{n}", f"x{n}"), result(f"s{n}", f"y{n}")])
-    return groups
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"summary_every_n": 0}, "Setting 'summary_every_n' cannot be 0: input should be greater than or equal to 1"),
+        ({"summary_every_n": -3}, "Setting 'summary_every_n' cannot be -3: input should be greater than or equal to 1"),
+        ({"summary_every_n": 501}, "Setting 'summary_every_n' cannot be 501: input should be less than or equal to"),
+        ({"message_threshold": 0}, "Setting 'message_threshold' cannot be 0: input should be greater than or equal"),
+        ({"keep_recent": -1}, "Setting 'keep_recent' cannot be -1: input should be greater than or equal to 0"),
+        (
+            {"profile": "sliding_summary", "keep_recent": 20},
+            "These settings do not agree: keep_recent is 20 but must be smaller than message_threshold, which is 20.",
+        ),
+        (
+            {"profile": "layered", "message_threshold": 11},
+            "These settings do not agree: batch_limit is 10 but must not be smaller than message_threshold, which is",
+        ),
+        (
+            {"profile": "archive", "max_level_summaries": 11},
+            "These settings do not agree: max_level_summaries is 11 but must not be larger than max_active_summaries, "
+            "which is 10.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_threshold_that_cannot_be_is_told_at_load_in_one_sentence(values: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(**values)
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
 
 
-@given(conversation, limits)
-def test_every_message_stays_reachable_and_the_chain_stays_bounded(roles: list[str], numbers: tuple[int, ...]) -> None:
-    """Whatever is said, each message is in the chain or below a summary in it, and calls stay with their results."""
-    n_sum, window, n_sum_sum, levels, oldest = numbers
-    settings = Settings(
-        n_sum=n_sum, sum_window=min(window, n_sum), n_sum_sum=n_sum_sum, max_sum_lvl=levels,
-        summary_window="oldest" if oldest else "last",
-    )  # fmt: skip
-    chain: list[AnyMessage] = []
-    made: dict[str, tuple[str, ...]] = {}
-    for group in spoken(roles):
-        chain = [*chain, *group]
-        while batch := next_batch(chain, settings):
-            id_ = Summary.id_for("t", batch.level, batch.source_ids)
-            made[id_] = batch.source_ids
-            chain = compress(chain, batch, Summary(id=id_, content="s", level=batch.level, source_ids=batch.source_ids))
-        chain = live_chain(chain)
-
-    reachable: set[str] = set()
-    open_ids = [str(message.id) for message in chain]
-    while open_ids:
-        id_ = open_ids.pop()
-        reachable.add(id_)
-        open_ids.extend(made.get(id_, ()))
-    assert {str(m.id) for group in spoken(roles) for m in group} <= reachable
-    assert sum(not is_summary(message) for message in chain) < n_sum + 3
-    assert sum(is_summary(message) for message in chain) <= (n_sum_sum - 1) * (levels - 1) + settings.sum_window + 1
-    asked = {c["id"] for m in chain if isinstance(m, AIMessage) for c in m.tool_calls}
-    assert asked == {m.tool_call_id for m in chain if isinstance(m, ToolMessage)}
+def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
+    sliding, hybrid = Settings(profile="sliding_summary"), Settings(profile="hybrid")
+    assert (sliding.message_threshold, sliding.token_threshold) == (20, 8000)
+    assert (sliding.keep_recent, sliding.regenerate_after, sliding.max_summary_chars) == (10, 10, 2000)
+    assert (hybrid.message_threshold, hybrid.keep_recent, hybrid.max_active_summaries) == (15, 8, 3)
+    assert hybrid.summarize_locally
+    assert (ARCHIVE.summary_every_n, ARCHIVE.max_level_summaries, ARCHIVE.max_active_summaries) == (10, 5, 10)
+    assert not ARCHIVE.summary_fallback
+    assert (LAYERED.message_threshold, LAYERED.batch_limit) == (8, 10)
+    assert Settings(profile="hybrid", keep_recent=4).keep_recent == 4
+    assert [profile.source for profile in PROFILES.values()] == [f"seed 00{n}" for n in range(5)]

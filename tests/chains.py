@@ -1,0 +1,123 @@
+"""What tests of compression share: chains of messages, summaries by number, and what a summary stands for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
+from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread.state.records import Summary
+from everthread.state.settings import Settings
+
+
+def chat(count: int, start: int = 1) -> list[AnyMessage]:
+    """M1, M2, ...: the user and the assistant in turn."""
+    return [(HumanMessage if n % 2 else AIMessage)(f"message {n}", id=f"M{n}") for n in range(start, start + count)]
+
+
+def replies(count: int, start: int = 1) -> list[AnyMessage]:
+    """M1, M2, ..., each of which may be summarized as soon as it stands there."""
+    return [AIMessage(f"message {n}", id=f"M{n}") for n in range(start, start + count)]
+
+
+def call(id_: str, *names: str) -> AIMessage:
+    """A message that calls tools, one for each name."""
+    return AIMessage("", id=id_, tool_calls=[{"name": "look", "args": {}, "id": name} for name in names])
+
+
+def result(id_: str, name: str) -> ToolMessage:
+    """The result of the call of that name."""
+    return ToolMessage("found", id=id_, tool_call_id=name)
+
+
+class Thread:
+    """A chain that is compressed as the graph does it, with summaries that say how many messages they cover."""
+
+    def __init__(self, settings: Settings | None = None, messages: Iterable[AnyMessage] = ()) -> None:
+        self.settings = settings or Settings()
+        self.messages: list[AnyMessage] = []
+        self.made: dict[str, Summary] = {}
+        self.batches: list[Batch] = []
+        self.say(*messages)
+
+    def say(self, *messages: AnyMessage) -> Thread:
+        """Add messages, drop what is outdated, and summarize until nothing is due."""
+        self.messages += messages
+        outdated = set(outdated_ids(self.messages, self.settings))
+        self.messages = [message for message in self.messages if message.id not in outdated]
+        for _ in range(1000):
+            batch = next_batch(self.messages, self.settings)
+            if batch is None:
+                return self
+            self.put(batch)
+        raise AssertionError("compression does not end")
+
+    def put(self, batch: Batch) -> Summary:
+        """Put the summary of a batch into the chain."""
+        summary = Summary(
+            id=Summary.id_for("t", batch.level, batch.source_ids), content=f"of {batch.covers}: {len(self.made)}",
+            level=batch.level, source_ids=batch.source_ids, covers=batch.covers,
+        )  # fmt: skip
+        self.made[summary.id] = summary
+        self.batches.append(batch)
+        self.messages = compress(self.messages, batch, summary)
+        return summary
+
+    def one_by_one(self, messages: Iterable[AnyMessage]) -> Thread:
+        """Say message after message."""
+        for message in messages:
+            self.say(message)
+        return self
+
+    @property
+    def live(self) -> list[AnyMessage]:
+        """What goes to the model."""
+        return live_chain(self.messages)
+
+    @property
+    def shape(self) -> list[str]:
+        """Ids of messages; S1, S2, ... for a summary of that level, and "master"."""
+        return [f"S{summary_of(m).level}".replace("S0", "master") if is_summary(m) else str(m.id) for m in self.live]
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """The summaries that stand."""
+        return [summary_of(message) for message in self.live if is_summary(message)]
+
+    def reachable(self) -> set[str]:
+        """Ids of all that is in the chain, or below a summary in it."""
+        return below([str(message.id) for message in self.messages], self.made.values())
+
+
+def below(ids: Iterable[str], summaries: Iterable[Summary]) -> set[str]:
+    """These ids and those of all that the summaries among them were made from, down to the messages."""
+    sources = {summary.id: summary.source_ids for summary in summaries}
+    found: set[str] = set()
+    waiting = list(ids)
+    while waiting:
+        if (id_ := waiting.pop()) not in found:
+            found.add(id_)
+            waiting.extend(sources.get(id_, ()))
+    return found
+
+
+def parted_calls(messages: Sequence[AnyMessage]) -> list[str]:
+    """Ids of results without their call in the chain, and of calls without their results."""
+    calls: set[str] = set()
+    parted: set[str] = set()
+    for message in messages:
+        if isinstance(message, AIMessage):
+            parted |= calls & {str(c["id"]) for c in message.tool_calls}
+            calls |= {str(c["id"]) for c in message.tool_calls}
+        elif isinstance(message, ToolMessage):
+            parted |= {message.tool_call_id} - calls
+            calls.discard(message.tool_call_id)
+    return sorted(calls | parted)
+
+
+def span(first: int, last: int) -> list[str]:
+    """M5, M6, ...: the ids from one number to another."""
+    return [f"M{n}" for n in itertools.chain(range(first, last + 1))]

@@ -1,0 +1,158 @@
+"""Whatever is said, under any profile and thresholds: nothing is lost, no call is parted, the question stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chains import Thread, call, parted_calls, result
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, convert_to_messages
+
+from everthread.compression.engine import forced_batch
+from everthread.state.messages import is_empty
+from everthread.state.settings import Settings
+
+PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
+STRESS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
+
+IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+KINDS = ["user", "assistant", "tools", "image", "word", "empty", "instruction", "lost call"]
+
+
+def said(n: int, kind: str) -> list[AnyMessage]:
+    """The messages of one kind, with ids of their own."""
+    if kind == "tools":
+        return [call(f"c{n}", f"x{n}", f"y{n}"), result(f"r{n}", f"x{n}"), result(f"s{n}", f"y{n}")]
+    return {
+        "user": [HumanMessage(f"question {n}", id=f"m{n}")],
+        "assistant": [AIMessage(f"answer {n}", id=f"m{n}")],
+        "image": [HumanMessage(IMAGE, id=f"m{n}")],
+        "word": [HumanMessage("ok", id=f"m{n}")],
+        "empty": [AIMessage("", id=f"m{n}")],
+        "instruction": [SystemMessage("be brief", id=f"m{n}")],
+        "lost call": [call(f"m{n}", f"z{n}")],
+    }[kind]
+
+
+@st.composite
+def any_settings(draw: st.DrawFn) -> Settings:
+    """Settings of any profile with thresholds that agree."""
+    profile = draw(st.sampled_from(PROFILES))
+    n_sum = draw(st.integers(2, 12))
+    threshold = draw(st.integers(2, 12))
+    values: dict[str, Any] = {
+        "n_sum": n_sum,
+        "sum_window": draw(st.integers(1, n_sum)),
+        "n_sum_sum": draw(st.integers(2, 4)),
+        "max_sum_lvl": draw(st.integers(1, 3)),
+        "summary_window": draw(st.sampled_from(["last", "oldest"])),
+        "message_threshold": threshold,
+        "batch_limit": threshold + draw(st.integers(0, 3)),
+        "keep_recent": draw(st.integers(0, threshold - 1)),
+        "regenerate_after": draw(st.integers(1, 12)),
+        "token_threshold": draw(st.sampled_from([100, 8000])),
+        "layer_tokens": draw(st.sampled_from([100, 1500])),
+        "summary_every_n": draw(st.integers(1, 6)),
+        "max_level_summaries": draw(st.integers(1, 3)),
+        "max_active_summaries": draw(st.integers(3, 6)),
+    }
+    return Settings(profile=profile, **values)
+
+
+def check(thread: Thread, spoken: list[AnyMessage]) -> None:
+    """Nothing is lost, no call is parted, the newest question stands as it was asked."""
+    assert thread.reachable() >= {str(message.id) for message in spoken if not is_empty(message)}
+    unanswered = {f"z{n}" for n in range(len(spoken) + 1)}
+    assert set(parted_calls(thread.live)) <= unanswered
+    ids = [str(message.id) for message in thread.live]
+    assert len(ids) == len(set(ids))
+    places = [place for place, message in enumerate(spoken) if isinstance(message, HumanMessage)]
+    answered = any(isinstance(m, AIMessage) and not is_empty(m) for m in spoken[places[-1] :]) if places else True
+    if not answered:
+        assert spoken[places[-1]].id in ids
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=60), any_settings())
+@hypothesis_settings(max_examples=250, deadline=None)
+def test_nothing_is_lost_under_any_profile(kinds: list[str], settings: Settings) -> None:
+    thread = Thread(settings)
+    spoken: list[AnyMessage] = []
+    for n, kind in enumerate(kinds):
+        messages = said(n, kind)
+        spoken += messages
+        thread.one_by_one(messages)
+        check(thread, spoken)
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from(KINDS), max_size=12), any_settings(), st.booleans()), max_size=6),
+)
+@hypothesis_settings(max_examples=150, deadline=None)
+def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
+    parts: list[tuple[list[str], Settings, bool]],
+) -> None:
+    thread = Thread()
+    spoken: list[AnyMessage] = []
+    n = 0
+    for kinds, settings, now in parts:
+        thread.settings = settings
+        for kind in kinds:
+            n += 1
+            messages = said(n, kind)
+            spoken += messages
+            thread.say(*messages)
+            check(thread, spoken)
+        if now and (batch := forced_batch(thread.messages, settings)):
+            thread.put(batch)
+            thread.say()
+            check(thread, spoken)
+
+
+@given(any_settings(), st.integers(1, 3))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_the_chain_stays_bounded_however_long_the_conversation(settings: Settings, replies: int) -> None:
+    thread = Thread(settings)
+    for n in range(150):
+        thread.say(HumanMessage("q", id=f"q{n}"), *(AIMessage("a", id=f"a{n}.{k}") for k in range(replies)))
+    limits = (settings.n_sum, settings.message_threshold + settings.keep_recent, settings.summary_every_n)
+    most_messages = max(*limits, settings.keep_recent + settings.regenerate_after) * (replies + 1) + 20
+    most_summaries = (settings.n_sum_sum + 1) * settings.max_sum_lvl + settings.sum_window + 12
+    assert len(thread.live) <= most_messages + most_summaries
+
+
+def conversations() -> Iterator[Any]:
+    """Every conversation of the stress data, by its id."""
+    with STRESS.open(encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            yield record["id"], record["messages"]
+
+
+def read(record: list[dict[str, Any]]) -> list[AnyMessage]:
+    """A record's messages, with ids; content may be null."""
+    messages: list[Any] = convert_to_messages([{**m, "content": m.get("content") or ""} for m in record])
+    return [message.model_copy(update={"id": f"m{n}"}) for n, message in enumerate(messages)]
+
+
+@pytest.mark.skipif(not STRESS.exists(), reason="the data is not here")
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_stress_conversation_loses_a_message_or_parts_a_call(profile: str) -> None:
+    settings = Settings(profile=profile)
+    count = 0
+    for _, record in conversations():
+        count += 1
+        messages = read(record)
+        broken = set(parted_calls(messages))
+        thread = Thread(settings)
+        for n, message in enumerate(messages):
+            thread.say(message)
+            pending = set(parted_calls(messages[: n + 1]))
+            assert set(parted_calls(thread.live)) <= broken | pending
+        assert thread.reachable() >= {str(message.id) for message in messages if not is_empty(message)}
+    assert count == 190

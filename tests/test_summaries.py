@@ -1,0 +1,302 @@
+"""Summaries in the graph: unruly models, large batches, odd conversations, every profile, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from chains import below, parted_calls
+from conversation import EchoModel, say, thread
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from test_compression_properties import STRESS, conversations, read
+
+from everthread import Archive, Settings, Summary, open_graph
+from everthread.compression.chain import Batch
+from everthread.compression.writing import Summarizer, write_summary
+from everthread.graph.conversation import CompiledConversation
+from everthread.models.tokens import estimate_tokens
+from everthread.nodes.resources import Resources
+from everthread.state.messages import is_summary, live_chain, summary_of
+
+PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
+
+
+class Writer(BaseChatModel):
+    """A summary model whose replies are given, one call after the other; an exception is raised."""
+
+    replies: list[Any]
+    prompts: list[list[BaseMessage]] = []  # noqa: RUF012  # a pydantic field
+    base_url: str = "https://api.example.org/v1"
+
+    @property
+    def _llm_type(self) -> str:
+        return "writer"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.prompts.append(messages)
+        reply = self.replies[min(len(self.prompts), len(self.replies)) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        text = reply(messages) if callable(reply) else reply
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+
+def writer(*replies: Any) -> Writer:
+    return Writer(replies=list(replies), prompts=[])
+
+
+TALK: list[AnyMessage] = [
+    HumanMessage("I moved to Lisbon in May 2021 and work there as a nurse in the São José hospital.", id="1"),
+    AIMessage("Lisbon is a fine city. How do you like the hospital?", id="2"),
+    HumanMessage("I like it. My sister Clara lives in Porto and visits me every month by train.", id="3"),
+]
+BATCH = Batch(1, tuple(TALK))
+GOOD = "The user moved to Lisbon in May 2021, works as a nurse at São José; sister Clara lives in Porto."
+
+
+async def written(model: BaseChatModel, batch: Batch = BATCH, settings: Settings | None = None) -> Any:
+    summarizer = Summarizer(model, {}, timeout=10)
+    return await write_summary(batch, settings or Settings(), thread_id="t", summarizer=summarizer)
+
+
+async def test_a_good_summary_is_taken_with_the_facts_of_the_same_call() -> None:
+    model = writer(json.dumps({"summary": GOOD, "facts": [{"kind": "biography", "text": "works as a nurse"}]}))
+    made = await written(model)
+    assert (made.summary.content, made.summary.method, made.summary.model) == (GOOD, "model", "writer")
+    assert (made.summary.covers, made.summary.rejected) == (3, None)
+    assert [(fact.kind, fact.text) for fact in made.facts] == [("biography", "works as a nurse")]
+    assert len(model.prompts) == 1
+    assert "in the language it is written in" in model.prompts[0][0].text
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "it is empty"),
+        ("word " * 20_000, "it is not shorter than its source"),
+        ("In fields where flowers sway,\nThe sun is bright,\nThe birds all play,\nInto the night", "it is a story"),
+        ('{"summary": "\x00\x07", "facts": []}', "it is empty"),
+        ("I'm sorry, I cannot summarize private conversations.", "it is a refusal"),
+        ("Der Benutzer zog um und arbeitet in der Krankenpflege.", "it shares"),
+        ("Error generating summary: quota", "it is an error text"),
+    ],
+)
+async def test_a_text_that_is_refused_twice_gives_the_extractive_summary_marked_as_such(
+    reply: str, reason: str
+) -> None:
+    """Report langchain #38867: "Error generating summary" was stored as the summary, the history removed."""
+    model = writer(reply)
+    made = await written(model)
+    assert len(model.prompts) == 2
+    assert "was not accepted" in model.prompts[1][0].text
+    assert made.summary.method == "extractive"
+    assert made.summary.model is None
+    assert made.summary.rejected.startswith(reason)
+    assert "Lisbon" in made.summary.content
+
+
+async def test_the_second_stricter_try_is_taken_where_it_is_good() -> None:
+    made = await written(writer("Certainly! Here is a poem.", GOOD))
+    assert (made.summary.content, made.summary.method, made.summary.rejected) == (GOOD, "model", None)
+
+
+async def test_a_model_that_fails_gives_the_extractive_summary_marked_as_such() -> None:
+    made = await written(writer(ConnectionError("down")))
+    assert (made.summary.method, made.summary.rejected) == ("extractive", "the model failed (ConnectionError)")
+
+
+async def test_a_local_model_gets_the_strict_prompt_and_no_json() -> None:
+    """Seed 002, "Local Model Prompt"."""
+    model = writer(GOOD)
+    model.base_url = "http://127.0.0.1:11434"
+    await written(model)
+    assert model.prompts[0][0].text.startswith("TASK:")
+    assert "JSON" not in model.prompts[0][0].text
+
+
+async def test_a_batch_larger_than_the_window_is_summarized_in_parts_that_are_merged() -> None:
+    """Reports langmem (the oldest was dropped silently), letta #3279."""
+
+    def shorter(messages: list[BaseMessage]) -> str:
+        words = messages[-1].text.split()
+        return " ".join(word for word in words if word.startswith("place"))[:300]
+
+    said = [HumanMessage(f"We went to place{n} and stayed for {n} days. " * 8, id=str(n)) for n in range(60)]
+    model = writer(shorter)
+    settings = Settings(max_context_tokens=1500, max_reply_tokens=100)
+    made = await written(model, Batch(1, tuple(said)), settings)
+    assert made.summary.method == "model"
+    assert all(estimate_tokens(prompt[-1].text) <= 1500 for prompt in model.prompts)
+    sent = " ".join(prompt[-1].text for prompt in model.prompts)
+    assert all(f"place{n} " in sent for n in range(60))
+    assert len(model.prompts) > 2
+
+
+async def test_a_megabyte_in_one_message_is_summarized_in_a_few_calls() -> None:
+    model = writer(lambda messages: " ".join(messages[-1].text.split()[5:25]))
+    text = "The whale dives deep into the ocean and sings its song. " * 20_000
+    made = await written(model, Batch(1, (HumanMessage(text, id="1"), AIMessage("I see.", id="2"))))
+    assert "whale" in made.summary.content
+    assert len(model.prompts) <= 20
+
+
+async def test_a_local_conversation_is_summarized_on_this_machine_only() -> None:
+    """Seed 002, "Session-Aware Model Selection": llama3.2 summarizes itself; a cloud model has its own summarizer."""
+    local, cloud = EchoModel(prompts=[]), writer("x")
+    object.__setattr__(local, "base_url", "http://localhost:11434")
+    hybrid = Settings(profile="hybrid", summary_model="openai:gpt-4.1-mini")
+    assert await Resources(hybrid, model=local).summary_model(hybrid) is local
+    with pytest.raises(Exception, match=r"gpt-4\.1-mini"):
+        await Resources(hybrid, model=cloud).summary_model(hybrid)
+    ours = Settings(profile="hybrid", summary_model="extractive")
+    assert await Resources(ours, model=local).summary_model(ours) is None
+
+
+async def everything(archive: Archive, state: Any, to: str = "t1") -> tuple[set[str], set[str], list[Summary]]:
+    """Ids in the archive, ids that the chain reaches, and the summaries."""
+    summaries = await archive.summaries("ada", to)
+    archived = {message.id for message in await archive.messages("ada", to)}
+    return archived, below([str(message.id) for message in state["messages"]], summaries), summaries
+
+
+@pytest.mark.parametrize(
+    "reply", ["", ValueError("no"), "la la la\n" * 9, '{"summary": "\x01'], ids=["nothing", "raises", "poem", "cut off"]
+)
+async def test_an_unruly_summarizer_loses_nothing(
+    settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph], reply: Any
+) -> None:
+    model = writer(reply)
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        for n in range(5):
+            await graph.aupdate_state(
+                thread(),
+                {"messages": [("user", f"I like the town number {n}."), ("assistant", f"Number {n} is fine.")]},
+                as_node="llm_call",
+            )
+            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+    archived, reached, summaries = await everything(reopen().resources.archive, state)
+    assert len(archived) == 10
+    assert archived <= reached
+    assert summaries
+    assert all(summary.method == "extractive" and summary.rejected for summary in summaries)
+
+
+async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_tried_again(
+    settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
+) -> None:
+    """Seed 003, "Summarization Failures": not archived, the counter is not reset, the user is told, tried again."""
+    replies: list[Any] = [ConnectionError("quota")] * 2 + [lambda messages: messages[-1].text.split("\n")[1]]
+    model = Writer(replies=replies, prompts=[])
+    archive = reopen().resources.archive
+    values = settings.but(summary_model=None, profile="archive", summary_every_n=2)
+    async with open_graph(values, model=model, embeddings=embeddings) as graph:
+        for n in range(4):
+            said = [("user", f"Question {n} about trains?"), ("assistant", f"Answer {n} about trains.")]
+            await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
+            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+            active = [message.active for message in await archive.messages("ada", "t1")]
+            if n in (1, 2):
+                assert "failed: quota" in state["upkeep"].error
+                assert "the next turn tries again" in state["upkeep"].error
+                assert all(active)
+    assert state["upkeep"].error is None
+    assert not any(active)
+    (summary,) = await archive.summaries("ada", "t1")
+    assert (summary.covers, summary.level) == (8, 1)
+    assert {message.chunk_id for message in await archive.messages("ada", "t1")} == {1}
+
+
+IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"), [("ok", "ok"), (IMAGE, "A cat."), ("hi", "...")], ids=["one word", "images", "no words"]
+)
+async def test_odd_conversations_are_summarized_and_answered(
+    settings: Settings, embeddings: Embeddings, asked: Any, answered: str
+) -> None:
+    async with open_graph(settings, model=writer(answered), embeddings=embeddings) as graph:
+        for _ in range(8):
+            state = await say(graph, {"messages": [HumanMessage(asked)]})
+            assert state["upkeep"].error is None
+    assert len(live_chain(state["messages"])) <= 12
+    assert any(is_summary(message) for message in state["messages"])
+
+
+async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the_whole(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Head and end of a long text stay in the chain; its summary is made from all of it."""
+    model = writer(lambda messages: "A zebra" if "zebra" in messages[-1].text else "Nothing of note")
+    async with open_graph(settings.but(summary_window="oldest"), model=model, embeddings=embeddings) as graph:
+        await say(graph, "plain words " * 750 + "the zebra escaped " + "plain words " * 750)
+        for _ in range(3):
+            state = await say(graph, "and now?")
+    texts = [message.text for message in state["messages"] if is_summary(message)]
+    assert texts
+    assert "zebra" in texts[0]
+
+
+async def test_layered_keeps_the_same_words_once(
+    settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
+) -> None:
+    async with open_graph(settings, model=writer("ok"), embeddings=embeddings, profile="layered") as graph:
+        for _ in range(16):
+            state = await say(graph, "ok")
+    standing = [summary_of(message) for message in live_chain(state["messages"]) if is_summary(message)]
+    assert len({summary.content for summary in standing}) == len(standing)
+    archived, reached, _ = await everything(reopen().resources.archive, state)
+    assert archived <= reached
+
+
+async def test_a_profile_may_change_from_turn_to_turn(
+    graph: CompiledConversation, reopen: Callable[..., open_graph]
+) -> None:
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
+                  "batch_limit": 6}  # fmt: skip
+    for n in range(25):
+        state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
+        assert state["upkeep"].error is None
+    archived, reached, _ = await everything(reopen().resources.archive, state)
+    assert len(archived) == 50
+    assert archived <= reached
+
+
+@pytest.mark.skipif(not STRESS.exists(), reason="the data is not here")
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_stress_conversations_go_through_the_graph_with_nothing_lost_and_no_invalid_prompt(
+    graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel, profile: str
+) -> None:
+    chosen = [(id_, m) for id_, m in conversations() if id_ in {"taubench-airline-36-0", "glaive-zh-45"}]
+    context = {"user_id": "ada", "profile": profile}
+    archive = reopen().resources.archive
+    for id_, record in chosen:
+        messages = [message for message in read(record) if message.type != "system"]
+        for exchange in _exchanges(messages):
+            await graph.aupdate_state(thread(id_), {"messages": exchange}, as_node="llm_call")
+            state = await graph.ainvoke(None, thread(id_), context=context)
+            assert state["upkeep"].error is None
+        state = await say(graph, "What did we talk about?", to=id_, profile=profile)
+        prompt = echo.prompts[-1]
+        assert [message.type for message in prompt].count("system") == 1
+        assert prompt[0].type == "system"
+        assert parted_calls(prompt) == []
+        archived, reached, _ = await everything(archive, state, id_)
+        assert archived <= reached
+        assert len(archived) >= len(messages)
+    assert len(chosen) == 2
+
+
+def _exchanges(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
+    """The messages in turns: each begins with the user's."""
+    turns: list[list[AnyMessage]] = [[]]
+    for message in messages:
+        if isinstance(message, HumanMessage) and turns[-1]:
+            turns.append([])
+        turns[-1].append(message)
+    return turns
