@@ -143,7 +143,9 @@ async def test_commands_and_their_answers_are_not_sent_nor_summarized_nor_recall
         await say(graph, f"My favourite train number is {n}.")
     assert not any("summary_status" in str(prompt) or "Compression:" in str(prompt) for prompt in echo.prompts)
     archive = reopen().resources.archive
-    assert not [m.text for m in await archive.messages("ada", "t1") if "summary_status" in m.text or "Compression:" in m.text]
+    assert not [
+        m.text for m in await archive.messages("ada", "t1") if "summary_status" in m.text or "Compression:" in m.text
+    ]
     assert not [s.content for s in await archive.summaries("ada", "t1") if "summary_status" in s.content]
     state = await say(graph, "/summary_status")
     assert len([message for message in state["messages"] if "/summary_status" in str(message.content)]) == 1
