@@ -1,9 +1,10 @@
-"""Recall without a language model: `python bench/recall.py [--set locomo] [--data FILE] [--json FILE]`.
+"""Recall without a language model: `python bench/recall.py [--set locomo] [--peers] [--data FILE] [--json FILE]`.
 
 The figures come through the product's own nodes, `memory_retrieval` and `pairing`, on Postgres. Beside them, in the
-same run and with the same vectors, is vector search alone. For each question: the share of its evidence among the
-first 5 and 10 messages found, and within 1,000 and 1,500 tokens of found text in the order of rank; and whether any of
-it is among at most 12 messages of the memories that pairing returns.
+same run and with the same vectors, is vector search alone, and with `--peers` what of `peers.py` is installed. For
+each question: the share of its evidence among the first 5 and 10 messages found, and within 1,000 and 1,500 tokens of
+found text in the order of rank; and whether any of it is among at most 12 messages of the memories that pairing
+returns.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from datasets import SETS, Haystack, Question
 from langchain_core.messages import HumanMessage
+from peers import Peer, open_peers
 
-from everthread.memory.embedded_server import stop_server
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.memory.embedded_server import ensure_server, stop_server
+from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
+from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.models.tokens import estimate_tokens
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
@@ -68,7 +71,9 @@ async def fill(resources: Resources, haystack: Haystack) -> dict[str, int]:
     return tokens
 
 
-async def ask(resources: Resources, haystack: Haystack, tokens: dict[str, int]) -> dict[str, list[Any]]:
+async def ask(
+    resources: Resources, haystack: Haystack, tokens: dict[str, int], peers: Sequence[Peer]
+) -> dict[str, list[Any]]:
     settings = resources.settings.but(user_id=haystack.name, max_memories=MEMORIES)
     turn = Turn(resources, settings, {"configurable": {"thread_id": f"{haystack.name}/asking"}})
     rows: dict[str, list[Any]] = defaultdict(list)
@@ -86,17 +91,29 @@ async def ask(resources: Resources, haystack: Haystack, tokens: dict[str, int]) 
         by_vector = [row["source_id"] for row in near]
         rows["everthread"].append(measures(ranked, tokens, question, returned))
         rows["vector only"].append(measures(by_vector, tokens, question, by_vector))
+        for peer in peers:
+            ids = await peer.search(haystack.name, question.text, MEMORIES * 3)
+            rows[peer.name].append(measures(ids, tokens, question, ids))
         rows["category"].append(question.category)
     return rows
 
 
-async def run(name: str, data: Path | None, settings: Settings) -> dict[str, list[Any]]:
-    resources = Resources(settings, embeddings=await asyncio.to_thread(load_embeddings, BUNDLED_MODEL))
+async def run(name: str, data: Path | None, folder: Path, *, with_peers: bool) -> dict[str, list[Any]]:
+    resources = Resources(Settings(data_dir=folder), embeddings=await asyncio.to_thread(load_embeddings, BUNDLED_MODEL))
+    peers: list[Peer] = []
+    if with_peers:
+        shared = SharedEmbeddings(Embedder(BUNDLED_MODEL, cache_bytes=200_000_000), timeout=600)
+        peers = await open_peers(await asyncio.to_thread(ensure_server, folder), shared)
     rows: dict[str, list[Any]] = defaultdict(list)
     for haystack in SETS[name](data):
         tokens = await fill(resources, haystack)
-        for key, values in (await ask(resources, haystack, tokens)).items():
+        for peer in peers:
+            for messages in haystack.threads.values():
+                await peer.add(haystack.name, messages)
+        for key, values in (await ask(resources, haystack, tokens, peers)).items():
             rows[key] += values
+    for peer in peers:
+        await peer.close()
     await resources.close()
     return rows
 
@@ -104,7 +121,7 @@ async def run(name: str, data: Path | None, settings: Settings) -> dict[str, lis
 def table(name: str, rows: dict[str, list[Any]]) -> dict[str, Any]:
     figures: dict[str, Any] = {"questions": len(rows["category"])}
     print(f"\n{name}, {figures['questions']} questions\n| | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}")
-    for system in ("everthread", "vector only"):
+    for system in (key for key in rows if key != "category" and not key.endswith(" ms")):
         values = [round(100 * mean(column), 1) for column in zip(*rows[system], strict=True)]
         figures[system] = dict(zip(MEASURES, values, strict=True))
         print(f"| {system} | {' | '.join(map(str, values))} |")
@@ -122,6 +139,7 @@ def table(name: str, rows: dict[str, list[Any]]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--set", choices=[*SETS, "all"], default="locomo")
+    parser.add_argument("--peers", action="store_true", help="beside it, what other memories find that are installed")
     parser.add_argument("--data", type=Path, help="another file (or folder) of the same form")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
@@ -130,7 +148,7 @@ def main() -> None:
     figures = {}
     try:
         for name in SETS if options.set == "all" else [options.set]:
-            rows = asyncio.run(run(name, options.data, Settings(data_dir=folder)))
+            rows = asyncio.run(run(name, options.data, folder, with_peers=options.peers))
             figures[name] = table(name, rows)
     finally:
         stop_server(folder)
