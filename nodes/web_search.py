@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from ..facts.sheet import question_terms
 from ..memory.search_cache import SearchCache
 from ..search.breaker import Breakers, process_breakers
 from ..search.cleaning import search_query
@@ -21,6 +22,7 @@ from ..search.pages import PageReader
 from ..search.privacy import Redacted, redact
 from ..search.run import WebAnswer, search_web
 from ..state.conversation import ConversationState, Update
+from ..state.errors import StorageError
 from ..state.messages import newest_question
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
@@ -30,18 +32,44 @@ _log = logging.getLogger(__name__)
 
 _READ: Final = 1500
 """Characters of a message that are read for its query."""
+_FACTS: Final = 50
+"""Facts that are looked for in a query: so many by their weight, and so many that share a word with it."""
 
 
 async def web_search(state: ConversationState, turn: Turn) -> Update:
     """Search the web. A failure leaves the turn without results, and `search.error` says so."""
+    outcome = state["search"]
+    try:
+        private = await known(state, turn) if turn.settings.redact_queries else []
+    except StorageError:
+        problem = "The web was not searched: what is known about the user and must not leave cannot be read."
+        return {"search": outcome.model_copy(update={"error": problem})}
     outcome = await search_for(
         state,
         turn.settings,
         turn.resources.engines,
+        private=private,
         cache=SearchCache(turn.resources.database),
         importable=turn.resources.settings.search_engines,
     )
     return {"search": outcome}
+
+
+async def known(state: ConversationState, turn: Turn) -> list[str]:
+    """The facts and pins of the user that the query may tell, and names among them.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    if not turn.settings.facts:
+        return []
+    message = newest_question(state["messages"])[:_READ]
+    terms = await asyncio.to_thread(question_terms, f"{state['search'].query or ''} {message}")
+    facts, pins = await turn.resources.facts.sheet(
+        turn.user_id, turn.thread_id, terms, live=[], newest=[], pool=_FACTS, max_pins=_FACTS, this_thread_only=False
+    )
+    names = [fact.value for fact in facts if fact.attribute == "name" and fact.value]
+    return [*(fact.text for fact in facts), *(pin.text for pin in pins), *names]
 
 
 async def search_for(

@@ -105,6 +105,23 @@ async def test_instructions_and_fences_in_results_stay_data(
     assert "\n[2]" not in prompt
 
 
+async def test_what_the_user_told_of_themselves_earlier_does_not_leave(opened: open_graph, server: Server) -> None:
+    async with opened as graph:
+        await say(
+            graph, "My name is Rosalind. I am allergic to penicillin. My sister's name is Clara.", web_search="off"
+        )
+        question = "Search the web for amoxicillin doses. I am allergic to penicillin. Rosalind and Clara ask."
+        state = await say(graph, question, to="t2", web_search="auto", search_engines=("brave",))
+    outcome = state["search"]
+    assert outcome.results
+    assert "fact" in outcome.redacted
+    (asked,) = server.requests("brave")
+    assert asked["q"] == outcome.sent
+    for private in ("penicillin", "Rosalind", "Clara"):
+        assert private not in asked["q"]
+    assert "amoxicillin" in asked["q"]
+
+
 async def test_the_newest_message_is_the_query_where_none_was_decided_on(server: Server) -> None:
     outcome = await search(server, None, message="ants in hills", search_engines=("brave",))
     assert outcome.sent == "ants in hills"
