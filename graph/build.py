@@ -84,7 +84,7 @@ def build_graph(
         output_schema=ConversationState,
     )
 
-    graph.add_node("command", as_node(command, shared))
+    graph.add_node("command", as_node(command, shared, answered))
     graph.add_node("keyword_check", as_node(keyword_check, shared))
     graph.add_node("slm_router", as_node(slm_router, shared))
     graph.add_node("web_search", as_node(web_search, shared))
@@ -130,6 +130,11 @@ def no_summary_due(state: ConversationState, settings: Settings) -> bool:
     """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
     failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
     return failed or batch_due(state, settings_in(state, settings)) is None
+
+
+def answered(_state: ConversationState, _settings: Settings) -> bool:
+    """Whether the turn ends here: after a command it always does."""
+    return True
 
 
 def at_start(state: ConversationState) -> Literal["a /command"] | list[Literal["keyword_check", "memory_retrieval"]]:

@@ -174,6 +174,15 @@ async def test_the_summaries_of_a_turn_are_in_its_report(graph: CompiledConversa
     assert (await say(graph, "And now?"))["report"].summaries == ()
 
 
+async def test_a_command_is_a_turn_with_a_report_of_its_own(graph: CompiledConversation) -> None:
+    await say(graph, "I work as a nurse.")
+    report = (await say(graph, "/summary_status"))["report"]
+    assert (report.turn, report.question, report.reply) == (2, "/summary_status", None)
+    assert set(report.nodes) == {"command"}
+    assert (await find_report(graph.resources, "ada", "t1")).unfinished is None
+    assert (await say(graph, "Go on."))["report"].turn == 3
+
+
 async def test_a_report_that_cannot_be_kept_does_not_fail_the_turn(
     graph: CompiledConversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
