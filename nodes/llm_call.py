@@ -12,9 +12,10 @@ from langchain_core.messages import AIMessage, AnyMessage
 from ..models.answering import Answer, Answering, Policy
 from ..models.failures import Failure
 from ..models.replies import finish_of, made_whole, unusable, without_calls
+from ..search.citations import cited
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
-from ..state.messages import cleaned, is_empty
+from ..state.messages import cleaned, is_empty, message_text
 from ..state.tool_calls import count_rounds, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, token_budget
@@ -47,7 +48,16 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
         new, model, calls, degraded = [_final(answer, rounds, turn)], answer.model, answer.calls, answer.degraded
     report = _report(new[-1], model, time.perf_counter() - started, calls)
     before = state["reply"].calls if rounds and state.get("reply") is not None else ()
-    report = report.model_copy(update={"calls": (*before, *report.calls), "tool_rounds": rounds, "degraded": degraded})
+    search = state.get("search")
+    sources = cited(message_text(new[-1]), search.results) if search is not None and search.results else ()
+    report = report.model_copy(
+        update={
+            "calls": (*before, *report.calls),
+            "tool_rounds": rounds,
+            "degraded": degraded,
+            "sources": tuple(source.url for source in sources),
+        }
+    )
     return {"messages": new, "reply": report, **prompt.update}
 
 

@@ -84,6 +84,7 @@ class ReplyReport(Record):
     finish_given: str | None = Field(None, description="The provider's own word for `finish`.")
     calls: tuple[ModelCall, ...] = ()
     tool_rounds: int = Field(0, ge=0, description="Rounds of tool calls before this reply.")
+    sources: tuple[str, ...] = Field((), description="Addresses of the web results that the reply cites.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")
 
 

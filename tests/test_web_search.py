@@ -138,3 +138,12 @@ async def test_a_bug_of_ours_does_not_fail_the_turn(server: Server, monkeypatch:
     outcome = await search(server)
     assert (outcome.error, outcome.results, outcome.sent) == ("The web search failed (ZeroDivisionError).", (), None)
     assert server.asked == [], "nothing leaves where it cannot be told what is private"
+
+
+async def test_the_sources_that_a_reply_cites_are_in_the_state(opened: open_graph) -> None:
+    """EchoModel repeats the end of its prompt, so the question decides what the reply cites as well."""
+    async with opened as graph:
+        state = await say(graph, f"{QUESTION} As in [2].", web_search="auto", search_engines=("google",))
+    assert "https://example.org/bees" in state["reply"].sources
+    cites = cited(state["messages"][-1].text, state["search"].results)
+    assert state["reply"].sources == tuple(result.url for result in cites)
