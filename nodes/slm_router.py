@@ -1,20 +1,22 @@
 """The node `slm_router`: where words do not decide, a small language model says whether to search the web.
 
-Seed `000`, strategy 1, "LLM-Based Decision Making".
+Seed `000`, strategy 1, "LLM-Based Decision Making". With no small model set, the local router decides.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.constants import TAG_NOSTREAM
 
 from ..prompts.router import router_messages
@@ -24,6 +26,7 @@ from ..state.errors import EverthreadError
 from ..state.messages import is_summary, live_chain, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
+from .local_router import judge_locally
 from .turn import Turn
 
 _log = logging.getLogger(__name__)
@@ -32,6 +35,7 @@ _MAX_SECONDS: Final = 10.0
 _TURNS: Final = 4
 _TURN_CHARS: Final = 500
 _QUESTION_CHARS: Final = 2000
+_KEPT: Final = 512
 _YES: Final = frozenset({
     "yes", "y", "yeah", "yep", "true", "ja", "oui", "si", "sí", "sì", "sim", "da", "да", "так", "tak",
     "evet", "ano", "igen", "kyllä", "نعم", "हाँ", "是", "是的", "需要", "要", "对", "はい", "예", "네",
@@ -53,20 +57,55 @@ class Answer(NamedTuple):
     query: str | None
 
 
+class Answers:
+    """Answers of small models that are kept: the newest 512, by model, user, and all that the model was shown.
+
+    The prompt holds the date, so that no answer outlives its day.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Answer] = OrderedDict()
+
+    def key(self, settings: Settings, prompt: Sequence[BaseMessage]) -> str:
+        """What identifies a question to the model."""
+        parts = [settings.slm_model or "", settings.user_id, *(message_text(message) for message in prompt)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def get(self, key: str) -> Answer | None:
+        """The answer to this question, if it is kept."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Keep an answer; the one not asked for longest goes."""
+        self._kept[key] = answer
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+
+
+_process_answers: Final = Answers()
+
+
 async def slm_router(state: ConversationState, turn: Turn) -> Update:
-    """Let the small model decide whether this turn searches the web. Never raises."""
+    """Let the small model, or without one the local router, decide whether to search the web. Never raises."""
+    if turn.settings.slm_model is None:
+        return {"search": await judge_locally(state, turn.settings, turn.resources.embedder)}
     try:
         model = await turn.resources.router_model(turn.settings)
     except EverthreadError as error:
         return {"search": _failed(state, str(error))}
-    return {"search": await ask_model(state, turn.settings, model)}
+    return {"search": await ask_model(state, turn.settings, model, _process_answers)}
 
 
-async def ask_model(state: ConversationState, settings: Settings, model: BaseChatModel | None) -> SearchOutcome:
+async def ask_model(
+    state: ConversationState, settings: Settings, model: BaseChatModel | None, answers: Answers | None = None
+) -> SearchOutcome:
     """The outcome of `keyword_check`, decided by the small model.
 
     No search is made without a model, where it fails or takes longer than 10 s or `settings.model_timeout`, or
-    where its answer is neither yes nor no; `reason` and `error` say why. Never raises.
+    where its answer is neither yes nor no; `reason` and `error` say why. An answer in `answers` is not asked for again.
+    Never raises.
     """
     if model is None:
         return _decided(state, False, "No small model is configured to decide, so the web is not searched.")
@@ -75,11 +114,17 @@ async def ask_model(state: ConversationState, settings: Settings, model: BaseCha
         return _decided(state, False, "There is no user text to search for.")
     seconds = min(settings.model_timeout, _MAX_SECONDS)
     prompt = router_messages(cut(question, _QUESTION_CHARS), _turns(state["messages"]), datetime.now(UTC).date())
+    key = answers.key(settings, prompt) if answers is not None else ""
+    if answers is not None and (known := answers.get(key)) is not None:
+        return _outcome(state, known, question)
     try:
         async with asyncio.timeout(seconds):
             # Without the tag its tokens would show up in the stream that the user sees.
             reply = await model.ainvoke(prompt, config={"tags": [TAG_NOSTREAM]})
-        return _outcome(state, parse_answer(message_text(reply)), question)
+        answer = parse_answer(message_text(reply))
+        if answers is not None and answer is not None:
+            answers.put(key, answer)
+        return _outcome(state, answer, question)
     except TimeoutError:
         return _failed(state, f"The small model did not decide within {seconds:g} s.")
     except Exception as error:

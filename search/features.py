@@ -15,7 +15,9 @@ from .keywords import NAME, TALK, Part, Reading
 
 GROUPS: Final = (
     "now", "near", "ask", "live", "news", "first", "past", "second", "assistant", "conversation", "given_text",
-    "self_contained", "task", "device", "stable", "reaction", "year", "old_year", "address", "ticker", "version", "name", "outdoors",
+    "self_contained", "task", "device", "stable", "reaction", "year", "old_year", "address",
+    "ticker", "version", "name",
+    "outdoors",
 )  # fmt: skip
 _PAIRS: Final = (
     ("live", "first"), ("now", "first"), ("near", "first"), ("news", "first"), ("now", "live"), ("now", "news"),

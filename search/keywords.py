@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from ..state.search_records import Sign
@@ -23,14 +22,18 @@ _NOISE: Final = (
     re.compile(r"(?m)^\[\w+\]$"),  # marks of images and other blocks
 )
 _ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>\"'`]{3,200}")
-_TICKER: Final = re.compile(r"(?<![\w$])\$[A-Z]{1,5}(?:\.[A-Z]{1,2})?(?![\w$])|\b(?:NASDAQ|NYSE|LSE|XETRA|TSE|HKEX): ?[A-Z0-9.]{1,6}\b")
+_TICKER: Final = re.compile(
+    r"(?<![\w$])\$[A-Z]{1,5}(?:\.[A-Z]{1,2})?(?![\w$])|\b(?:NASDAQ|NYSE|LSE|XETRA|TSE|HKEX): ?[A-Z0-9.]{1,6}\b"
+)
 _VERSION: Final = re.compile(r"(?<![\w.])(?:v\d+(?:\.\d+)*|\d+\.\d+\.\d+)(?![\w.]*\d)", re.IGNORECASE)
-_NAMED_VERSION: Final = re.compile(r"(?<!\w)[A-Z][A-Za-z]+[- ]v?\d+(?:\.\d+)?(?![\w.,:%]*\d|[:%])(?!\s*(?:AM|PM|am|pm|o'clock)\b)")
-NAME: Final = re.compile(
-    r"(?<![.!?…:,\n\"“(] )(?<!^)(?<![\w'’])[A-ZÀ-ÖØ-ÞĀ-ŽА-ЯЁ][\w'’.-]*[a-zß-ÿа-яё0-9A-Z][\w-]*")
+_NAMED_VERSION: Final = re.compile(
+    r"(?<!\w)[A-Z][A-Za-z]+[- ]v?\d+(?:\.\d+)?(?![\w.,:%]*\d|[:%])(?!\s*(?:AM|PM|am|pm|o'clock)\b)"
+)
+NAME: Final = re.compile(r"(?<![.!?…:,\n\"“(] )(?<!^)(?<![\w'’])[A-ZÀ-ÖØ-ÞĀ-ŽА-ЯЁ][\w'’.-]*[a-zß-ÿа-яё0-9A-Z][\w-]*")
 _YEAR: Final = re.compile(r"(?<!\d)20\d\d(?!\d)")
 TALK: Final = frozenset({"first", "past", "reaction"})
 """Groups by which a user tells of himself."""
+_VERB_LAST: Final = frozenset({"tr", "kk", "ja", "hi"})
 _COMMAS: Final = frozenset(",，、،")
 _HEAD: Final = 400
 _LONG: Final = 3 * _HEAD
@@ -97,7 +100,7 @@ def read(text: str, year: int) -> Reading:
     prose = _prose(text)
     parsed = split(prose)
     spoken = lists.spoken(parsed.words)
-    parts = tuple(_parts(parsed, prose, _shortened(text), lists, spoken, year))
+    parts = tuple(_parts(parsed, prose, _shortened(text), lists=lists, spoken=spoken, year=year))
     return Reading(
         signs=tuple(_signs(parts, lists, len(text))),
         explicit=_explicit(parsed, lists),
@@ -118,9 +121,7 @@ def _shortened(text: str) -> str:
     return f"{text[:_HEAD]} \n {text[-_HEAD:]}" if len(text) > _LONG else text
 
 
-def _parts(
-    parsed: Words, prose: str, raw: str, lists: WordLists, spoken: Spoken, year: int
-) -> Iterator[Part]:
+def _parts(parsed: Words, prose: str, raw: str, *, lists: WordLists, spoken: Spoken, year: int) -> Iterator[Part]:
     """The sentences with their signs. Signs that are found by their form belong to the last sentence that asks."""
     sentences = parsed.sentences or [Sentence((), asked=False, exclaimed=False)]
     read_ones = [_read_sentence(sentence, lists, spoken, year) for sentence in sentences]
@@ -136,9 +137,7 @@ class _SentenceFound(NamedTuple):
     grammar: frozenset[str]
 
 
-def _read_sentence(
-    sentence: Sentence, lists: WordLists, spoken: Spoken, year: int
-) -> _SentenceFound:
+def _read_sentence(sentence: Sentence, lists: WordLists, spoken: Spoken, year: int) -> _SentenceFound:
     words = sentence.words
     grammar, covered = _grammar(words, lists, spoken.main)
     signs: dict[tuple[str, str], None] = {}
@@ -256,7 +255,10 @@ def _signs(parts: Sequence[Part], lists: WordLists, length: int) -> Iterator[Sig
 
 
 def _explicit(parsed: Words, lists: WordLists) -> str | None:
-    """The words that ask for a search: at the start of a clause, or after a lead such as "can you"."""
+    """The words that ask for a search: at the start of a clause, or after a lead such as "can you".
+
+    Where the verb comes last, they ask at the end of a clause too.
+    """
     words = parsed.words
     if words and (found := lists.explicit_first.at(words, 0)) and not lists.explicit.at(words, 0):
         return found[0].phrase.text
@@ -267,14 +269,17 @@ def _explicit(parsed: Words, lists: WordLists) -> str | None:
         found = lists.explicit.at(words, place) if place < len(words) else []
         if found and found[0].phrase.group == "explicit":
             return found[0].phrase.text
+    for found in lists.explicit.all_in(words, _VERB_LAST):
+        if found[0].phrase.group == "explicit" and (
+            found[0].end == len(words) or found[0].end in parsed.clause_starts or not is_word(words[found[0].end])
+        ):
+            return found[0].phrase.text
     return None
 
 
 def _is_trivial(parsed: Words, lists: WordLists, languages: frozenset[str]) -> bool:
     words = parsed.words
-    covered = {
-        place for found in lists.chat.all_in(words) for place in range(found[0].start, found[0].end)
-    }
+    covered = {place for found in lists.chat.all_in(words) for place in range(found[0].start, found[0].end)}
     spoken = [place for place, word in enumerate(words) if is_word(word)]
     rest = [place for place in spoken if place not in covered]
     bare = len(spoken) == 1 and not parsed.asked and next(lists.signs.all_in(words, languages), None) is None

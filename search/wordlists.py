@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -35,7 +35,7 @@ class Phrase(NamedTuple):
     any_end: bool
     any_beginning: bool
 
-    def at(self, words: list[str] | tuple[str, ...], start: int) -> bool:
+    def at(self, words: Sequence[str], start: int) -> bool:
         """Whether the phrase stands here."""
         end = start + len(self.words)
         if not (self.any_end or self.any_beginning):
@@ -72,7 +72,7 @@ class Phrases:
             else:
                 self._exact[first].append(phrase)
 
-    def at(self, words: list[str] | tuple[str, ...], start: int, languages: frozenset[str] | None = None) -> list[Found]:
+    def at(self, words: Sequence[str], start: int, languages: frozenset[str] | None = None) -> list[Found]:
         """The longest phrase that begins here, once for each group that holds it."""
         word = words[start]
         candidates = [*self._exact.get(word, ()), *self._prefix.get(word[:_PREFIX], ())]
@@ -85,9 +85,7 @@ class Phrases:
         groups = {p.group: p for p in reversed(fits) if len(p.words) == longest}
         return [Found(phrase, start, start + longest) for phrase in groups.values()]
 
-    def all_in(
-        self, words: list[str] | tuple[str, ...], languages: frozenset[str] | None = None
-    ) -> Iterator[list[Found]]:
+    def all_in(self, words: Sequence[str], languages: frozenset[str] | None = None) -> Iterator[list[Found]]:
         """Phrases in the order of the text that do not overlap; those at one place together."""
         place = 0
         while place < len(words):

@@ -27,8 +27,8 @@ class ModelSettings(BaseModel):
     )
     slm_model: str | None = Field(
         None,
-        description="A small model that decides whether to search the web where keywords do not. Unset: no search is "
-        "made then, and no call is paid for.",
+        description="A small model that decides whether to search the web where keywords do not. Unset: a local "
+        "classifier decides, and no call is paid for.",
         json_schema_extra=on_node("slm_router"),
     )
     summary_model: str | None = Field(

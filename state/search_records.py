@@ -41,10 +41,11 @@ class EngineFailure(Record):
 class SearchOutcome(Record):
     """Whether this turn searched the web, why, for what, and what came of it."""
 
-    decided_by: Literal["keywords", "slm", "setting", "user"]
-    needed: bool | None = Field(description="None: keywords do not decide, the small model is to be asked.")
+    decided_by: Literal["keywords", "router", "slm", "setting", "user"]
+    needed: bool | None = Field(description="None: keywords do not decide; the small model or the local router does.")
     reason: str
-    score: float = 0.0
+    score: float = Field(0.0, description="The summed weight of the signs.")
+    probability: float | None = Field(None, description="How likely the local router holds a need for the web.")
     signs: tuple[Sign, ...] = ()
     query: str | None = None
     sent: str | None = Field(None, description="The query as it left; None where none did.")

@@ -17,7 +17,8 @@ class SearchSettings(BaseModel):
 
     web_search: SearchMode = Field(
         "auto",
-        description="auto: when keywords or the small model ask for it. always: on every turn. off: never.",
+        description="auto: when keywords, the small model or the local classifier ask for it. always: on every turn. "
+        "off: never.",
         json_schema_extra=on_node("keyword_check"),
     )
     keyword_threshold: float = Field(
