@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -49,7 +50,7 @@ class EmbeddingCache:
             found = self._touch(self._key(kind, text))
             if found is None and self._symmetric:
                 found = self._touch(self._key(_other(kind), text))
-        return None if found is None else [float(number) for number in found]
+        return None if found is None else single(found)
 
     def put(self, kind: Kind, text: str, vector: list[float]) -> None:
         """Keep the vector of a text."""
@@ -78,6 +79,11 @@ class EmbeddingCache:
     def _key(self, kind: Kind, text: str) -> bytes:
         whole = f"{self._model}\x1f{kind}\x1f{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(whole, digest_size=16).digest()
+
+
+def single(vector: Sequence[float] | NDArray[np.float32]) -> list[float]:
+    """The numbers of a vector in single precision, as pgvector and the cache keep them."""
+    return [float(number) for number in np.asarray(vector, dtype=np.float32)]
 
 
 def _other(kind: Kind) -> Kind:

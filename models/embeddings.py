@@ -18,7 +18,7 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .embedding_cache import EmbeddingCache
+from .embedding_cache import EmbeddingCache, single
 from .imports import imported
 from .worker import Worker
 
@@ -119,8 +119,8 @@ class Embedder:
             finally:
                 call.cancel()
             self._check(vectors, len(batch))
-            for text, made in zip(batch, vectors, strict=True):
-                known[text] = made
+            for text, vector in zip(batch, vectors, strict=True):
+                made = known[text] = single(vector)
                 if cached:
                     self._cache.put("document", text, made)
         return [vector for text in texts if (vector := known[text]) is not None]
@@ -129,6 +129,7 @@ class Embedder:
         try:
             vector = self._get().embed_query(text)
             self._check([vector], 1)
+            vector = single(vector)  # as the cache gives it to whoever asks next
             # Before the call is forgotten, so that who comes next finds the one or the other.
             self._cache.put("query", text, vector)
             return vector

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from everthread.assembly.assemble import assemble
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import summary_message
+from everthread.state.messages import clean_text, summary_message
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
 
@@ -105,7 +105,7 @@ def test_any_prompt_is_valid_within_budget_and_holds_the_question(
     assert report.tokens <= budget
     assert [message.type for message in prompt].count("system") == 1
     assert prompt[0].type == "system"
-    assert question[-20:].strip()[-10:] in prompt[-1].text
+    assert clean_text(question)[-20:].strip()[-10:] in prompt[-1].text
     assert not any(a.type == b.type == "human" for a, b in pairwise(prompt))
     asked = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
     assert asked == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]
