@@ -119,17 +119,17 @@ class Embedder:
             finally:
                 call.cancel()
             self._check(vectors, len(batch))
-            for text, vector in zip(batch, vectors, strict=True):
-                made = known[text] = single(vector)
+            for text, made in zip(batch, map(single, vectors), strict=True):
+                known[text] = made
                 if cached:
                     self._cache.put("document", text, made)
         return [vector for text in texts if (vector := known[text]) is not None]
 
     def _ask(self, text: str) -> list[float]:
         try:
-            vector = self._get().embed_query(text)
-            self._check([vector], 1)
-            vector = single(vector)  # as the cache gives it to whoever asks next
+            made = self._get().embed_query(text)
+            self._check([made], 1)
+            vector = single(made)  # as the cache gives it to whoever asks next
             # Before the call is forgotten, so that who comes next finds the one or the other.
             self._cache.put("query", text, vector)
             return vector
