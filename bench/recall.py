@@ -88,7 +88,7 @@ async def ask(
         ranked = [hit.source_id for hit in state["recall"].hits]
         returned = [f.id for memory in state["recall"].memories for f in memory.fragments]
         near = await resources.vectors.nearest(haystack.name, question.text, limit=MEMORIES * 3, timeout=60)
-        by_vector = [row["source_id"] for row in near]
+        by_vector = [source.source_id for source in near]
         rows["everthread"].append(measures(ranked, tokens, question, returned))
         rows["vector only"].append(measures(by_vector, tokens, question, by_vector))
         for peer in peers:

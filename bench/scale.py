@@ -146,7 +146,7 @@ async def measure(resources: Resources, fill: Fill, questions: list[str]) -> dic
         exact = np.argsort(-(np.array(fill.known[user]) @ vector))[:10]
         whole.append((done - begun) * 1000)
         without.append((done - embedded) * 1000)
-        found.append(len({f"m{n}" for n in exact} & {row["source_id"] for row in near}) / len(exact))
+        found.append(len({f"m{n}" for n in exact} & {source.source_id for source in near}) / len(exact))
     rows = await resources.database.run(_sizes)
     sizes = {row["relname"]: round(row["bytes"] / 1e6) for row in rows}
     cost = lambda values, share: round(float(np.percentile(values[20:], share)), 1)  # noqa: E731

@@ -98,38 +98,6 @@ SELECT EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s
                AND NOT (thread_id = %(thread_id)s AND id = ANY(%(ids)s))) AS more
 """
 _SUMMARIES = """
-UPDATE summaries SET active = false
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
-"""
-_MESSAGES = """
-SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
-"""
-_KNOWN = """
-SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_COUNT = "SELECT count(*) AS n FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s"
-_HAS_MORE = """
-SELECT EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s
-               AND NOT (thread_id = %(thread_id)s AND id = ANY(%(ids)s))) AS more
-"""
-_EXCHANGES = """
-SELECT hit.id AS hit_id, m.thread_id, m.id, m.role, m.name, m.text, m.created_at
-FROM unnest(%(thread_ids)s::text[], %(ids)s::text[]) AS hit(thread_id, id)
-JOIN messages found ON found.user_id = %(user_id)s AND found.thread_id = hit.thread_id AND found.id = hit.id
-JOIN LATERAL (
-    (SELECT * FROM messages a WHERE a.user_id = %(user_id)s AND a.thread_id = hit.thread_id AND a.seq < found.seq
-       AND found.role = 'assistant' AND a.role = 'user' AND a.seq >= found.seq - 16 ORDER BY a.seq DESC LIMIT 1)
-    UNION ALL SELECT found.*
-    UNION ALL
-    (SELECT * FROM messages b WHERE b.user_id = %(user_id)s AND b.thread_id = hit.thread_id AND b.seq > found.seq
-       AND found.role = 'user' AND b.role = 'assistant' AND b.seq <= found.seq + 16 ORDER BY b.seq LIMIT 1)
-) AS m ON true
-UNION ALL
-SELECT s.id, s.thread_id, s.id, 'assistant', 'summary', s.content, s.created_at
-FROM unnest(%(thread_ids)s::text[], %(ids)s::text[]) AS hit(thread_id, id)
-JOIN summaries s ON s.user_id = %(user_id)s AND s.thread_id = hit.thread_id AND s.id = hit.id
-"""
-_SUMMARIES = """
 SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY created_at, id
 """
 _THREADS = """

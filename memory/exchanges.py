@@ -19,7 +19,7 @@ TOOL_REACH: Final = 64
 _ARGUMENTS: Final = 200
 """Characters of the arguments of a tool call that are shown."""
 
-# OFFSET 0 has the few messages around a hit sought by their numbers: else the whole thread is read for each hit.
+# The order has the few messages around a hit sought by their numbers: else the whole thread is read for each hit.
 # A reply is what an assistant says without calling a tool. A hit on a call or on a result brings the whole exchange.
 _EXCHANGES = r"""
 SELECT hit.id AS hit_id, hit.thread_id, m.seq, m.id, m.role, m.name, m.text, m.created_at, m.calls
@@ -50,7 +50,7 @@ JOIN LATERAL (
        AND (c.seq IN (query.seq, found.seq)
             OR c.seq = reply.seq AND c.role <> 'user'
             OR kind.of_tools AND (c.role = 'tool' OR c.message #> '{data,tool_calls,0}' IS NOT NULL))
-    OFFSET 0
+    ORDER BY c.seq LIMIT %(most)s
 ) AS m ON true
 UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
@@ -76,6 +76,7 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
         ids=[hit.source_id for hit in hits],
         reach=REACH,
         tool_reach=TOOL_REACH,
+        most=2 * TOOL_REACH + 1,
     ):
         found.setdefault((row["thread_id"], row["hit_id"]), []).append(_fragment(row))
     return {key: tuple(sorted(fragments, key=lambda fragment: fragment.seq)) for key, fragments in found.items()}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dates import Period
-from .keywords import Match, Places
+from .places import Places
 
 SATURATION: Final = 1.2
 """BM25's k1: how fast a term's repetition stops to count."""
@@ -47,35 +47,39 @@ REPLY: Final = 8.0
 """What is taken off an assistant's reply: what people ask for later is mostly what they said themselves, and long
 replies would crowd it out. The reply comes along by pairing."""
 
+_DENSE: Final = 8
+"""A term that more than one message in so many holds is added for all of them at once."""
+
 Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
-def lexical_scores(places: Places, matches: Sequence[Match]) -> Numbers:
+def lexical_scores(places: Places, counts: Numbers) -> Numbers:
     """BM25 with soft neighbours: a score in units of idf for each place, 0 where no term of the question reaches.
 
     Args:
         places: all of the user's messages.
-        matches: those that hold terms of the question.
+        counts: how often each term of the question, in rows, is in each of them.
     """
     number = len(places.seqs)
-    positions = places.positions([match.place for match in matches])
-    known = positions >= 0
-    if not known.any():
+    if not counts.any():
         return np.zeros(number)
-    held, counts = positions[known], np.array([match.counts for match in matches], dtype=np.float64)[known]
-    holding = (counts > 0).sum(axis=0)
+    holding = (counts > 0).sum(axis=1)
     idf = np.log1p((number - holding + 0.5) / (holding + 0.5))
-    lengths, frequencies = np.zeros(number), np.zeros((number, counts.shape[1]))
+    held = [np.flatnonzero(row) for row in counts]
+    lengths, frequencies = np.zeros(number), np.zeros(counts.shape)
     for source, target, weight in _neighbours(places, REACH, NEAR):
         lengths[target] += weight * places.lengths[source]
-        here = np.zeros(number)
-        here[target] = weight
-        to = held - (source.start - target.start)
-        inside = (to >= 0) & (to < number)
-        frequencies[to[inside]] += counts[inside] * here[to[inside], None]
+        shift = target.start - source.start
+        for term, at in enumerate(held):
+            if _DENSE * len(at) > number:
+                frequencies[term, target] += weight * counts[term, source]
+            else:
+                inside = at[(at >= source.start) & (at < source.stop)]
+                frequencies[term, inside + shift] += weight[inside - source.start] * counts[term, inside]
     mean = max(float(lengths.mean()), 1e-9)
     norm = SATURATION * (1 - LENGTH + LENGTH * lengths / mean)
-    scores: Numbers = (frequencies * (SATURATION + 1) / (frequencies + norm[:, None])) @ idf
+    scores: Numbers = idf @ (frequencies * (SATURATION + 1) / (frequencies + norm))
     return scores
 
 
@@ -106,17 +110,20 @@ def day_scores(places: Places, named: Sequence[Period]) -> Numbers:
     return NAMED_DAY * said
 
 
-def combined(lexical: float, cosine: float, *, asks: bool, is_reply: bool, speaker_is_named: bool) -> float:
-    """The score of one message.
+def combined(lexical: Numbers, cosine: Numbers, *, asks: Flags, is_reply: Flags, speaker_is_named: Flags) -> Numbers:
+    """The scores of messages: arrays of one length.
 
     Args:
-        lexical: its score of the keyword arm; 0 where that did not find it.
-        cosine: its cosine, shared with its neighbours.
-        asks: it ends in a question mark: a question seldom holds the answer.
-        is_reply: an assistant said it, and not a person with a name.
-        speaker_is_named: the question names who said it.
+        lexical: of the keyword arm; 0 where that did not find it.
+        cosine: shared with its neighbours.
+        asks: whether it ends in a question mark: a question seldom holds the answer.
+        is_reply: whether an assistant said it, and not a person with a name.
+        speaker_is_named: whether the question names who said it.
     """
-    return lexical + COSINE_WEIGHT * cosine - ASKS * asks - REPLY * is_reply + NAMED_SPEAKER * speaker_is_named
+    scores: Numbers = (
+        lexical + COSINE_WEIGHT * cosine - ASKS * asks - REPLY * is_reply + NAMED_SPEAKER * speaker_is_named
+    )
+    return scores
 
 
 def _neighbours(places: Places, reach: int, near: float) -> Iterator[tuple[slice, slice, Numbers]]:

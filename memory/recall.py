@@ -3,60 +3,61 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
-from psycopg.rows import DictRow
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
-from .database import Database
 from .dates import periods
-from .fusion import COSINE_WEIGHT, combined, day_scores, lexical_scores, shared_cosines
-from .keywords import KeywordIndex, Match, Place, Places
+from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
+from .keywords import KeywordIndex, term_keys
+from .places import Places
+from .recall_cache import RecallCache
 from .terms import question_terms, terms
-from .user_rows import UserRows
-from .vectors import VectorIndex
+from .user_memory import Indices, Near, SummarySource, UserMemory
+from .vectors import Lookup, VectorIndex
 
 DEPTH: Final = 300
 """Candidates that the keyword arm brings."""
 
 VECTOR_DEPTH: Final = 400
-"""Candidates that the vector arm brings: of so many the cosine is known, and others are taken to be like the last."""
+"""Candidates that the vector arm brings; the others are taken to be like the last."""
 
 FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
 
-_CANDIDATES = """
-SELECT m.thread_id, m.seq, m.id, m.role, m.name, m.created_at, right(rtrim(right(m.text, 40)), 1) AS ending
-FROM unnest(%(threads)s::text[], %(seqs)s::bigint[]) AS place(thread_id, seq)
-JOIN messages AS m ON m.user_id = %(user_id)s AND m.thread_id = place.thread_id AND m.seq = place.seq
-WHERE m.role <> 'system'
-"""
 
+class Candidates(NamedTuple):
+    """Messages, and after them summaries, with their scores: arrays of one length.
 
-class Candidate(NamedTuple):
-    """A message or summary with its score; `lexical` and `cosine` are None where the arm did not find it."""
+    Attributes:
+        rows: the row of each message in the user's memory.
+        summaries: the summaries.
+        scores: of both arms together.
+        lexical: of the keyword arm; 0 where it did not find it.
+        cosines: of the vector arm; NaN where it did not find it.
+    """
 
-    source_type: str
-    row: Mapping[str, Any]
-    score: float
-    lexical: float | None
-    cosine: float | None
+    rows: Indices
+    summaries: Sequence[SummarySource]
+    scores: Numbers
+    lexical: Numbers
+    cosines: Numbers
 
 
 class MemorySearch:
     """Search in a user's memory without a language model.
 
     Args:
-        database: where the archive is.
+        memories: the users' memories.
         vectors: the vector arm.
         keywords: the keyword arm.
     """
 
-    def __init__(self, database: Database, vectors: VectorIndex, keywords: KeywordIndex) -> None:
-        self._database = database
+    def __init__(self, memories: RecallCache, vectors: VectorIndex, keywords: KeywordIndex) -> None:
+        self._memories = memories
         self._vectors = vectors
         self._keywords = keywords
 
@@ -88,132 +89,133 @@ class MemorySearch:
             StorageError: the database fails.
         """
         thread_only = thread_id if this_thread_only else None
-        asked = await asyncio.to_thread(question_terms, question)
-        (places, matches), (near, error) = await asyncio.gather(
-            self._keyword_arm(user_id, asked, thread_only),
-            self._vector_arm(user_id, question, thread_only, timeout),
-        )
-        by_words = await asyncio.to_thread(_by_words, question, places, matches)
-        rows = await self._rows(user_id, {*by_words, *_places_of(near)})
-        candidates = [
-            candidate
-            for candidate in await asyncio.to_thread(_scored, rows, near, by_words, places, question)
-            if _is_recalled(candidate, threshold)
-            and not (candidate.row["thread_id"] == thread_id and candidate.row["id"] in live_ids)
-        ]
-        return Recall(hits=tuple(_ranked(candidates, limit)), error=error)
 
-    async def _keyword_arm(
-        self, user_id: str, asked: Sequence[str], thread_only: str | None
-    ) -> tuple[Places, list[Match]]:
-        await self._keywords.index_pending(user_id)
-        return await asyncio.gather(
-            self._keywords.places(user_id, thread_only=thread_only),
-            self._keywords.matches(user_id, asked, thread_only=thread_only),
-        )
+        self._vectors.expect(question)
+        memory, error = await self._memory(user_id, timeout)
+        found: Lookup | None = None
+        if error is None:
+            try:
+                found = await self._vectors.lookup(
+                    user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
+                )
+            except EmbeddingError as failed:
+                error = str(failed)
+        live = [(thread_id, id_) for id_ in live_ids]
 
-    async def _vector_arm(
-        self, user_id: str, question: str, thread_only: str | None, timeout: float
-    ) -> tuple[list[DictRow], str | None]:
-        """What is near, or nothing and why; what was said a moment ago elsewhere is embedded first."""
-        try:
-            await self._vectors.embed_pending(user_id, timeout=timeout)
-            near = await self._vectors.nearest(
-                user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
-            )
-        except EmbeddingError as error:
-            return [], f"{error} Memory was searched by keywords alone."
-        return near, None
+        def hits() -> tuple[Hit, ...]:
+            with memory.lock:
+                candidates = _candidates(memory, thread_only, question, user_id, found)
+                recalled = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
+                recalled[: len(candidates.rows)] &= ~np.isin(candidates.rows, memory.rows_of(live))
+                return tuple(_ranked(memory, candidates, np.flatnonzero(recalled), limit))
 
-    async def _rows(self, user_id: str, places: Collection[Place]) -> list[DictRow]:
-        if not places:
-            return []
-        threads, seqs = zip(*places, strict=True)
-        return await UserRows(self._database, user_id).fetch(_CANDIDATES, threads=list(threads), seqs=list(seqs))
+        told = None if error is None else f"{error} Memory was searched by keywords alone."
+        return Recall(hits=await asyncio.to_thread(hits), error=told)
+
+    async def _memory(self, user_id: str, timeout: float) -> tuple[UserMemory, str | None]:
+        """The user's memory; what was said a moment ago elsewhere is given its terms and vectors first.
+
+        With it, why the latter failed, if so.
+        """
+        known = await self._memories.of(user_id)
+        done, error = 0, None
+        if known.without_terms:
+            done += await self._keywords.index_pending(user_id)
+        if self._vectors.may_have_pending(user_id, without_vectors=known.without_vectors):
+            try:
+                done += await self._vectors.embed_pending(user_id, timeout=timeout)
+            except EmbeddingError as failed:
+                error = str(failed)
+        return (await self._memories.of(user_id) if done else known).memory, error
 
 
-def _by_words(question: str, places: Places, matches: Sequence[Match]) -> dict[Place, float]:
-    """The best places of the keyword arm with their scores: those that the question's words and days reach."""
-    moment = now()
-    named = periods(question, moment)
-    scores = lexical_scores(places, matches) + day_scores(places, [period for period in named if period.end < moment])
-    best = np.argsort(-scores, kind="stable")[:DEPTH]
-    return {places.at(n): float(scores[n]) for n in best.tolist() if scores[n] > 0}
+def _candidates(
+    memory: UserMemory, thread_only: str | None, question: str, user_id: str, found: Lookup | None
+) -> Candidates:
+    """The messages and summaries that the question's words, days or meaning reach, in no order."""
+    view = memory.view(thread_only)
+    near = found(memory, view) if found is not None else Near(np.full(len(memory), np.nan), ())
+    counts = memory.counts(view, term_keys(user_id, question_terms(question)))
+    by_words = _by_words(question, view.places, counts)
+    cosines = near.messages[view.rows]
+    messages = memory.messages[view.rows]
+    scores = combined(
+        by_words,
+        _shared(view.places, cosines),
+        asks=messages["asks"],
+        is_reply=messages["is_reply"],
+        speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
+    )
+    at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~messages["is_system"])
+    of_summaries = np.array([cosine for _, cosine in near.summaries])
+    return Candidates(
+        view.rows[at],
+        [source for source, _ in near.summaries],
+        np.concatenate([scores[at], COSINE_WEIGHT * of_summaries]),
+        np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
+        np.concatenate([cosines[at], of_summaries]),
+    )
 
 
-def _places_of(near: Sequence[DictRow]) -> Iterator[Place]:
-    return ((row["thread_id"], row["seq"]) for row in near if row["seq"] is not None)
-
-
-def _scored(
-    rows: Sequence[DictRow], near: Sequence[DictRow], by_words: Mapping[Place, float], places: Places, question: str
-) -> list[Candidate]:
-    asked = frozenset(terms(question, keep_stop_words=True))
-    cosines = {(row["thread_id"], row["seq"]): row["cosine"] for row in near if row["seq"] is not None}
-    at = [(row["thread_id"], row["seq"]) for row in rows]
-    candidates = [_summary(row) for row in near if row["seq"] is None]
-    for row, place, shared in zip(rows, at, _meanings(at, cosines, places), strict=True):
-        score = combined(
-            by_words.get(place, 0.0),
-            shared,
-            asks=row["ending"] in {"?", "\uff1f", "\u061f"},
-            is_reply=row["role"] == "assistant" and not row["name"],
-            speaker_is_named=bool(row["name"]) and not asked.isdisjoint(terms(row["name"], keep_stop_words=True)),
-        )
-        candidates.append(Candidate("message", row, score, by_words.get(place), cosines.get(place)))
-    return candidates
-
-
-def _meanings(at: Sequence[Place], cosines: Mapping[Place, float], places: Places) -> list[float]:
-    """For each place its cosine shared with its neighbours; one that the vector arm did not bring is like the last."""
-    if not cosines:
-        return [0.0] * len(at)
-    everywhere = np.full(len(places.seqs), min(cosines.values()))
-    positions = places.positions(list(cosines))
-    known = positions >= 0
-    everywhere[positions[known]] = np.array(list(cosines.values()))[known]
-    shared = shared_cosines(places, everywhere)
-    # A message of this moment may be among the candidates and not yet among the places.
+def _named(memory: UserMemory, question: str) -> list[int]:
+    """The numbers of the speakers whom the question names."""
+    words = frozenset(terms(question, keep_stop_words=True))
     return [
-        float(shared[n]) if n >= 0 else cosines.get(place, 0.0)
-        for place, n in zip(at, places.positions(at).tolist(), strict=True)
+        number
+        for name, number in memory.speakers.items()
+        if name and not words.isdisjoint(terms(name, keep_stop_words=True))
     ]
 
 
-def _summary(row: DictRow) -> Candidate:
-    return Candidate("summary", {**row, "id": row["source_id"]}, COSINE_WEIGHT * row["cosine"], None, row["cosine"])
+def _by_words(question: str, places: Places, counts: Numbers) -> Numbers:
+    """The scores of the keyword arm for the places that the question's words and days reach best; else 0."""
+    moment = now()
+    named = [period for period in periods(question, moment) if period.end < moment]
+    scores = lexical_scores(places, counts) + day_scores(places, named)
+    if len(scores) > DEPTH:
+        scores[scores < np.partition(scores, -DEPTH)[-DEPTH]] = 0
+    return scores
 
 
-def _is_recalled(candidate: Candidate, threshold: float) -> bool:
-    by_words = candidate.lexical is not None and candidate.lexical >= FLOOR
-    return by_words or (candidate.cosine is not None and (1 + candidate.cosine) / 2 >= threshold)
+def _shared(places: Places, cosines: Numbers) -> Numbers:
+    """Each place's cosine shared with its neighbours; one that the vector arm did not bring is like the last."""
+    if np.isnan(cosines).all():
+        return np.zeros(len(cosines))
+    return shared_cosines(places, np.where(np.isnan(cosines), np.nanmin(cosines), cosines))
 
 
-def _ranked(candidates: Sequence[Candidate], limit: int) -> list[Hit]:
-    """The best candidates as hits, with their ranks in each arm and overall."""
-    by_words = _ranks([(c.lexical, n) for n, c in enumerate(candidates) if c.lexical is not None])
-    by_meaning = _ranks([(c.cosine, n) for n, c in enumerate(candidates) if c.cosine is not None])
-    order = sorted(range(len(candidates)), key=lambda n: (-candidates[n].score, str(candidates[n].row["id"])))
-    return [
-        Hit(
-            source_type="summary" if candidates[n].source_type == "summary" else "message",
-            source_id=candidates[n].row["id"],
-            thread_id=candidates[n].row["thread_id"],
-            role=candidates[n].row["role"],
-            similarity=_similarity(candidates[n].cosine),
-            score=round(candidates[n].score, 3),
+def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int) -> Iterator[Hit]:
+    """The best of the candidates that are recalled, as hits, with their ranks in each arm and overall."""
+    by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
+    by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
+    known = len(candidates.rows)
+
+    def source(n: int) -> tuple[str, str]:
+        return memory.ids[candidates.rows[n]] if n < known else candidates.summaries[n - known][:2]
+
+    order = sorted(recalled.tolist(), key=lambda n: (-candidates.scores[n], source(n)[1]))
+    for rank, n in enumerate(order[:limit], start=1):
+        thread_id, id_ = source(n)
+        row = int(candidates.rows[n]) if n < known else None
+        yield Hit(
+            source_type="message" if n < known else "summary",
+            source_id=id_,
+            thread_id=thread_id,
+            role=memory.roles[row] if row is not None else candidates.summaries[n - known].role,
+            similarity=_similarity(float(candidates.cosines[n])),
+            score=round(float(candidates.scores[n]), 3),
             keyword_rank=by_words.get(n),
             vector_rank=by_meaning.get(n),
             rank=rank,
-            created_at=candidates[n].row["created_at"],
+            created_at=memory.said_at(row) if row is not None else candidates.summaries[n - known].created_at,
         )
-        for rank, n in enumerate(order[:limit], start=1)
-    ]
 
 
-def _ranks(scored: Sequence[tuple[float, int]]) -> dict[int, int]:
-    return {n: rank for rank, (_, n) in enumerate(sorted(scored, key=lambda item: -item[0]), start=1)}
+def _ranks(recalled: Indices, values: Numbers, found: Flags) -> dict[int, int]:
+    """The rank of each candidate that an arm found, by its value."""
+    among = recalled[found]
+    return {n: rank for rank, n in enumerate(among[np.argsort(-values[among], kind="stable")].tolist(), start=1)}
 
 
-def _similarity(cosine: float | None) -> float | None:
-    return None if cosine is None else min(1.0, max(0.0, (1 + cosine) / 2))
+def _similarity(cosine: float) -> float | None:
+    return None if np.isnan(cosine) else min(1.0, max(0.0, (1 + cosine) / 2))

@@ -16,10 +16,12 @@ from ..models.embeddings import Embedder
 from ..models.shared_embeddings import SharedEmbeddings
 from ..state.settings import Settings
 from .database import Database
+from .recall_cache import RecallCache
 from .store_client import StoreClient
+from .user_memory import SummarySource
 from .user_rows import UserRows
 from .vector_rows import chunks, mark_embedded, metadata, vector_id
-from .vectors import BATCH, VectorIndex
+from .vectors import BATCH, Lookup, VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ WITH m AS (UPDATE messages SET embedded_with = NULL
 SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s) AS n
 """
 _ROWS: Final = """
-SELECT found.source_type, found.source_id, found.thread_id, m.seq, coalesce(m.role, 'assistant') AS role,
+SELECT found.source_type, found.source_id, found.thread_id, coalesce(m.role, 'assistant') AS role,
        coalesce(m.created_at, s.created_at) AS created_at, found.cosine
 FROM unnest(%(types)s::text[], %(threads)s::text[], %(ids)s::text[], %(cosines)s::float8[])
      AS found(source_type, thread_id, source_id, cosine)
@@ -65,13 +67,16 @@ class StoreIndex(VectorIndex):
     Args:
         database: where the archive is.
         embedder: the model, for a store that is made from an import path.
+        memories: the users' memories.
         store: a vector store, or the import path 'package.module:name' of one, of a class, or of a function that makes
             one; the latter two are given the embeddings if they take an argument.
         timeout: seconds for the embedding model, when the store calls it.
     """
 
-    def __init__(self, database: Database, embedder: Embedder, store: VectorStore | str, *, timeout: float) -> None:
-        super().__init__(database, embedder)
+    def __init__(
+        self, database: Database, embedder: Embedder, memories: RecallCache, store: VectorStore | str, *, timeout: float
+    ) -> None:
+        super().__init__(database, embedder, memories)
         self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
         self._adopted: set[str] = set()
         self._recovered: set[str] = set()
@@ -84,21 +89,42 @@ class StoreIndex(VectorIndex):
             self._adopted.add(user_id)
         return await super().embed_pending(user_id, timeout=timeout, limit=limit)
 
-    async def nearest(
+    def may_have_pending(self, user_id: str, *, without_vectors: bool) -> bool:
+        """As for `VectorIndex`; what is in another store is found out the first time."""
+        return without_vectors or user_id not in self._adopted
+
+    def expect(self, question: str) -> None:
+        """Nothing: the store embeds the question itself."""
+
+    async def lookup(
         self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> list[DictRow]:
+    ) -> Lookup:
         """As for `VectorIndex`, through the store's own search.
 
         Raises:
             EmbeddingError: the store fails or is too slow.
         """
+        rows = await self._found(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
+        found = [
+            (
+                row["source_type"],
+                SummarySource(row["thread_id"], row["source_id"], row["role"], row["created_at"]),
+                row["cosine"],
+            )
+            for row in rows
+        ]
+        return lambda memory, _: memory.near_by(found)
+
+    async def _found(
+        self, user_id: str, question: str, *, limit: int, thread_only: str | None, timeout: float
+    ) -> list[DictRow]:
         found = await self._store.search(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
         if not found and thread_only is None and user_id not in self._recovered:
             self._recovered.add(user_id)
             if await self._adopt(user_id, lost=True):
                 logger.warning("The vector store has lost what it held of a user: it is embedded again.")
                 await self.embed_pending(user_id, timeout=timeout)
-                return await self.nearest(user_id, question, limit=limit, timeout=timeout)
+                return await self._found(user_id, question, limit=limit, thread_only=None, timeout=timeout)
         best: dict[_Key, float] = {}
         passages: dict[tuple[str, str], str] = {}
         for document, value in sorted(found, key=lambda hit: -hit[1]):
@@ -148,18 +174,26 @@ class StoreIndex(VectorIndex):
         await mark_embedded(rows, self._store.name, pending)
 
 
+def _source(row: DictRow) -> SummarySource:
+    return SummarySource(row["thread_id"], row["source_id"], row["role"], row["created_at"])
+
+
 def vector_index(
-    settings: Settings, database: Database, embedder: Embedder, store: VectorStore | str | None = None
+    settings: Settings,
+    database: Database,
+    embedder: Embedder,
+    store: VectorStore | str | None = None,
 ) -> VectorIndex:
     """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
 
     Args:
-        settings: `vector_store`, `embedding_timeout`.
+        settings: `vector_store`, `embedding_timeout`, `recall_cache`.
         database: where the archive is.
         embedder: the embedding model.
         store: a vector store or its import path, before the one that the settings name.
     """
+    memories = RecallCache(database, lambda: embedder.name, settings.recall_cache * 1_000_000)
     wanted = store if store is not None else settings.vector_store
     if wanted is None:
-        return VectorIndex(database, embedder)
-    return StoreIndex(database, embedder, wanted, timeout=settings.embedding_timeout)
+        return VectorIndex(database, embedder, memories)
+    return StoreIndex(database, embedder, memories, wanted, timeout=settings.embedding_timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, LiteralString, TypeVar
 
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, tuple_row
 
 from ..state.errors import StorageError
 from ..state.messages import clean_text
@@ -74,6 +74,26 @@ class UserRows:
             return rows
 
         return await self._database.run(work)
+
+    async def tuples(self, *queries: tuple[LiteralString, Mapping[str, Any]]) -> list[list[tuple[Any, ...]]]:
+        """Run several reading queries after each other, sent at once; returns the rows of each, in binary and plain.
+
+        Each sees what was committed before it began.
+
+        Raises:
+            StorageError: a query does not ask for the user, or the database fails.
+        """
+        for query, _ in queries:
+            _check(query)
+
+        async def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+            cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
+            async with connection.pipeline():
+                for cursor, (query, values) in zip(cursors, queries, strict=True):
+                    await cursor.execute(query, {**values, "user_id": self.user_id})
+                return [await cursor.fetchall() for cursor in cursors]
+
+        return await self._database.run(work, one_statement=True)
 
     async def alone(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
         """Read rows, and write what follows from them, in one transaction that waits for others of the same user.

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
+import numpy as np
 from psycopg.rows import DictRow
 
 from ..models.embeddings import Embedder
 from ..state.errors import EmbeddingError
 from .database import Database
+from .recall_cache import RecallCache
 from .reindex import changed_model
+from .user_memory import Near, UserMemory, View
 from .user_rows import UserRows
 from .vector_rows import MAX_DIMENSIONS, chunks, write_vectors
 
@@ -31,6 +34,9 @@ _TRIES: Final = 3
 _REMEMBERED: Final = 10_000
 """Users, and messages that cannot be embedded, that are remembered."""
 
+Lookup = Callable[[UserMemory, View], Near]
+"""Finds what is near in a user's memory; to be called with its lock held."""
+
 _PENDING = """
 (SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with FROM messages
  WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s)
@@ -38,31 +44,6 @@ _PENDING = """
 UNION ALL
 (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with FROM summaries
  WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s) LIMIT %(limit)s)
-"""
-# The cosine of a vector of zeros is NaN, which sorts above all numbers; vectors of another size cannot be compared.
-# OFFSET 0 has the cosines computed before the rows are grouped: else whole vectors are sorted, on disk.
-_SEARCH = """
-SELECT c.source_type, c.source_id, c.thread_id, m.seq, c.role, c.created_at, c.cosine
-FROM (
-    SELECT * FROM (
-        SELECT source_type, source_id, thread_id, role, created_at, max(cosine) AS cosine
-        FROM (
-            SELECT source_type, source_id, thread_id, role, created_at,
-                   CASE WHEN public.vector_dims(embedding) = %(dimensions)s
-                        THEN nullif(1 - (embedding <=> %(query)s::public.vector), 'NaN'::float8) END AS cosine
-            FROM vectors
-            WHERE user_id = %(user_id)s AND model = %(model)s
-              AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
-            OFFSET 0
-        ) AS each
-        GROUP BY source_type, source_id, thread_id, role, created_at
-    ) AS compared
-    WHERE cosine IS NOT NULL ORDER BY cosine DESC LIMIT %(limit)s
-) AS c
-LEFT JOIN messages AS m
-  ON m.user_id = %(user_id)s AND m.thread_id = c.thread_id AND m.id = c.source_id AND c.source_type = 'message'
-WHERE c.source_type = 'summary' OR m.seq IS NOT NULL
-ORDER BY c.cosine DESC, c.source_id
 """
 _PASSAGES = """
 SELECT DISTINCT ON (v.thread_id, v.source_id) v.thread_id, v.source_id, v.content
@@ -73,15 +54,26 @@ ORDER BY v.thread_id, v.source_id, v.embedding <=> %(query)s::public.vector
 """
 
 
+class NearSource(NamedTuple):
+    """A message or summary with its cosine in [-1, 1]."""
+
+    source_type: str
+    thread_id: str
+    source_id: str
+    cosine: float
+
+
 class VectorIndex:
     """Vectors in Postgres, beside the archive whose rows they belong to.
 
     Args:
         database: where they are kept.
         embedder: the model that makes them.
+        memories: the users' memories, in which is searched.
     """
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Database, embedder: Embedder, memories: RecallCache) -> None:
+        self.memories = memories
         self._database = database
         self._embedder = embedder
         self._refused: dict[tuple[str, str], None] = {}
@@ -114,18 +106,26 @@ class VectorIndex:
             return await self._one_by_one(rows, pending, timeout)
         return len(pending)
 
-    async def nearest(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> list[DictRow]:
-        """The user's messages and summaries nearest to the question: rows with `cosine` in [-1, 1], the best first.
+    def may_have_pending(self, user_id: str, *, without_vectors: bool) -> bool:
+        """Whether `embed_pending` may find something, where the archive has or has not something without vectors."""
+        return without_vectors
 
-        Every vector of the user is compared (an exact scan of that user's rows, of any number of dimensions), so a
-        filter never loses a hit. Of a message with several chunks the best counts. `seq` is None for a summary.
+    def expect(self, question: str) -> None:
+        """Begin to embed a question that `lookup` will ask for, while other work is done."""
+        self._embedder.expect(question)
+
+    async def lookup(
+        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
+    ) -> Lookup:
+        """What finds the user's messages and summaries nearest to the question in their memory.
+
+        Every vector of the user is compared (an exact scan, of any number of dimensions), so a filter never loses a
+        hit. Of a message with several chunks the best counts.
 
         Args:
             user_id: whose memory.
             question: any text.
-            limit: rows, at most.
+            limit: messages and summaries, at most.
             thread_only: this thread alone; None searches all.
             timeout: seconds for the embedding model.
 
@@ -133,14 +133,20 @@ class VectorIndex:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout)
-        return await UserRows(self._database, user_id).fetch(
-            _SEARCH,
-            query=_literal(vector),
-            dimensions=len(vector),
-            model=self._embedder.name,
-            thread_only=thread_only,
-            limit=limit,
-        )
+        return lambda memory, view: memory.near(view, vector, limit)
+
+    async def nearest(
+        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
+    ) -> list[NearSource]:
+        """The user's messages and summaries nearest to the question, the best first: as `lookup` finds them.
+
+        Raises:
+            EmbeddingError: the model fails or is too slow.
+            StorageError: the database fails.
+        """
+        found = await self.lookup(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
+        memory = (await self.memories.of(user_id)).memory
+        return await asyncio.to_thread(_nearest, memory, found, thread_only)
 
     async def passages(
         self, user_id: str, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
@@ -215,3 +221,11 @@ class VectorIndex:
 
 def _literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
+
+
+def _nearest(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:
+    with memory.lock:
+        messages, summaries = found(memory, memory.view(thread_only))
+        near = [NearSource("message", *memory.ids[n], float(messages[n])) for n in np.flatnonzero(~np.isnan(messages))]
+    near += [NearSource("summary", source.thread_id, source.id, cosine) for source, cosine in summaries]
+    return sorted(near, key=lambda source: (-source.cosine, source.source_id))

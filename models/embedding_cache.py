@@ -33,7 +33,7 @@ class EmbeddingCache:
 
     def __init__(self, model: str, max_bytes: int) -> None:
         self._model = model
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
         self._bytes = 0
@@ -56,7 +56,7 @@ class EmbeddingCache:
         """Keep the vector of a text."""
         value = np.asarray(vector, dtype=np.float32)
         size = value.nbytes + _OVERHEAD
-        if size > self._max_bytes:
+        if size > self.max_bytes:
             return
         with self._lock:
             if self._symmetric is None and (twin := self._vectors.get(self._key(_other(kind), text))) is not None:
@@ -66,7 +66,7 @@ class EmbeddingCache:
             if (old := self._vectors.pop(key, None)) is not None:
                 self._bytes -= old.nbytes + _OVERHEAD
             self._vectors[key] = value
-            while self._bytes > self._max_bytes:
+            while self._bytes > self.max_bytes:
                 _, gone = self._vectors.popitem(last=False)
                 self._bytes -= gone.nbytes + _OVERHEAD
 

@@ -88,12 +88,14 @@ class Embedder:
         if known is not None:
             return known
         self._refuse_while_late()
-        with self._asking:
-            future = self._asked.get(text)
-            if future is None:
-                future = self._asked[text] = self._worker.submit(partial(self._ask, text))
+        future = self._asking_for(text)
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
+
+    def expect(self, text: str) -> None:
+        """Begin to embed a question for which `query` will be called soon."""
+        if self._cache.max_bytes and not self._is_late() and self._cache.get("query", text) is None:
+            self._asking_for(text)
 
     async def documents(self, texts: Sequence[str], *, timeout: float, cached: bool = True) -> list[list[float]]:
         """The vectors of texts, in their order.
@@ -124,6 +126,14 @@ class Embedder:
                 if cached:
                     self._cache.put("document", text, made)
         return [vector for text in texts if (vector := known[text]) is not None]
+
+    def _asking_for(self, text: str) -> Future[list[float]]:
+        """The call for a question: the one that is under way, or a new one."""
+        with self._asking:
+            future = self._asked.get(text)
+            if future is None:
+                future = self._asked[text] = self._worker.submit(partial(self._ask, text))
+        return future
 
     def _ask(self, text: str) -> list[float]:
         try:
@@ -156,8 +166,11 @@ class Embedder:
         except Exception as error:
             raise EmbeddingError(f"The embedding model {self.name!r} failed: {first_line(error)}.") from error
 
+    def _is_late(self) -> bool:
+        return self._late is not None and not self._late.done()
+
     def _refuse_while_late(self) -> None:
-        if self._late is not None and not self._late.done():
+        if self._is_late():
             raise EmbeddingError(
                 f"The embedding model {self.name!r} has not answered an earlier call yet: memory is not searched by "
                 "meaning until it does. Check the model's server, or choose a faster model."

@@ -83,7 +83,7 @@ class Resources:
             _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
         )
         self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
-        self.search = MemorySearch(self.database, self.vectors, KeywordIndex(self.database))
+        self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))
         self.engines = engines
         self.calibration = Calibration()
         self.observer = Observer()

@@ -71,6 +71,14 @@ class MemorySettings(BaseModel):
         description="Megabytes of embeddings that are kept in memory for texts that come again; 0 keeps none.",
         json_schema_extra=PROCESS,
     )
+    recall_cache: int = Field(
+        512,
+        ge=1,
+        le=1_000_000,
+        description="Megabytes of users' memories that a process holds to search them: about 2 kB a message. That of "
+        "a user who is not among them is read from the database first.",
+        json_schema_extra=PROCESS,
+    )
     vector_store: str | None = Field(
         None,
         pattern=r"^[\w.]+:[\w.]+$",

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from conversation import EchoModel, FailingEmbeddings, say
 from hypothesis import given
@@ -17,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
-from everthread.memory.keywords import Match, places
+from everthread.memory.places import places
 from everthread.memory.terms import MAX_CHARACTERS, question_terms, terms
 from everthread.nodes.pairing import paired
 from everthread.nodes.resources import Resources
@@ -181,22 +182,26 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     drawn: list[tuple[str, int, int, int, int]],
 ) -> None:
     threads: dict[str, tuple[list[int], list[float], list[int]]] = {"a": ([], [], []), "b": ([], [], [])}
-    matches = []
+    held: list[tuple[str, int, int, int]] = []
     for thread, hours, length, x, y in drawn:
         seq = len(threads[thread][0]) + 1
         for column, value in zip(threads[thread], (seq, hours * 3600.0, max(length, x + y)), strict=True):
             column.append(value)
         if x or y:
-            matches.append(Match((thread, seq), (x, y)))
+            held.append((thread, seq, x, y))
     everywhere = places(threads)
-    scores = lexical_scores(everywhere, matches)
+    at = [everywhere.position(thread, seq) for thread, seq, _, _ in held]
+    counts = np.zeros((2, len(drawn)))
+    for position, (_, _, x, y) in zip(at, held, strict=True):
+        counts[:, position] = x, y
+    scores = lexical_scores(everywhere, counts)
     assert len(scores) == len(drawn)
     for number, score in enumerate(scores.tolist()):
         thread, seq = everywhere.at(number)
         assert 0 <= score < 100
-        near = [m for m in matches if m.place[0] == thread and abs(m.place[1] - seq) <= 8]
+        near = [other for other, place, *_ in held if other == thread and abs(place - seq) <= 8]
         assert near or score == 0
-    assert (scores[everywhere.positions([match.place for match in matches])] > 0).all()
+    assert (scores[at] > 0).all()
 
 
 def hit(id_: str, rank: int) -> Hit:

@@ -24,6 +24,7 @@ from everthread import Archive, InputError, Settings, Summary, ThreadOwnershipEr
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.bulk_embedding import BulkEmbedding
 from everthread.memory.database import Database
+from everthread.memory.recall_cache import RecallCache
 from everthread.memory.transfer import export_rows, import_rows
 from everthread.memory.transfer_format import Counts, check_file
 from everthread.memory.vectors import VectorIndex
@@ -57,11 +58,14 @@ def rows_of(database: Database) -> dict[str, list[Any]]:
     assert url is not None
     with psycopg.connect(url.get_secret_value(), row_factory=dict_row) as connection:
         connection.execute(f'SET search_path TO "{database.schema}", public')
-        return {
+        rows = {
             "threads": connection.execute("SELECT * FROM threads ORDER BY thread_id").fetchall(),
             "messages": connection.execute("SELECT * FROM messages ORDER BY user_id, thread_id, seq").fetchall(),
             "summaries": connection.execute("SELECT * FROM summaries ORDER BY user_id, thread_id, id").fetchall(),
         }
+    for row in rows["messages"]:
+        del row["changed"]  # the transaction that wrote it
+    return rows
 
 
 async def fill(database: Database, user: str = "ada", name: str = "work") -> str:
@@ -274,7 +278,7 @@ async def test_memory_use_does_not_grow_with_the_file(database: Database, tmp_pa
     import tracemalloc
 
     peaks = []
-    for count in (2000, 8000):
+    for count in (500, 2000, 8000):  # the first to get warm
         file = tmp_path / f"{count}.jsonl"
         many(file, count)
         tracemalloc.start()
@@ -282,7 +286,7 @@ async def test_memory_use_does_not_grow_with_the_file(database: Database, tmp_pa
         assert (await export(database, tmp_path / "out.jsonl")).messages >= count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < peaks[0] * 1.5
+    assert peaks[2] < peaks[1] * 2  # for a file four times as long
 
 
 async def test_embedding_in_bulk_makes_the_vectors_that_a_turn_makes(
@@ -293,12 +297,13 @@ async def test_embedding_in_bulk_makes_the_vectors_that_a_turn_makes(
     for each in (database, elsewhere):
         await fill(each)
         await Archive(each).add_messages("ada", thread_id("work", "ada"), [long, HumanMessage(" ", id="blank")])
-    while await VectorIndex(database, embedder).embed_pending("ada", timeout=60):
+    index = VectorIndex(database, embedder, RecallCache(database, lambda: "fake", 1))
+    while await index.embed_pending("ada", timeout=60):
         pass
     done = await BulkEmbedding(elsewhere, embedder, "ada", which="pending", timeout=60).run()
     assert done == 7
     one, other = [await asyncio.to_thread(vectors_of, each) for each in (database, elsewhere)]
-    unstable = {"created_at", "langchain_metadata"}  # of messages that name no time
+    unstable = {"created_at", "langchain_metadata", "changed"}  # of messages that name no time
     assert [{k: v for k, v in row.items() if k not in unstable} for row in one] == [
         {k: v for k, v in row.items() if k not in unstable} for row in other
     ]

@@ -39,7 +39,7 @@ async def filled(settings: Settings, embeddings: Embeddings, store: VectorStore 
 
 async def near(resources: Resources, user: str = "ada", limit: int = 3, **more: Any) -> list[tuple[str, float]]:
     rows = await resources.vectors.nearest(user, "Which instrument do I hear?", limit=limit, timeout=60, **more)
-    return [(row["source_id"], row["cosine"]) for row in rows]
+    return [(row.source_id, row.cosine) for row in rows]
 
 
 async def test_a_turn_recalls_from_a_store_given_as_argument(

@@ -1,0 +1,135 @@
+"""What of a user's memory changed since a moment, as recall reads it from Postgres: `changes_since`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, LiteralString, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .user_rows import UserRows
+
+_ARRAY_HEAD: Final = 20
+"""Bytes before the numbers of an array, as Postgres sends it."""
+
+_VECTOR_HEAD: Final = 4
+"""Bytes before the numbers of a vector, as pgvector sends it."""
+
+_NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
+
+# All that is committed now is below `horizon`, or is read again the next time. Transactions of a time to come stand in
+# rows that were restored from another server.
+_HEAD: Final[LiteralString] = """
+SELECT pg_snapshot_xmin(snapshot)::text AS horizon,
+       coalesce((SELECT times FROM memory_removals WHERE user_id = %(user_id)s), 0) AS removals,
+       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND term_keys IS NULL) AS without_terms,
+       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND embedded_with IS NULL)
+       OR EXISTS (SELECT FROM summaries WHERE user_id = %(user_id)s AND embedded_with IS NULL) AS without_vectors,
+       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND changed > pg_snapshot_xmax(snapshot))
+       OR EXISTS (SELECT FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s
+                  AND changed > pg_snapshot_xmax(snapshot)) AS restored
+FROM pg_current_snapshot() AS snapshot
+"""
+_VECTORS: Final[LiteralString] = """
+SELECT langchain_id::text, thread_id, source_type, source_id, role,
+       (extract(epoch FROM created_at) * 1000000)::bigint, public.vector_send(embedding)
+FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s AND changed >= %(since)s::text::xid8
+"""
+_MESSAGES: Final[LiteralString] = """
+SELECT thread_id, id, seq, role, name, (extract(epoch FROM created_at) * 1000000)::bigint,
+       right(rtrim(right(text, 40)), 1), array_send(term_keys)
+FROM messages WHERE user_id = %(user_id)s AND changed >= %(since)s::text::xid8
+"""
+_RENEW_MESSAGES: Final[LiteralString] = """
+UPDATE messages SET changed = pg_current_xact_id() WHERE user_id = %(user_id)s
+"""
+_RENEW_VECTORS: Final[LiteralString] = """
+UPDATE vectors SET changed = pg_current_xact_id() WHERE user_id = %(user_id)s
+"""
+
+
+class MessageRow(NamedTuple):
+    """A message: `micros` are microseconds since 1970, `ending` its last character, `keys` its terms, big-endian."""
+
+    thread_id: str
+    id: str
+    seq: int
+    role: str
+    name: str | None
+    micros: int
+    ending: str
+    keys: bytes | None
+
+
+class VectorRow(NamedTuple):
+    """A vector of a message or summary; `numbers` are single precision, big-endian, after a head of 4 bytes."""
+
+    id: str
+    thread_id: str
+    source_type: str
+    source_id: str
+    role: str
+    micros: int
+    numbers: bytes
+
+
+class Changes(NamedTuple):
+    """What changed, and how things stand.
+
+    Attributes:
+        messages: new ones, and some that are known.
+        vectors: the same.
+        horizon: what to ask for the next time.
+        removals: how often rows of the user were deleted.
+        without_terms: whether a message's terms were not found yet.
+        without_vectors: whether a message or summary was not embedded yet.
+    """
+
+    messages: Sequence[MessageRow]
+    vectors: Sequence[VectorRow]
+    horizon: str
+    removals: int
+    without_terms: bool
+    without_vectors: bool
+
+
+async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
+    """What of the user's memory was committed since `horizon` was given; "0" for all of it.
+
+    Vectors are read before messages, so that the message of each is there.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    values = {"model": model, "since": since}
+    head, vectors, messages = await rows.tuples((_HEAD, values), (_VECTORS, values), (_MESSAGES, values))
+    horizon, removals, without_terms, without_vectors, restored = head[0]
+    if restored:
+        await rows.transaction((_RENEW_MESSAGES, {}), (_RENEW_VECTORS, {}))
+    return Changes(
+        [MessageRow._make(row) for row in messages],
+        [VectorRow._make(row) for row in vectors],
+        horizon,
+        removals,
+        without_terms,
+        without_vectors,
+    )
+
+
+def term_numbers(arrays: Iterable[bytes | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of several arrays, one after the other, and how many each has."""
+    bodies = [b"" if array is None else array[_ARRAY_HEAD:] for array in arrays]
+    sizes = np.array([len(body) // _NUMBER.itemsize for body in bodies], dtype=np.int64)
+    return np.frombuffer(b"".join(bodies), _NUMBER)["value"].astype(np.int64), sizes
+
+
+def dimensions(row: VectorRow) -> int:
+    """How many numbers a vector has."""
+    return (len(row.numbers) - _VECTOR_HEAD) // 4
+
+
+def matrix(rows: Sequence[VectorRow]) -> NDArray[np.float32]:
+    """The vectors of rows that have the same number of dimensions, one a row."""
+    body = b"".join(row.numbers[_VECTOR_HEAD:] for row in rows)
+    return np.frombuffer(body, ">f4").astype(np.float32).reshape(len(rows), -1)

@@ -1,0 +1,92 @@
+"""`RecallCache`: the memories of the users that were here last, held by this process and brought up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from .database import Database
+from .loop_thread import io_thread
+from .memory_changes import Changes, changes_since
+from .user_memory import UserMemory
+from .user_rows import UserRows
+
+_ALL: Final = "0"
+"""The horizon before everything."""
+
+
+class Known(NamedTuple):
+    """A user's memory as it stands in the database.
+
+    Attributes:
+        memory: what can be searched.
+        without_terms: whether a message's terms were not found yet.
+        without_vectors: whether a message or summary was not embedded yet.
+    """
+
+    memory: UserMemory
+    without_terms: bool
+    without_vectors: bool
+
+
+class _Held:
+    """The memory of one user, and up to where it was read."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.memory = UserMemory()
+        self.horizon = _ALL
+        self.removals: int | None = None
+
+
+class RecallCache:
+    """Reads a user's memory once, and then what changed since: whatever process wrote it, and however.
+
+    Args:
+        database: where the archive is.
+        model: names the embedding model whose vectors are searched.
+        max_bytes: bytes of all memories that are held, at most; the one in use is held anyway.
+    """
+
+    def __init__(self, database: Database, model: Callable[[], str], max_bytes: int) -> None:
+        self._database = database
+        self._model = model
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+
+    async def of(self, user_id: str) -> Known:
+        """The user's memory with all that was committed before.
+
+        Raises:
+            StorageError: the database fails, or there is no user id.
+        """
+        return await io_thread.run(self._of(UserRows(self._database, user_id)))
+
+    async def _of(self, rows: UserRows) -> Known:
+        key = (rows.user_id, self._model())
+        held = self._held.setdefault(key, _Held())
+        self._held.move_to_end(key)
+        async with held.lock:
+            changes = await changes_since(rows, key[1], held.horizon)
+            if held.removals not in {None, changes.removals}:
+                held.memory, held.horizon = UserMemory(), _ALL
+                changes = await changes_since(rows, key[1], _ALL)
+            if changes.messages or changes.vectors:
+                await asyncio.to_thread(_take, held.memory, changes)
+            held.horizon, held.removals = changes.horizon, changes.removals
+        self._make_room()
+        return Known(held.memory, changes.without_terms, changes.without_vectors)
+
+    def _make_room(self) -> None:
+        size = sum(held.memory.nbytes for held in self._held.values())
+        while size > self._max_bytes and len(self._held) > 1:
+            _, oldest = self._held.popitem(last=False)
+            size -= oldest.memory.nbytes
+
+
+def _take(memory: UserMemory, changes: Changes) -> None:
+    with memory.lock:
+        memory.add_messages(changes.messages)
+        memory.add_vectors(changes.vectors)

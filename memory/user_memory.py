@@ -1,0 +1,265 @@
+"""`UserMemory`: what recall needs to know of one user's messages and summaries, held in arrays by this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Column
+from .memory_changes import MessageRow, VectorRow, dimensions, matrix, term_numbers
+from .places import Places
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_MESSAGE: Final = np.dtype(
+    [("thread", "i8"), ("seq", "i8"), ("micros", "i8"), ("length", "i8"), ("speaker", "i8"),
+     ("asks", "?"), ("is_reply", "?"), ("is_system", "?")]
+)  # fmt: skip
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
+_NOBODY: Final = -1
+"""The owner of a term or vector that was replaced."""
+
+_LONGEST: Final = 2**40
+"""Messages in a thread, at most."""
+
+_OBJECTS: Final = 500
+"""Bytes, about, that the ids of a message and of its vector take."""
+
+
+class SummarySource(NamedTuple):
+    """A summary that has a vector."""
+
+    thread_id: str
+    id: str
+    role: str
+    created_at: datetime
+
+
+class View(NamedTuple):
+    """The messages of one thread or of all, in the order they were said.
+
+    Attributes:
+        places: where they stand.
+        rows: the row of each position.
+        positions: the position of each row; -1 for one outside.
+    """
+
+    places: Places
+    rows: Indices
+    positions: Indices
+
+
+class Near(NamedTuple):
+    """Cosines of what is near to a question: of each row, NaN where it is not near, and of summaries."""
+
+    messages: Numbers
+    summaries: Sequence[tuple[SummarySource, float]]
+
+
+class UserMemory:
+    """Messages in rows, in the order in which they became known, with their terms and vectors.
+
+    Not more than one thread may use it at a time: whoever does holds `lock`.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.ids: list[tuple[str, str]] = []
+        self.roles: list[str] = []
+        self._rows: dict[tuple[str, str], int] = {}
+        self._threads: dict[str, int] = {}
+        self._speakers: dict[str | None, int] = {}
+        self._messages: Column[Any] = Column(_MESSAGE)
+        self._keys: Column[np.int64] = Column(np.int64)
+        self._holders: Column[np.int64] = Column(np.int64)
+        self._summaries: list[SummarySource] = []
+        self._summary_numbers: dict[tuple[str, str], int] = {}
+        self._vectors: dict[int, tuple[Column[np.float32], Column[np.int64]]] = {}
+        self._vector_rows: dict[str, tuple[int, int]] = {}
+        self._whole: View | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the memory takes, about."""
+        columns = [self._messages, self._keys, self._holders, *(c for pair in self._vectors.values() for c in pair)]
+        return sum(column.nbytes for column in columns) + _OBJECTS * (len(self.ids) + len(self._vector_rows))
+
+    @property
+    def speakers(self) -> Mapping[str | None, int]:
+        """The names under which anybody spoke, and their numbers."""
+        return self._speakers
+
+    @property
+    def messages(self) -> NDArray[Any]:
+        """The rows: `seq`, `micros` since 1970, `length` in terms, `speaker`, `asks`, `is_reply`, `is_system`.
+
+        `speaker` is a number of `speakers`; `asks` is whether the text ends in a question mark; `is_reply` whether an
+        assistant said it, and not a person with a name.
+        """
+        return self._messages.values
+
+    def add_messages(self, rows: Sequence[MessageRow]) -> None:
+        """Add messages; one that is known takes the place it had."""
+        if not rows:
+            return
+        self._whole = None
+        rows = list({(row.thread_id, row.id): row for row in rows}.values())
+        keys, sizes = term_numbers(row.keys for row in rows)
+        known = np.array([self._row(row.thread_id, row.id) for row in rows], dtype=np.int64)
+        values = np.array([self._values(row, size) for row, size in zip(rows, sizes.tolist(), strict=True)], _MESSAGE)
+        self._forget_terms(known[known >= 0])
+        self.messages[known[known >= 0]] = values[known >= 0]
+        fresh = np.flatnonzero(known < 0)
+        known[fresh] = np.arange(len(self), len(self) + len(fresh))
+        for n in fresh.tolist():
+            self._rows[rows[n].thread_id, rows[n].id] = len(self.ids)
+            self.ids.append((rows[n].thread_id, rows[n].id))
+            self.roles.append(rows[n].role)
+        self._messages.extend(values[fresh])
+        self._keys.extend(keys)
+        self._holders.extend(np.repeat(known, sizes))
+
+    def add_vectors(self, rows: Sequence[VectorRow]) -> None:
+        """Add vectors; one that is known takes the place it had. Those of messages that are not known are left out."""
+        by_size: dict[int, list[VectorRow]] = {}
+        for row in rows:
+            if row.source_type == "summary" or self._row(row.thread_id, row.source_id) >= 0:
+                by_size.setdefault(dimensions(row), []).append(row)
+        for size, alike in by_size.items():
+            vectors = matrix(alike)
+            lengths = np.linalg.norm(vectors, axis=1)
+            good = np.isfinite(lengths) & (lengths > 0)
+            column, owners = self._vectors.setdefault(size, (Column(np.float32, size), Column(np.int64)))
+            for row in alike:
+                if (old := self._vector_rows.get(row.id)) is not None:
+                    self._vectors[old[0]][1].values[old[1]] = _NOBODY
+            begin = len(owners.values)
+            column.extend(vectors[good] / lengths[good, None])
+            owners.extend([self._owner(row) for row, is_good in zip(alike, good, strict=True) if is_good])
+            kept = [row for row, is_good in zip(alike, good, strict=True) if is_good]
+            self._vector_rows.update({row.id: (size, begin + n) for n, row in enumerate(kept)})
+
+    def view(self, thread_id: str | None = None) -> View:
+        """The messages of this thread, or of all where it is None, in the order they were said."""
+        if self._whole is None:
+            self._whole = self._arranged()
+        if thread_id is None:
+            return self._whole
+        places, rows, _ = self._whole
+        number = places.names.index(thread_id) if thread_id in places.names else None
+        start, stop = (0, 0) if number is None else (int(places.starts[number]), int(places.starts[number + 1]))
+        part = slice(start, stop)
+        only = Places(
+            [] if number is None else [thread_id],
+            np.array([0] if number is None else [0, stop - start]),
+            places.seqs[part],
+            places.times[part],
+            places.lengths[part],
+        )
+        return View(only, rows[part], self._positions(rows[part]))
+
+    def counts(self, view: View, keys: Sequence[int]) -> Numbers:
+        """How often each message holds each term: one row a term, one column a position of the view."""
+        found = np.zeros((len(keys), len(view.rows)))
+        for number, key in enumerate(keys):
+            holders = self._holders.values[self._keys.values == key]
+            at = view.positions[holders[holders != _NOBODY]]
+            found[number] = np.bincount(at[at >= 0], minlength=len(view.rows))
+        return found
+
+    def near(self, view: View, vector: Sequence[float], limit: int) -> Near:
+        """Cosines of the messages and summaries nearest to a vector; of a message with several chunks the best counts.
+
+        Args:
+            view: of these messages, and of the summaries of their thread.
+            vector: any; only vectors of as many dimensions can be compared.
+            limit: messages and summaries, at most.
+        """
+        asked = np.asarray(vector, dtype=np.float32)
+        length = float(np.linalg.norm(asked))
+        best, of_summaries = np.full(len(self), -np.inf), np.full(len(self._summaries), -np.inf)
+        if length > 0 and len(asked) in self._vectors:
+            column, owners = self._vectors[len(asked)]
+            cosines = (column.values @ (asked / length)).astype(np.float64)
+            np.maximum.at(best, owners.values[owners.values >= 0], cosines[owners.values >= 0])
+            summaries = -2 - owners.values[owners.values < _NOBODY]
+            np.maximum.at(of_summaries, summaries, cosines[owners.values < _NOBODY])
+        best[view.positions < 0] = -np.inf
+        threads = set(view.places.names)
+        of_summaries[[source.thread_id not in threads for source in self._summaries]] = -np.inf
+        both = np.concatenate([best, of_summaries])
+        least = np.partition(both, -limit)[-limit] if len(both) > limit else -np.inf
+        kept = [(self._summaries[n], float(of_summaries[n])) for n in np.flatnonzero(of_summaries >= least).tolist()]
+        near = np.where((best >= least) & np.isfinite(best), best, np.nan)
+        return Near(near, [(source, cosine) for source, cosine in kept if np.isfinite(cosine)])
+
+    def near_by(self, found: Sequence[tuple[str, SummarySource, float]]) -> Near:
+        """The same from what another store found: the kind of each source, the source, its cosine."""
+        near = np.full(len(self), np.nan)
+        for kind, source, cosine in found:
+            if kind == "message" and (row := self._row(source.thread_id, source.id)) >= 0:
+                near[row] = cosine
+        return Near(near, [(source, cosine) for kind, source, cosine in found if kind == "summary"])
+
+    def rows_of(self, ids: Iterable[tuple[str, str]]) -> list[int]:
+        """The rows of messages given by thread and id, of those that are known."""
+        return [row for thread_id, id_ in ids if (row := self._row(thread_id, id_)) >= 0]
+
+    def said_at(self, row: int) -> datetime:
+        """When a message was said."""
+        return _EPOCH + timedelta(microseconds=int(self.messages["micros"][row]))
+
+    def _row(self, thread_id: str, id_: str) -> int:
+        return self._rows.get((thread_id, id_), -1)
+
+    def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
+        thread = self._threads.setdefault(row.thread_id, len(self._threads))
+        speaker = self._speakers.setdefault(row.name, len(self._speakers))
+        is_reply = row.role == "assistant" and not row.name
+        return (
+            *(thread, row.seq, row.micros, length, speaker),
+            *(row.ending in _QUESTION_MARKS, is_reply, row.role == "system"),
+        )
+
+    def _owner(self, row: VectorRow) -> int:
+        if row.source_type != "summary":
+            return self._row(row.thread_id, row.source_id)
+        number = self._summary_numbers.setdefault((row.thread_id, row.source_id), len(self._summaries))
+        if number == len(self._summaries):
+            said_at = _EPOCH + timedelta(microseconds=row.micros)
+            self._summaries.append(SummarySource(row.thread_id, row.source_id, row.role, said_at))
+        return -2 - number
+
+    def _forget_terms(self, rows: Indices) -> None:
+        if len(rows):
+            holders = self._holders.values
+            holders[np.isin(holders, rows)] = _NOBODY
+
+    def _positions(self, rows: Indices) -> Indices:
+        positions = np.full(len(self), -1, dtype=np.int64)
+        positions[rows] = np.arange(len(rows))
+        return positions
+
+    def _arranged(self) -> View:
+        messages = self.messages
+        order = np.argsort(messages["thread"] * _LONGEST + messages["seq"], kind="stable")
+        ordered = messages[order]
+        starts = np.searchsorted(ordered["thread"], np.arange(len(self._threads) + 1))
+        places = Places(
+            list(self._threads),
+            starts.astype(np.int64),
+            ordered["seq"].copy(),
+            ordered["micros"] / 1e6,
+            ordered["length"].astype(np.float64),
+        )
+        return View(places, order, self._positions(order))

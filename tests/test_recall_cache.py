@@ -1,0 +1,135 @@
+"""A process holds users' memories to search them; what it finds is what the database holds, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage
+
+from everthread import Settings
+from everthread.nodes.resources import Resources
+
+
+@pytest.fixture
+async def resources(settings: Settings) -> AsyncIterator[Resources]:
+    made = Resources(settings, embeddings=DeterministicFakeEmbedding(size=8))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def elsewhere(settings: Settings) -> AsyncIterator[Resources]:
+    """Another process on the same tables."""
+    made = Resources(settings, embeddings=DeterministicFakeEmbedding(size=8))
+    yield made
+    await made.close()
+
+
+async def say(resources: Resources, *texts: str, thread: str = "t1", user: str = "ada") -> None:
+    said = [HumanMessage(text, id=text) for text in texts]
+    await resources.archive.add_messages(user, thread, said)
+
+
+async def found(resources: Resources, question: str, user: str = "ada") -> set[str]:
+    recall = await resources.search.find(user, "now", question, limit=50, threshold=1.0, timeout=60)
+    assert recall.error is None
+    return {hit.source_id for hit in recall.hits}
+
+
+CHAT = ["The bus is late.", "It rains.", "Soup again.", "I am tired.", "The cat sleeps."]
+
+
+async def sql(settings: Settings, schema: str) -> psycopg.AsyncConnection[tuple[object, ...]]:
+    assert settings.database_url is not None
+    connection = await psycopg.AsyncConnection.connect(settings.database_url.get_secret_value())
+    await connection.execute(f'SET search_path TO "{schema}", public')
+    return connection
+
+
+async def test_what_another_process_wrote_is_found_by_the_next_question(
+    resources: Resources, elsewhere: Resources
+) -> None:
+    await say(resources, *CHAT)
+    assert await found(resources, "Where is locker QX-4471?") == set()
+    await say(elsewhere, "My locker is QX-4471.")
+    await say(elsewhere, "Locker QX-4471 again.", thread="t0")
+    assert {"My locker is QX-4471.", "Locker QX-4471 again."} <= await found(resources, "Where is locker QX-4471?")
+
+
+async def test_what_was_committed_late_is_found_though_later_writing_was_seen_before(
+    resources: Resources, settings: Settings, schema: str
+) -> None:
+    """A message whose transaction began before others and ended after them must not be passed over."""
+    await say(resources, *CHAT)
+    late = await sql(settings, schema)
+    await late.execute(
+        "INSERT INTO messages SELECT user_id, 'late', 'l', 1, role, NULL, 'My locker is QX-4471.', message, 9, true, "
+        "NULL, NULL, now() FROM messages WHERE id = %s", [CHAT[0]],
+    )  # fmt: skip
+    await say(resources, "The dog barks.", thread="t2")
+    assert "l" not in await found(resources, "QX-4471")
+    await late.commit()
+    assert "l" in await found(resources, "QX-4471")
+    await late.close()
+
+
+async def test_what_was_deleted_or_changed_by_hand_is_not_found_as_it_was(
+    resources: Resources, settings: Settings, schema: str
+) -> None:
+    await say(resources, *CHAT, "My locker is QX-4471.", "The code of the alarm is ZZ-12.")
+    assert "My locker is QX-4471." in await found(resources, "QX-4471")
+    assert "The code of the alarm is ZZ-12." in await found(resources, "ZZ-12")
+    async with await sql(settings, schema) as by_hand:
+        await by_hand.execute("DELETE FROM vectors WHERE source_id = 'My locker is QX-4471.'")
+        await by_hand.execute("DELETE FROM messages WHERE id = 'My locker is QX-4471.'")
+        await by_hand.execute("UPDATE messages SET term_keys = '{}' WHERE id = 'The code of the alarm is ZZ-12.'")
+    assert "My locker is QX-4471." not in await found(resources, "QX-4471")
+    assert "The code of the alarm is ZZ-12." not in await found(resources, "ZZ-12")
+
+
+async def test_rows_restored_from_another_server_are_found_and_read_once(
+    resources: Resources, settings: Settings, schema: str
+) -> None:
+    """Transaction numbers of another server may lie far ahead of this one's."""
+    await say(resources, *CHAT, "My locker is QX-4471.")
+    await resources.vectors.embed_pending("ada", timeout=60)
+    async with await sql(settings, schema) as by_hand:
+        for table in ("messages", "vectors"):
+            await by_hand.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            await by_hand.execute(f"UPDATE {table} SET changed = '999999999999'")
+            await by_hand.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+    assert "My locker is QX-4471." in await found(resources, "QX-4471")
+    async with await sql(settings, schema) as by_hand:
+        cursor = await by_hand.execute("SELECT count(*) FROM messages WHERE changed = '999999999999'")
+        assert await cursor.fetchone() == (0,)
+
+
+async def test_with_no_room_for_two_users_each_is_answered_from_their_own_memory(settings: Settings) -> None:
+    resources = Resources(settings.but(recall_cache=1), embeddings=DeterministicFakeEmbedding(size=2048))
+    for user in ("ada", "bob"):
+        await say(resources, *CHAT, *(f"Number {n} of {user}." for n in range(80)), f"QX-4471 {user}", user=user)
+    for _ in range(2):
+        for user in ("ada", "bob"):
+            assert await found(resources, "QX-4471", user=user) >= {f"QX-4471 {user}"}
+            assert not any("bob" in id_ for id_ in await found(resources, "QX-4471 bob", user="ada"))
+    await resources.close()
+
+
+async def test_a_question_in_many_tasks_at_once_finds_the_same(resources: Resources) -> None:
+    import asyncio
+
+    await say(resources, *CHAT, "My locker is QX-4471.")
+    results = await asyncio.gather(*(found(resources, "QX-4471") for _ in range(8)))
+    assert all("My locker is QX-4471." in result for result in results)
+
+
+async def test_a_chunk_at_the_end_of_a_long_message_is_found_once(resources: Resources) -> None:
+    long = "Word after word. " * 200 + "The vault opens with ZZ-99."
+    said = [HumanMessage(long, id="long"), AIMessage("Noted.", id="r")]
+    await resources.archive.add_messages("ada", "t1", said)
+    await resources.vectors.embed_pending("ada", timeout=60)
+    near = await resources.vectors.nearest("ada", "The vault opens with ZZ-99.", limit=9, timeout=60)
+    assert sorted(source.source_id for source in near) == ["long", "r"]
