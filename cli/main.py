@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..state.errors import EverthreadError
+from ..state.errors import EverthreadError, InputError
 from .options import with_settings
 
 app = typer.Typer(
@@ -114,6 +114,24 @@ def prune(
     from .threads import prune_checkpoints
 
     prune_checkpoints(thread, values)
+
+
+@app.command()
+@with_settings
+def delete(
+    values: dict[str, Any],
+    thread: Annotated[str | None, typer.Argument(help="The name or the id of the thread.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Delete all of your threads.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a thread for good: messages, summaries, facts, pins, vectors, reports and checkpoints."""
+    if (thread is None) is not all_:
+        raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
+    if not yes:
+        typer.confirm("Delete it for good?" if thread else "Delete all of your threads for good?", abort=True)
+    from .threads import delete_threads
+
+    delete_threads(thread, values)
 
 
 @app.command()

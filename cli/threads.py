@@ -12,6 +12,10 @@ from rich.table import Table
 from ..memory.archive import Archive
 from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.database import Database
+from ..memory.deletion import Deletion
+from ..memory.store_index import vector_index
+from ..memory.thread_lock import ThreadLocks
+from ..models.embeddings import Embedder
 from ..state.errors import InputError
 from ..state.settings import Settings
 from ..state.threads import thread_id
@@ -67,6 +71,35 @@ def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
         await Archive(database).own_thread(settings.user_id, id_)
         await PostgresCheckpointer(database).aprune([id_])
         Console().print("Kept the newest checkpoint.")
+
+    _with_database(values, work)
+
+
+def delete_threads(thread: str | None, values: dict[str, Any]) -> None:
+    """Delete a thread, or all of the user's, with everything that was made from them.
+
+    Args:
+        thread: its name or id; None for all.
+        values: settings by name.
+
+    Raises:
+        InputError: the user has no such thread.
+        EmbeddingError: a vector store of one's own fails; nothing was deleted.
+        StorageError: the database cannot be reached; nothing was deleted.
+    """
+
+    async def work(database: Database, settings: Settings) -> None:
+        locks = ThreadLocks(database)
+        vectors = vector_index(settings, database, Embedder(settings.embedding_model))
+        try:
+            id_ = None if thread is None else thread_id(thread, settings.user_id)
+            gone = await Deletion(database, vectors, locks).delete(settings.user_id, id_)
+        finally:
+            await locks.close()
+        Console(highlight=False).print(
+            f"Deleted: {gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, "
+            f"{gone.facts} facts, {gone.pins} pins."
+        )
 
     _with_database(values, work)
 

@@ -10,11 +10,13 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ..memory.loop_thread import io_thread
+from ..memory.deletion import Deletion
+from ..memory.loop_thread import io_thread, node_thread
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
 from ..state.conversation import ConversationState
 from ..state.messages import check_input, read_input
+from ..state.records import Deleted
 from ..state.settings import Settings
 
 CompiledConversation = CompiledStateGraph[ConversationState, Any, Any, ConversationState]
@@ -42,6 +44,20 @@ class Conversation(CompiledConversation):
     def copy(self, update: dict[str, Any] | None = None) -> Self:
         """A copy with some attributes replaced, as LangGraph makes them."""
         return self.around(super().copy(update), self.resources, self.locks)
+
+    async def adelete(self, user_id: str, thread_id: str | None = None) -> Deleted:
+        """Delete a thread of a user, or all of their threads, with everything that was made from them.
+
+        Raises:
+            InputError: the user has no such thread.
+            EverthreadError: something failed, and nothing was deleted.
+        """
+        deletion = Deletion(self.resources.database, self.resources.vectors, self.locks)
+        return await deletion.delete(user_id, thread_id)
+
+    def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
+        """`adelete`, blocking."""
+        return node_thread.run_sync(self.adelete(user_id, thread_id))
 
     # The signatures are LangGraph's own, which has several for each of the two methods.
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002

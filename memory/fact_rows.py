@@ -43,6 +43,12 @@ _READ = """
 UPDATE messages SET facts_read = true
 FROM unnest(%(threads)s::text[], %(ids)s::text[]) AS done(thread_id, id)
 WHERE user_id = %(user_id)s AND messages.thread_id = done.thread_id AND messages.id = done.id
+RETURNING messages.id
+"""
+_NOT_READ = """
+UPDATE messages SET facts_read = false
+FROM unnest(%(threads)s::text[], %(ids)s::text[]) AS done(thread_id, id)
+WHERE user_id = %(user_id)s AND messages.thread_id = done.thread_id AND messages.id = done.id
 """
 _RELATED = """
 SELECT * FROM facts
@@ -149,13 +155,17 @@ class FactRows:
             candidates: the facts that come in: what may have to do with them is loaded.
             change: the ledger after, from the one before. It may be called twice.
             everything: whether all open facts and all pins are loaded.
-            read: the messages that need not be read again.
+            read: the messages that need not be read again. If one of them is gone, nothing is changed.
 
         Raises:
             StorageError: the database fails; then nothing was changed.
         """
 
         async def work(rows: Exchange) -> tuple[Fact, ...]:
+            where = {"threads": [said.thread_id for said in read], "ids": [said.source_id for said in read]}
+            if read and len(await rows.fetch(_READ, **where)) < len(read):
+                await rows.fetch(_NOT_READ, **where)
+                return ()
             before = await _load(rows, user_id, candidates, everything=everything)
             after = change(before)
             facts = changed(before.facts, after.facts)
@@ -165,9 +175,6 @@ class FactRows:
                 await rows.fetch(_UPSERT_FACTS, rows=Jsonb([fact_row(user_id, fact) for fact in facts]))
             if pins:
                 await rows.fetch(_UPSERT_PINS, rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
-            if read:
-                threads, ids = [said.thread_id for said in read], [said.source_id for said in read]
-                await rows.fetch(_READ, threads=threads, ids=ids)
             return facts
 
         return await self.of(user_id).alone(work)

@@ -68,6 +68,18 @@ class StoreClient:
         """
         await self._guarded(self._add(texts, about, ids), timeout)
 
+    async def remove(self, ids: list[str], *, timeout: float) -> None:
+        """Delete documents; those that are not there do not matter.
+
+        Raises:
+            EmbeddingError: the store fails or is too slow.
+        """
+
+        async def work() -> None:
+            await (await self._store()).adelete(ids)
+
+        await self._guarded(work(), timeout)
+
     async def search(
         self, user_id: str, question: str, *, limit: int, thread_only: str | None, timeout: float
     ) -> list[tuple[Document, float]]:

@@ -48,6 +48,14 @@ WHERE m.id IS NOT NULL OR s.id IS NOT NULL
 ORDER BY found.cosine DESC, found.source_id LIMIT %(limit)s
 """
 
+_EMBEDDED: Final = """
+(SELECT 'message' AS source_type, thread_id, id, name, text FROM messages
+ WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
+UNION ALL
+(SELECT 'summary', thread_id, id, NULL, content FROM summaries
+ WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
+"""
+
 
 class _Key(NamedTuple):
     """Where a hit comes from."""
@@ -151,6 +159,21 @@ class StoreIndex(VectorIndex):
         """As for `VectorIndex`, from what the search for this question brought."""
         found = self._passages.get((user_id, question), {})
         return {source: found[source] for source in sources if source in found}
+
+    async def forget(self, user_id: str, threads: Sequence[str], *, timeout: float) -> None:
+        """Delete the vectors of these threads from the store.
+
+        Raises:
+            EmbeddingError: the store fails or is too slow.
+        """
+        self._passages.clear()
+        while rows := await UserRows(self._database, user_id).fetch(
+            _EMBEDDED, threads=list(threads), name=self._store.name, limit=BATCH
+        ):
+            parts = await asyncio.to_thread(lambda: [(row, len(chunks(row))) for row in rows])
+            ids = [str(vector_id(user_id, self._store.name, row, n)) for row, number in parts for n in range(number)]
+            await self._store.remove(ids, timeout=timeout)
+            await mark_embedded(UserRows(self._database, user_id), "", rows)
 
     async def notice(self, user_id: str, *, timeout: float) -> str | None:
         """None: what is not in the store is embedded again by itself."""

@@ -17,6 +17,9 @@ _USER = "%(user_id)s"
 
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s, 2))"
 
+NOT_ALONE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%(user_id)s, 2))"
+"""A query with which a transaction waits for those of `UserRows.alone`, and lets them wait."""
+
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 

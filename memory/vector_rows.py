@@ -13,7 +13,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from psycopg.rows import DictRow
 
 from ..state.records import EVERTHREAD_NAMESPACE
-from .user_rows import UserRows
+from .user_rows import NOT_ALONE, UserRows
 
 CHUNK_CHARACTERS: Final = 800
 """Characters in one vector: about the 256 tokens that the default embedding model reads."""
@@ -32,6 +32,10 @@ SELECT new.id, new.content, new.embedding::public.vector, new.metadata, %(user_i
 FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(embeddings)s::text[], %(metadata)s::json[], %(thread_ids)s::text[],
             %(source_types)s::text[], %(source_ids)s::text[], %(roles)s::text[], %(created)s::timestamptz[])
      AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at)
+WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thread_id = new.thread_id
+              AND m.id = new.source_id AND new.source_type = 'message')
+   OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = new.thread_id
+              AND s.id = new.source_id AND new.source_type = 'summary')
 ON CONFLICT (langchain_id) DO NOTHING
 """
 _REMOVE_OLD = """
@@ -86,7 +90,7 @@ async def write_vectors(
     """
     columns = await asyncio.to_thread(_columns, rows.user_id, model, sources, texts, vectors)
     await rows.transaction(
-        (_REMOVE_OLD, columns), (_ADD, columns), (_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns)
+        (NOT_ALONE, {}), (_REMOVE_OLD, columns), (_ADD, columns), (_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns)
     )
 
 

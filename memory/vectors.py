@@ -173,6 +173,9 @@ class VectorIndex:
         )
         return {(row["thread_id"], row["source_id"]): row["content"] for row in found}
 
+    async def forget(self, user_id: str, threads: Sequence[str], *, timeout: float) -> None:
+        """Delete what is kept elsewhere of these threads: nothing, for our own table is emptied with the archive."""
+
     async def notice(self, user_id: str, *, timeout: float) -> str | None:
         """One sentence where a part of the user's memory cannot be searched by meaning; else None.
 

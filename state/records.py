@@ -114,3 +114,13 @@ class Recall(Record):
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
     error: str | None = Field(None, description="Why recall was incomplete: one sentence, or nothing.")
+
+
+class Deleted(Record):
+    """How much was deleted."""
+
+    threads: int
+    messages: int
+    summaries: int
+    facts: int
+    pins: int
