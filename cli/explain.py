@@ -82,6 +82,8 @@ def _memories(report: TurnReport) -> Iterator[RenderableType]:
         yield "not reached"
         return
     yield f"{len(report.memories)} from {report.hits} hits"
+    if not report.hits and (nearest := report.recall.nearest) is not None:
+        yield _line(f"the nearest had a similarity of {nearest:.2f}, which is below similarity_threshold")
     if report.memories:
         table = _table("similarity", "score", "found by", "said", "begins")
         for memory in report.memories:

@@ -102,15 +102,18 @@ class MemorySearch:
                 error = str(failed)
         live = [(thread_id, id_) for id_ in live_ids]
 
-        def hits() -> tuple[Hit, ...]:
+        def recall() -> Recall:
             with memory.lock:
                 candidates = _candidates(memory, thread_only, question, user_id, found)
-                recalled = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
-                recalled[: len(candidates.rows)] &= ~np.isin(candidates.rows, memory.rows_of(live))
-                return tuple(_ranked(memory, candidates, np.flatnonzero(recalled), limit))
+                allowed = np.ones(len(candidates.scores), dtype=bool)
+                allowed[: len(candidates.rows)] = ~np.isin(candidates.rows, memory.rows_of(live))
+                enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
+                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough & allowed), limit))
+            cosines = candidates.cosines[allowed & ~np.isnan(candidates.cosines)]
+            told = None if error is None else f"{error} Memory was searched by keywords alone."
+            return Recall(hits=hits, nearest=_similarity(float(cosines.max())) if len(cosines) else None, error=told)
 
-        told = None if error is None else f"{error} Memory was searched by keywords alone."
-        return Recall(hits=await asyncio.to_thread(hits), error=told)
+        return await asyncio.to_thread(recall)
 
     async def _memory(self, user_id: str, timeout: float) -> tuple[UserMemory, str | None]:
         """The user's memory; what was said a moment ago elsewhere is given its terms and vectors first.

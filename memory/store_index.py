@@ -21,7 +21,7 @@ from .store_client import StoreClient
 from .user_memory import SummarySource
 from .user_rows import UserRows
 from .vector_rows import chunks, mark_embedded, metadata, vector_id
-from .vectors import BATCH, Lookup, VectorIndex
+from .vectors import BATCH, Lookup, VectorIndex, on_scale
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class StoreIndex(VectorIndex):
             )
             for row in rows
         ]
-        return lambda memory, _: memory.near_by(found)
+        return lambda memory, _: on_scale(memory.near_by(found), self._embedder.level)
 
     async def _found(
         self, user_id: str, question: str, *, limit: int, thread_only: str | None, timeout: float

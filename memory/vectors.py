@@ -15,6 +15,7 @@ import numpy as np
 from psycopg.rows import DictRow
 
 from ..models.embeddings import Embedder
+from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
 from .database import Database
 from .recall_cache import RecallCache
@@ -133,7 +134,7 @@ class VectorIndex:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout)
-        return lambda memory, view: memory.near(view, vector, limit)
+        return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.level)
 
     async def nearest(
         self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
@@ -224,6 +225,13 @@ class VectorIndex:
 
 def _literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
+
+
+def on_scale(near: Near, level: float) -> Near:
+    """The same with cosines on the scale of the default model."""
+    of_summaries = calibrated(np.array([cosine for _, cosine in near.summaries]), level)
+    summaries = [(source, float(cosine)) for (source, _), cosine in zip(near.summaries, of_summaries, strict=True)]
+    return Near(calibrated(near.messages, level), summaries)
 
 
 def _nearest(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:

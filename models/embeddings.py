@@ -20,6 +20,7 @@ from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
 from .embedding_cache import EmbeddingCache, single
 from .imports import imported
+from .similarity import PROBES, USUAL, level
 from .worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,9 @@ class Embedder:
         name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
         model: a LangChain `Embeddings` to use instead of loading one.
         cache_bytes: bytes of vectors that are kept for texts that come again, at most.
+
+    Attributes:
+        level: the mean cosine of unrelated texts: see `models.similarity`.
     """
 
     def __init__(self, name: str, model: Embeddings | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
@@ -60,6 +64,7 @@ class Embedder:
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self.level = USUAL
         self.observer = Observer()
         if model is not None:
             self._loaded.set()
@@ -70,7 +75,7 @@ class Embedder:
         return self._loaded.is_set()
 
     def load(self) -> None:
-        """Begin to load the model in the background, and return at once."""
+        """Begin to load the model in the background, and return at once; `level` is its own a moment later."""
         self._worker.submit(self._quiet_load)
 
     async def query(self, text: str, *, timeout: float) -> list[float]:
@@ -196,9 +201,15 @@ class Embedder:
 
     def _quiet_load(self) -> None:
         try:
-            self._get()
+            model = self._get()
         except EmbeddingError as error:
             logger.warning("%s", error)
+            return
+        if self.name != BUNDLED_MODEL:
+            try:
+                self.level = level(model.embed_documents(list(PROBES)))
+            except Exception as error:  # whatever a provider raises; the first real text will tell the user
+                logger.warning("The scale of the embedding model %r is not known: %s", self.name, type(error).__name__)
 
 
 def load_embeddings(name: str) -> Embeddings:

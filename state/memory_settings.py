@@ -18,7 +18,8 @@ class MemorySettings(BaseModel):
         0.7,
         ge=0.0,
         le=1.0,
-        description="How similar a memory found by its vector must be, as (1 + cosine) / 2 in [0, 1].",
+        description="How similar a memory found by its vector must be, as (1 + cosine) / 2 in [0, 1], on the scale of "
+        "the default embedding model: a model that finds everything alike is brought to that scale.",
         json_schema_extra=on_node("memory_retrieval"),
     )
     max_memories: int = Field(

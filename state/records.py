@@ -113,6 +113,9 @@ class Recall(Record):
 
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
+    nearest: float | None = Field(
+        None, description="The highest similarity of all that was compared, whether it was enough or not, in [0, 1]."
+    )
     error: str | None = Field(None, description="Why recall was incomplete: one sentence, or nothing.")
 
 

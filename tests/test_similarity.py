@@ -1,0 +1,99 @@
+"""One threshold for every embedding model: similarity is brought to one scale, and a near miss is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conversation import say
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from everthread import Settings, open_graph, thread_id
+from everthread.cli.explain import run_explain
+from everthread.graph.conversation import CompiledConversation
+from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.similarity import PROBES, USUAL, calibrated, level
+
+CHAT = [
+    "Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.",
+    "I bought tomatoes.", "The bus was late.", "My tooth hurts.",
+]  # fmt: skip
+
+
+class Alike(Embeddings):
+    """A model for which any two texts are much alike, as for many larger ones: cosines from 0.75 upwards."""
+
+    model_name = "alike"
+
+    def __init__(self, real: Embeddings) -> None:
+        self.real = real
+
+    def embed_query(self, text: str) -> list[float]:
+        return [*(0.5 * np.array(self.real.embed_query(text))), 0.75**0.5]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[*(0.5 * np.array(vector)), 0.75**0.5] for vector in self.real.embed_documents(texts)]
+
+
+async def with_level(embedder: Embedder) -> None:
+    async with asyncio.timeout(60):
+        while embedder.level == USUAL:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("alike", [False, True])
+async def test_one_threshold_serves_models_of_any_scale(
+    embeddings: Embeddings, reopen: Callable[..., open_graph], alike: bool
+) -> None:
+    """Report AgC #72 and others: a threshold that fits one model lets everything or nothing through with another."""
+    opened = reopen(embeddings=Alike(embeddings) if alike else embeddings)
+    async with opened as graph:
+        if alike:
+            await with_level(opened.resources.embedder)
+        for text in CHAT:
+            await say(graph, text, to="one")
+        state = await say(graph, "Which musical instrument disturbs me at night?", to="two")
+        found = [m.fragments[0].content for m in state["recall"].memories if m.vector_rank is not None]
+        assert found[0] == CHAT[0]
+        assert 0.7 <= state["recall"].memories[0].similarity < 0.85
+        assert len(found) == 1
+        state = await say(graph, "Quantum chromodynamics?", to="three")
+        assert state["recall"].hits == ()
+        assert 0.4 < state["recall"].nearest < 0.7
+
+
+async def test_a_near_miss_is_told(
+    settings: Settings, reopen: Callable[..., open_graph], embeddings: Embeddings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = thread_id("two", settings.user_id)
+    async with reopen() as graph:
+        await say(graph, CHAT[0], to="one", user=settings.user_id)
+        state = await say(graph, "Quantum chromodynamics?", to=where, user=settings.user_id)
+        assert state["report"].recall.nearest == state["recall"].nearest
+    values = {"database_url": settings.database_url, "database_schema": settings.database_schema}
+    await asyncio.to_thread(run_explain, "two", -1, values, as_json=False)
+    assert f"the nearest had a similarity of {state['recall'].nearest:.2f}" in capsys.readouterr().out
+
+
+async def test_the_first_turn_compares_nothing(graph: CompiledConversation) -> None:
+    assert (await say(graph, "Hello"))["recall"].nearest is None
+
+
+def test_the_default_model_is_the_scale(embeddings: Embeddings) -> None:
+    assert level(embeddings.embed_documents(list(PROBES))) == pytest.approx(USUAL, abs=0.01)
+    assert Embedder(BUNDLED_MODEL).level == USUAL
+    assert level(DeterministicFakeEmbedding(size=384).embed_documents(list(PROBES))) == pytest.approx(0, abs=0.05)
+    assert level([[0.0], [1.0]]) == USUAL
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2), st.floats(-1, 1))
+def test_calibration_keeps_the_order_and_the_ends(cosines: list[float], of_unrelated: float) -> None:
+    made = calibrated(np.array(cosines), of_unrelated)
+    assert (made >= -1).all()
+    assert (made <= 1).all()
+    assert (np.diff(made[np.argsort(cosines, kind="stable")]) >= 0).all()
+    assert calibrated(np.array([1.0]), of_unrelated) == pytest.approx(1)
