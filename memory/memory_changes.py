@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, LiteralString, NamedTuple
 
@@ -9,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .user_rows import UserRows
+
+ALL: Final = "0"
+"""The horizon before everything."""
 
 _ARRAY_HEAD: Final = 20
 """Bytes before the numbers of an array, as Postgres sends it."""
@@ -95,15 +99,21 @@ class Changes(NamedTuple):
 
 
 async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
-    """What of the user's memory was committed since `horizon` was given; "0" for all of it.
+    """What of the user's memory was committed since `horizon` was given; `ALL` for all of it.
 
-    Vectors are read before messages, so that the message of each is there.
+    The horizon is read first: what is committed while the rest is read is read again the next time.
 
     Raises:
         StorageError: the database fails.
     """
     values = {"model": model, "since": since}
-    head, vectors, messages = await rows.tuples((_HEAD, values), (_VECTORS, values), (_MESSAGES, values))
+    if since == ALL:
+        (head,) = await rows.tuples((_HEAD, values))
+        (vectors,), (messages,) = await asyncio.gather(
+            rows.tuples((_VECTORS, values)), rows.tuples((_MESSAGES, values))
+        )
+    else:
+        head, vectors, messages = await rows.tuples((_HEAD, values), (_VECTORS, values), (_MESSAGES, values))
     horizon, removals, without_terms, without_vectors, restored = head[0]
     if restored:
         await rows.transaction((_RENEW_MESSAGES, {}), (_RENEW_VECTORS, {}))
@@ -122,11 +132,6 @@ def term_numbers(arrays: Iterable[bytes | None]) -> tuple[NDArray[np.int64], NDA
     bodies = [b"" if array is None else array[_ARRAY_HEAD:] for array in arrays]
     sizes = np.array([len(body) // _NUMBER.itemsize for body in bodies], dtype=np.int64)
     return np.frombuffer(b"".join(bodies), _NUMBER)["value"].astype(np.int64), sizes
-
-
-def dimensions(row: VectorRow) -> int:
-    """How many numbers a vector has."""
-    return (len(row.numbers) - _VECTOR_HEAD) // 4
 
 
 def matrix(rows: Sequence[VectorRow]) -> NDArray[np.float32]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .database import Database
 from .loop_thread import io_thread
-from .memory_changes import Changes, changes_since
+from .memory_changes import ALL, Changes, changes_since
 from .user_memory import UserMemory
 from .user_rows import UserRows
-
-_ALL: Final = "0"
-"""The horizon before everything."""
 
 
 class Known(NamedTuple):
@@ -37,7 +34,7 @@ class _Held:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.memory = UserMemory()
-        self.horizon = _ALL
+        self.horizon = ALL
         self.removals: int | None = None
 
 
@@ -71,8 +68,8 @@ class RecallCache:
         async with held.lock:
             changes = await changes_since(rows, key[1], held.horizon)
             if held.removals not in {None, changes.removals}:
-                held.memory, held.horizon = UserMemory(), _ALL
-                changes = await changes_since(rows, key[1], _ALL)
+                held.memory, held.horizon = UserMemory(), ALL
+                changes = await changes_since(rows, key[1], ALL)
             if changes.messages or changes.vectors:
                 await asyncio.to_thread(_take, held.memory, changes)
             held.horizon, held.removals = changes.horizon, changes.removals

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import Column
-from .memory_changes import MessageRow, VectorRow, dimensions, matrix, term_numbers
+from .memory_changes import MessageRow, VectorRow, matrix, term_numbers
 from .places import Places
 
 Numbers = NDArray[np.float64]
@@ -113,41 +113,46 @@ class UserMemory:
         if not rows:
             return
         self._whole = None
-        rows = list({(row.thread_id, row.id): row for row in rows}.values())
+        rows = list({(row[0], row[1]): row for row in rows}.values())
         keys, sizes = term_numbers(row.keys for row in rows)
-        known = np.array([self._row(row.thread_id, row.id) for row in rows], dtype=np.int64)
+        at = [self._rows.get((row[0], row[1]), -1) for row in rows]
+        known = np.array(at, dtype=np.int64)
         values = np.array([self._values(row, size) for row, size in zip(rows, sizes.tolist(), strict=True)], _MESSAGE)
         self._forget_terms(known[known >= 0])
         self.messages[known[known >= 0]] = values[known >= 0]
-        fresh = np.flatnonzero(known < 0)
-        known[fresh] = np.arange(len(self), len(self) + len(fresh))
-        for n in fresh.tolist():
-            self._rows[rows[n].thread_id, rows[n].id] = len(self.ids)
-            self.ids.append((rows[n].thread_id, rows[n].id))
-            self.roles.append(rows[n].role)
+        fresh = known < 0
+        known[fresh] = np.arange(len(self), len(self) + fresh.sum())
+        new = [row for row, place in zip(rows, at, strict=True) if place < 0]
+        self._rows.update({(row[0], row[1]): place for place, row in enumerate(new, start=len(self))})
+        self.ids.extend((row[0], row[1]) for row in new)
+        self.roles.extend(row.role for row in new)
         self._messages.extend(values[fresh])
         self._keys.extend(keys)
         self._holders.extend(np.repeat(known, sizes))
 
     def add_vectors(self, rows: Sequence[VectorRow]) -> None:
         """Add vectors; one that is known takes the place it had. Those of messages that are not known are left out."""
-        by_size: dict[int, list[VectorRow]] = {}
+        by_size: dict[int, list[tuple[VectorRow, int]]] = {}
         for row in rows:
-            if row.source_type == "summary" or self._row(row.thread_id, row.source_id) >= 0:
-                by_size.setdefault(dimensions(row), []).append(row)
-        for size, alike in by_size.items():
-            vectors = matrix(alike)
-            lengths = np.linalg.norm(vectors, axis=1)
-            good = np.isfinite(lengths) & (lengths > 0)
-            column, owners = self._vectors.setdefault(size, (Column(np.float32, size), Column(np.int64)))
-            for row in alike:
-                if (old := self._vector_rows.get(row.id)) is not None:
-                    self._vectors[old[0]][1].values[old[1]] = _NOBODY
-            begin = len(owners.values)
-            column.extend(vectors[good] / lengths[good, None])
-            owners.extend([self._owner(row) for row, is_good in zip(alike, good, strict=True) if is_good])
-            kept = [row for row, is_good in zip(alike, good, strict=True) if is_good]
-            self._vector_rows.update({row.id: (size, begin + n) for n, row in enumerate(kept)})
+            if (owner := self._owner(row)) != _NOBODY:
+                by_size.setdefault(len(row.numbers), []).append((row, owner))
+        for alike in by_size.values():
+            self._add_alike([row for row, _ in alike], np.array([owner for _, owner in alike], dtype=np.int64))
+
+    def _add_alike(self, rows: Sequence[VectorRow], owners: Indices) -> None:
+        """Add vectors of one number of dimensions; one without length cannot be compared, and is left out."""
+        vectors = matrix(rows)
+        size = vectors.shape[1]
+        column, held = self._vectors.setdefault(size, (Column(np.float32, size), Column(np.int64)))
+        for row in rows:
+            if (old := self._vector_rows.get(row.id)) is not None:
+                self._vectors[old[0]][1].values[old[1]] = _NOBODY
+        lengths = np.linalg.norm(vectors, axis=1)
+        good = np.isfinite(lengths) & (lengths > 0)
+        kept = [rows[n].id for n in np.flatnonzero(good).tolist()]
+        self._vector_rows.update({id_: (size, place) for place, id_ in enumerate(kept, start=len(held.values))})
+        column.extend(vectors[good] / lengths[good, None])
+        held.extend(owners[good])
 
     def view(self, thread_id: str | None = None) -> View:
         """The messages of this thread, or of all where it is None, in the order they were said."""
@@ -223,13 +228,11 @@ class UserMemory:
         return self._rows.get((thread_id, id_), -1)
 
     def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
-        thread = self._threads.setdefault(row.thread_id, len(self._threads))
-        speaker = self._speakers.setdefault(row.name, len(self._speakers))
-        is_reply = row.role == "assistant" and not row.name
-        return (
-            *(thread, row.seq, row.micros, length, speaker),
-            *(row.ending in _QUESTION_MARKS, is_reply, row.role == "system"),
-        )
+        thread_id, _, seq, role, name, micros, ending, _ = row
+        thread = self._threads.setdefault(thread_id, len(self._threads))
+        speaker = self._speakers.setdefault(name, len(self._speakers))
+        is_reply = role == "assistant" and not name
+        return thread, seq, micros, length, speaker, ending in _QUESTION_MARKS, is_reply, role == "system"
 
     def _owner(self, row: VectorRow) -> int:
         if row.source_type != "summary":
