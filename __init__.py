@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
-    from everthread.state.records import Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.settings import DEFAULT_USER, Settings
@@ -50,7 +50,7 @@ _HOMES = {
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
-    "state.records": ("Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "state.settings": ("DEFAULT_USER", "Settings"),

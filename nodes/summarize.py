@@ -46,6 +46,8 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
+    if turn.resources.embedder.ready:
+        turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
     return {
         "messages": Overwrite(chain),
         "upkeep": upkeep.model_copy(update={"summaries": (*upkeep.summaries, written.summary.id)}),
