@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from everthread.graph.build import build_graph
     from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
+    from everthread.graph.regenerate import regenerate, regenerate_rejected
     from everthread.memory.archive import Archive
     from everthread.memory.checkpointer import PostgresCheckpointer
+    from everthread.state.compression_records import Remade, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
         EmbeddingError,
@@ -40,8 +42,10 @@ _HOMES = {
     "graph.build": ("build_graph",),
     "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
+    "graph.regenerate": ("regenerate", "regenerate_rejected"),
     "memory.archive": ("Archive",),
     "memory.checkpointer": ("PostgresCheckpointer",),
+    "state.compression_records": ("Remade", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
@@ -62,10 +66,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
     "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall",
-    "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport",
-    "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError",
-    "Summary", "ThreadOwnershipError", "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph",
-    "thread_id",
+    "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "Remade",
+    "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError", "Sign",
+    "StorageError", "Summary", "SummaryVersion", "ThreadOwnershipError", "TurnReport", "Upkeep", "build_graph",
+    "find_report", "live_chain", "open_graph", "regenerate", "regenerate_rejected", "thread_id",
 ]  # fmt: skip
 
 
