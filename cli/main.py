@@ -124,6 +124,19 @@ def regenerate(
 
 @app.command()
 @with_settings
+def doctor(
+    values: dict[str, Any],
+    thread: Annotated[str | None, typer.Argument(help="The name or the id of the thread; all by default.")] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired; nothing is deleted.")] = False,
+) -> None:
+    """Check whether a thread's chain and archive agree and nothing is missing. Exit code 1: something is left."""
+    with loading():
+        from .doctor import run_doctor
+    raise typer.Exit(run_doctor(thread, values, repair=repair))
+
+
+@app.command()
+@with_settings
 def prune(
     values: dict[str, Any], thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")]
 ) -> None:

@@ -171,9 +171,17 @@ class Archive:
         Raises:
             InputError: there is one.
         """
+        if changed := await self.changed_ids(user_id, thread_id, messages):
+            raise changed_message(changed)
+
+    async def changed_ids(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
+        """Ids of those of these messages that the archive has with another content; writes nothing.
+
+        Raises:
+            InputError: a message has no id, or two of them share one.
+        """
         rows = as_jsonb(await asyncio.to_thread(message_rows, user_id, messages))
-        if changed := await self.of(user_id).fetch(_FIND_CHANGED, thread_id=thread_id, rows=rows):
-            raise changed_message([row["id"] for row in changed])
+        return [row["id"] for row in await self.of(user_id).fetch(_FIND_CHANGED, thread_id=thread_id, rows=rows)]
 
     async def _add(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
         rows = await asyncio.to_thread(message_rows, user_id, messages) if messages else []
