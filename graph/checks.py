@@ -72,8 +72,11 @@ class Seen:
 
     @cached_property
     def reached(self) -> set[str]:
-        """Ids of all that stands in the chain, or below a summary in it."""
-        return self.below(self.chained)
+        """Ids of all that stands in the chain on its own, or below a summary in it.
+
+        What is marked as summarized leaves the chain sooner or later: it does not count for itself.
+        """
+        return self.below(id_ for id_, message in self.chained.items() if not (is_covered(message) or is_kept(message)))
 
     def below(self, ids: Iterable[str]) -> set[str]:
         """These ids, and those of all below the summaries among them."""
@@ -113,7 +116,7 @@ def lost(seen: Seen) -> list[str]:
     for id_, kept in seen.messages.items():
         if id_ not in seen.reached and kept.seq > min(reached) and not kept.stand_in:
             roots.setdefault(_highest(id_, seen))
-    return [id_ for id_ in roots if id_ not in seen.elsewhere]
+    return [id_ for id_ in roots if id_ not in seen.elsewhere and id_ not in seen.chained]
 
 
 def _highest(id_: str, seen: Seen) -> str:

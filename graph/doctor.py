@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..memory.inspection import Inspection
 from ..memory.store_index import StoreIndex
 from ..state.errors import InputError
-from ..state.health_records import Checkup
+from ..state.health_records import Checkup, Finding
 from ..state.lighten import is_lightened
 from .checks import Seen, check, is_said, lost
 from .conversation import CompiledConversation, Conversation
@@ -15,7 +15,7 @@ from .mending import Mending
 from .older_states import of_other_branches
 from .thread_state import ThreadState, opened, thread_state
 
-_ROUNDS = 6
+_ROUNDS = 10
 """Looks at one thread: what one repair brings up, the next finds."""
 
 
@@ -50,15 +50,15 @@ async def _checkup(
     async with thread_state(conversation, user_id, thread_id) as state:
         seen = await _look(state)
         first = left = check(seen)
+        in_vain: set[Finding] = set()
         for _ in range(_ROUNDS if repair else 0):
-            kinds = {finding.kind for finding in left if finding.repairable}
-            if not kinds:
+            tried = [finding for finding in left if finding.repairable and finding not in in_vain]
+            if not tried:
                 break
-            await Mending(state, seen).mend(kinds)
-            seen, before = await _look(state), left
+            done = await Mending(state, seen).mend({finding.kind for finding in tried})
+            seen = await _look(state)
             left = check(seen)
-            if left == before:
-                break
+            in_vain |= {finding for finding in left if finding.kind in done and finding in tried}
         return Checkup(
             thread_id=thread_id,
             name=name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
@@ -19,6 +20,12 @@ from .checks import Seen, is_said, lost, not_embedded, orders
 from .older_states import Older, search
 from .places import next_free, put_in_order
 from .thread_state import ThreadState
+
+_ARCHIVED: Final[frozenset[FindingKind]] = frozenset({"message not archived", "summary not archived"})
+_RESTORED: Final[frozenset[FindingKind]] = frozenset({"source missing", "message missing", "fact without source"})
+_OF_CHAIN: Final[frozenset[FindingKind]] = frozenset(
+    {"message changed", "summary text differs", "lost from chain", "mark without summary"}
+)
 
 
 class Mending:
@@ -36,32 +43,34 @@ class Mending:
         self._resources = state.conversation.resources
         self._rows = Inspection(self._resources.database, state.user_id)
 
-    async def mend(self, kinds: set[FindingKind]) -> None:
-        """Repair all that was found of these kinds; what rests on what is missing waits for the next look.
+    async def mend(self, kinds: set[FindingKind]) -> set[FindingKind]:
+        """Repair what was found of these kinds; returns those that were tried.
+
+        What is missing comes first, and what rests on it waits for the next look.
 
         Raises:
             StorageError: the database fails; what was repaired before stays so.
         """
-        archives: set[FindingKind] = {"message not archived", "summary not archived"}
-        restores: set[FindingKind] = {"source missing", "message missing", "fact without source"}
-        if kinds & archives:
+        if due := kinds & _ARCHIVED:
             await self._archive()
-        if kinds & restores:
-            await self._restore()
-        if "order" in kinds:
+            return due
+        if "order" in kinds:  # before what is missing, so that a place that is only mistaken is not given away
             await self._order()
-        if kinds & (archives | restores):
-            return
-        if "active flag" in kinds:
-            await self._flag()
-        if "chunk id" in kinds:
-            await self._chunk()
-        if kinds & {"message changed", "summary text differs", "lost from chain", "mark without summary"}:
-            await self._chain(kinds)
-        if "not embedded" in kinds:
-            await self._embed()
-        if "call without result" in kinds:
-            await self._stand_in()
+            return {"order"}
+        if due := kinds & _RESTORED:
+            await self._restore()
+            return due
+        steps: tuple[tuple[Callable[[], Awaitable[None]], frozenset[FindingKind]], ...] = (
+            (self._flag, frozenset({"active flag"})),
+            (self._chunk, frozenset({"chunk id"})),
+            (partial(self._chain, kinds), _OF_CHAIN),
+            (self._embed, frozenset({"not embedded"})),
+            (self._stand_in, frozenset({"call without result"})),
+        )
+        for step, of in steps:
+            if kinds & of:
+                await step()
+        return kinds
 
     async def _archive(self) -> None:
         chain = list(self._seen.chain or ())
@@ -165,7 +174,7 @@ class Mending:
             summary = self._seen.summaries.get(id_)
             message = summary_message(summary) if summary is not None else cast("AnyMessage", whole[id_])
             place = self._seen.first_place(id_) or 0
-            later = (n for n, there in enumerate(chain) if (self._seen.first_place(str(there.id)) or 0) > place)
+            later = (n for n, there in enumerate(chain) if (self._seen.first_place(str(there.id)) or 0) >= place)
             chain = [*chain[: (at := next(later, len(chain)))], message, *chain[at:]]
         return chain
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..state.lighten import is_lightened
@@ -16,6 +17,9 @@ from .thread_state import ThreadState
 
 _MOST: Final = 5_000
 """Older states that are looked through."""
+
+_PAGE: Final = 100
+"""Older states that are in memory at once."""
 
 
 class Older(NamedTuple):
@@ -30,12 +34,19 @@ class Older(NamedTuple):
 async def lineage(state: ThreadState) -> AsyncIterator[StateSnapshot]:
     """The states that led to the newest one, the newest first; not those of other branches of the thread's history."""
     wanted = _id_of(state.snapshot.config)
-    async for snapshot in state.conversation.aget_state_history(state.config, limit=_MOST):
-        if _id_of(snapshot.config) == wanted:
-            yield snapshot
-            if snapshot.parent_config is None:
-                return
-            wanted = _id_of(snapshot.parent_config)
+    before: RunnableConfig | None = None
+    for _ in range(_MOST // _PAGE):
+        history = state.conversation.aget_state_history(state.config, before=before, limit=_PAGE)
+        page = [snapshot async for snapshot in history]
+        for snapshot in page:
+            if _id_of(snapshot.config) == wanted:
+                yield snapshot
+                if snapshot.parent_config is None:
+                    return
+                wanted = _id_of(snapshot.parent_config)
+        if len(page) < _PAGE:
+            return
+        before = page[-1].config
 
 
 async def search(
