@@ -32,7 +32,10 @@ SELECT new.id, new.content, new.embedding::public.vector, new.metadata, %(user_i
 FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(embeddings)s::text[], %(metadata)s::json[], %(thread_ids)s::text[],
             %(source_types)s::text[], %(source_ids)s::text[], %(roles)s::text[], %(created)s::timestamptz[])
      AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at)
-        (NOT_ALONE, {}),
+WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thread_id = new.thread_id
+              AND m.id = new.source_id AND new.source_type = 'message')
+   OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = new.thread_id
+              AND s.id = new.source_id AND new.source_type = 'summary')
 ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
 WHERE vectors.content <> excluded.content
 """
