@@ -135,7 +135,7 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
     resources = graph.resources
     rows = [
         {"source_type": "message", "thread_id": "t1", "id": m.id, "role": m.role, "name": None, "text": m.text,
-         "created_at": m.created_at, "embedded_with": None}
+         "created_at": m.created_at, "embedded_with": None, "version": 1}
         for m in await resources.archive.messages("ada", "t1")
     ]  # fmt: skip
     said = [Said("t1", row["id"], row["created_at"]) for row in rows]

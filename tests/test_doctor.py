@@ -153,15 +153,16 @@ async def test_a_summarized_message_that_the_archive_lost_comes_back_from_an_old
 
 
 async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(graph: CompiledConversation) -> None:
+    """Report hindsight #3198: what was found in a message that is gone stayed behind, and nothing told it."""
     await feed(graph, 8, summary_window="oldest")
     await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
-    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'r1'")
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'q1'")
     after = await checked(graph, repair=True)
-    assert {finding.kind for finding in after.left} == {"source missing", "message missing"}
+    assert {finding.kind for finding in after.left} == {"source missing", "message missing", "fact without source"}
     assert not after.healthy
     (missing,) = [finding for finding in after.left if finding.kind == "source missing"]
-    assert missing.ids == ("r1",)
-    assert missing.problem == "1 source of a summary is not in the archive: r1"
+    assert missing.ids == ("q1",)
+    assert missing.problem == "1 source of a summary is not in the archive: q1"
 
 
 async def test_a_summary_of_the_chain_that_the_archive_lost_is_written_again(graph: CompiledConversation) -> None:

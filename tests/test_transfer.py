@@ -149,7 +149,7 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     assert (lines[1]["active"], lines[1]["chunk_id"], lines[3]["active"]) == (False, 1, True)
     assert "☂ 水 🍅" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert told[-1] == (8, 8)
+    assert told[-1] == (9, 9)
     assert not list(tmp_path.glob("*.part"))
 
 
