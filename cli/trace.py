@@ -88,22 +88,27 @@ def _picked(summaries: list[Summary], thread: str, wanted: str | None) -> list[S
     return picked
 
 
-def _drawn(tree: SummaryTree, into: Tree | None = None) -> Tree:
-    summary = tree.summary
+def _drawn(tree: SummaryTree) -> Tree:
+    root = Tree(_label(tree.summary))
+    waiting = [(tree, root)]
+    while waiting:  # not recursive, as a tree may be a thousand summaries deep
+        parent, branch = waiting.pop()
+        for source in parent.sources:
+            if isinstance(source, SummaryTree):
+                waiting.append((source, branch.add(_label(source.summary))))
+            else:
+                branch.add(_line(source))
+        for id_ in parent.missing:
+            branch.add(f"[red]missing[/] {escape(id_)}")
+    return root
+
+
+def _label(summary: Summary) -> str:
     level = "master" if summary.level == MASTER_LEVEL else f"level {summary.level}"
     by = summary.model or summary.method
     by += f", version {summary.version}" if summary.version > 1 else ""
     by += f", the model's was rejected: {summary.rejected}" if summary.rejected else ""
-    label = f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(_excerpt(summary.content))}"
-    branch = Tree(label) if into is None else into.add(label)
-    for source in tree.sources:
-        if isinstance(source, SummaryTree):
-            _drawn(source, branch)
-        else:
-            branch.add(_line(source))
-    for id_ in tree.missing:
-        branch.add(f"[red]missing[/] {escape(id_)}")
-    return branch
+    return f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(_excerpt(summary.content))}"
 
 
 def _line(message: ArchivedMessage) -> str:

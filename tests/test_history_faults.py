@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +12,14 @@ from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from typer.testing import CliRunner
 
-from everthread import Settings, open_graph
+from everthread import Settings, examine, open_graph
+from everthread.cli.main import app
 from everthread.facts.extraction import Said, extract
 from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
+from everthread.memory.user_rows import UserRows
 from everthread.models.tokens import count_message_tokens
 from everthread.state.fact_records import Fact
 from everthread.state.messages import is_summary, live_chain, summary_of
@@ -132,6 +136,30 @@ async def test_after_summaries_the_prompt_is_within_its_budget_however_long_the_
         assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget <= 2000
     assert state["upkeep"].error is None
     assert all(summary_of(m).content for m in live_chain(state["messages"]) if is_summary(m))
+
+
+_DEEP = """
+INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, tokens, created_at)
+SELECT %(user_id)s, 't1', 's' || n, 1, 'Summary ' || n, CASE n WHEN 1 THEN ARRAY['q0'] ELSE ARRAY['s' || (n - 1)] END,
+       'model', 1, now() FROM generate_series(1, 1500) AS n
+"""
+
+
+async def test_a_summary_that_stands_on_a_thousand_others_leads_down_to_what_was_said(
+    graph: CompiledConversation, environment: dict[str, str]
+) -> None:
+    """Under sliding_summary, each summary is made from the one before it: after ten thousand messages, that is deep."""
+    await feed(graph, [HumanMessage("The first remark.", id="q0"), AIMessage("Yes.", id="r0")])
+    resources = graph.resources  # type: ignore[attr-defined]
+    await UserRows(resources.database, "ada").fetch(_DEEP)
+    tree = await resources.archive.sources("ada", "t1", "s1500")
+    assert [message.text for message in tree.messages()] == ["The first remark."]
+    environment = {**environment, "EVERTHREAD_USER_ID": "ada", "COLUMNS": "40000"}
+    shown = await asyncio.to_thread(CliRunner(env=environment).invoke, app, ["trace", "s1500"])
+    assert shown.exit_code == 0
+    assert "The first remark." in shown.stdout
+    (checkup,) = await examine(graph, "ada", "t1")
+    assert {finding.kind for finding in checkup.findings} <= {"active flag", "chunk id", "lost from chain"}
 
 
 def facts_of(*texts: str) -> list[Fact]:
