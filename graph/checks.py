@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from ..memory.inspection import EMBEDDED_ROLES, Kept, KeptSummary, ThreadRows
 from ..state.health_records import Finding, FindingKind
@@ -128,7 +128,11 @@ def _highest(id_: str, seen: Seen) -> str:
 
 
 def _unarchived(seen: Seen) -> Iterator[Finding]:
-    said = [id_ for id_, message in seen.chained.items() if is_said(message) and id_ not in seen.messages]
+    # A turn that waits to be resumed, for a person say, archives its messages at its end.
+    asked = [id_ for id_, message in seen.chained.items() if isinstance(message, HumanMessage)]
+    ids = list(seen.chained)
+    ended = ids if seen.writable or not asked else ids[: ids.index(asked[-1])]
+    said = [id_ for id_ in ended if is_said(seen.chained[id_]) and id_ not in seen.messages]
     yield from _found(
         "message not archived", said, "{} of the chain {is} not in the archive", "archived from the chain"
     )

@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
-from langgraph.types import Overwrite
+from langchain_core.tools import tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.types import Command, Overwrite, interrupt
+from scripted import ScriptedModel
 from typer.testing import CliRunner
 
-from everthread import Checkup, InputError, Settings, build_graph, examine, open_graph, thread_id
+from everthread import Checkup, InputError, Settings, build_graph, examine, open_graph, regenerate_rejected, thread_id
 from everthread.cli.main import app
 from everthread.cli.transfer import run_export, run_import
 from everthread.graph.conversation import CompiledConversation
@@ -401,6 +404,46 @@ async def test_a_chain_whose_turn_waits_to_be_resumed_is_not_written(graph: Comp
     (finding,) = checkup.left
     assert (finding.kind, finding.repairable) == ("lost from chain", False)
     assert "waits to be resumed" in finding.action
+
+
+async def test_a_turn_that_waits_for_a_person_is_no_fault(settings: Settings, embeddings: Embeddings) -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt(question))
+
+    call = AIMessage("", tool_calls=[{"name": "ask", "args": {"question": "May I?"}, "id": "c1"}])
+    model = ScriptedModel(script=["Hello.", call, "Thank you."], prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, tools=[ask]) as graph:
+        await say(graph, "Hello.")
+        await say(graph, "Book it.")
+        assert (await checked(graph, repair=True)).findings == ()
+        state = await graph.ainvoke(Command(resume="yes"), thread(), context={"user_id": "ada"})
+        assert state["messages"][-1].content == "Thank you."
+        assert (await checked(graph)).findings == ()
+
+
+async def test_vectors_in_a_store_of_ones_own_are_not_looked_for_in_our_table(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    store = InMemoryVectorStore(embeddings)
+    model = ScriptedModel(script=["Yes."], prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, vector_store=store) as graph:
+        await feed(graph, 5)
+        assert store.store
+        assert (await checked(graph)).findings == ()
+
+
+def test_a_thread_is_checked_and_its_summaries_made_again_from_sync_code(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    with open_graph(settings, model=ScriptedModel(script=["Yes."], prompts=[]), embeddings=embeddings) as graph:
+        for n in range(4):
+            graph.invoke({"messages": [("user", f"Remark {n}.")]}, thread(), context={"user_id": "ada"})
+        (checkup,) = asyncio.run(examine(graph, "ada", "t1", repair=True))
+        assert checkup.findings == ()
+        assert checkup.messages == 8
+        assert asyncio.run(regenerate_rejected(graph, "ada", "t1")) == []
 
 
 async def test_a_check_finds_only_what_is_the_users(graph: CompiledConversation) -> None:
