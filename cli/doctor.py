@@ -56,7 +56,8 @@ def _lines(checkup: Checkup, *, repair: bool) -> Iterator[str]:
     name = checkup.name or checkup.thread_id
     left = {finding.kind for finding in checkup.left}
     if not checkup.findings:
-        yield f"{name}: nothing wrong in {checkup.messages} messages and {checkup.summaries} summaries."
+        counts = f"messages: {checkup.messages}, summaries: {checkup.summaries}"
+        yield f"{name}: nothing is wrong ({counts})."
     for finding in checkup.findings:
         done = "Repaired" if finding.kind not in left else "Not repaired"
         done = done if repair else "With --repair" if finding.repairable else "Cannot be repaired"

@@ -483,7 +483,7 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     assert len(repaired.stdout.splitlines()) == len(looked.stdout.splitlines())
     again = await doctor("work")
     assert again.exit_code == 0
-    assert again.stdout.startswith("work: nothing wrong in 20 messages and ")
+    assert again.stdout.startswith("work: nothing is wrong (messages: 20, summaries: ")
     unknown = await doctor("other")
     assert str(unknown.exception) == "There is no thread 'other': `everthread threads` lists yours."
 
