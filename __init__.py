@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.graph.build import build_graph
+    from everthread.graph.doctor import examine
     from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
+    from everthread.graph.regenerate import regenerate, regenerate_rejected
     from everthread.memory.archive import Archive
     from everthread.memory.checkpointer import PostgresCheckpointer
+    from everthread.state.compression_records import Remade, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
         EmbeddingError,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
         ThreadOwnershipError,
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
+    from everthread.state.health_records import Checkup, Finding
     from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
@@ -38,16 +42,20 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graph.build": ("build_graph",),
+    "graph.doctor": ("examine",),
     "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
+    "graph.regenerate": ("regenerate", "regenerate_rejected"),
     "memory.archive": ("Archive",),
     "memory.checkpointer": ("PostgresCheckpointer",),
+    "state.compression_records": ("Remade", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
         "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
+    "state.health_records": ("Checkup", "Finding"),
     "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
@@ -60,12 +68,13 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "Context", "ContextReport", "ConversationState", "EmbeddingError",
-    "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Fragment", "Hit", "InputError", "Memory", "ModelCall",
-    "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress", "Recall", "Recalled", "ReplyReport",
-    "SearchError", "SearchOutcome", "SearchResult", "Section", "Settings", "SettingsError", "Sign", "StorageError",
-    "Summary", "ThreadOwnershipError", "TurnReport", "Upkeep", "build_graph", "find_report", "live_chain", "open_graph",
-    "thread_id",
+    "DEFAULT_USER", "PROFILES", "Archive", "Checkup", "Context", "ContextReport", "ConversationState",
+    "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
+    "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",
+    "Recall", "Recalled", "Remade", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section",
+    "Settings", "SettingsError", "Sign", "StorageError", "Summary", "SummaryVersion", "ThreadOwnershipError",
+    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "live_chain", "open_graph", "regenerate",
+    "regenerate_rejected", "thread_id",
 ]  # fmt: skip
 
 

@@ -124,6 +124,10 @@ def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
         yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
+    if upkeep.remade:
+        yield _line(f"made again, as it had been rejected: {', '.join(upkeep.remade)}")
+    if upkeep.not_remade:
+        yield _line(upkeep.not_remade)
 
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:

@@ -94,15 +94,45 @@ def explain(
 @with_settings
 def trace(
     values: dict[str, Any],
-    thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread; or the id of a summary alone.")],
     summary: Annotated[
         str | None, typer.Argument(help="The id of a summary, or its beginning; all by default.")
     ] = None,
 ) -> None:
-    """Show what a summary was made from: the tree under it, down to what was said."""
+    """Show what a summary was made from: the tree under it, down to what was said; and its earlier texts."""
     from .trace import show_trace
 
     show_trace(thread, summary, values)
+
+
+@app.command()
+@with_settings
+def regenerate(
+    values: dict[str, Any],
+    summary: Annotated[str | None, typer.Argument(help="The id of a summary, or its beginning.")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", help="The name or the id of the thread it is in.")] = None,
+    all_rejected: Annotated[
+        bool, typer.Option("--all-rejected", help="All summaries of the thread whose model's text was rejected.")
+    ] = False,
+    above: Annotated[bool, typer.Option("--above", help="The summaries that were made from it, too.")] = False,
+) -> None:
+    """Make a summary again from its sources; its earlier text is kept. Exit code 1: one stays as it is."""
+    with loading():
+        from .regenerate import run_regenerate
+    raise typer.Exit(run_regenerate(summary, thread, values, rejected=all_rejected, above=above))
+
+
+@app.command()
+@with_settings
+def doctor(
+    values: dict[str, Any],
+    thread: Annotated[str | None, typer.Argument(help="The name or the id of the thread; all by default.")] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired; nothing is deleted.")] = False,
+) -> None:
+    """Check whether a thread's chain and archive agree and nothing is missing. Exit code 1: something is left."""
+    with loading():
+        from .doctor import run_doctor
+    raise typer.Exit(run_doctor(thread, values, repair=repair))
 
 
 @app.command()

@@ -13,6 +13,8 @@ from ..memory.archive import Archive
 from ..memory.archive_rows import ArchivedMessage
 from ..memory.database import Database
 from ..memory.sources import SummaryTree
+from ..memory.summary_rows import SummaryRows
+from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..state.settings import Settings
@@ -22,10 +24,10 @@ _EXCERPT = 100
 
 
 def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
-    """Print the tree under a summary, or under each summary of the thread that no other one has replaced.
+    """Print the tree under a summary with its earlier texts, or under each summary of the thread that stands.
 
     Args:
-        thread: the thread's name or id.
+        thread: the thread's name or id; where only a summary is wanted, its id will do.
         wanted: the summary's id, or enough of its beginning to tell it from the others; None for all.
         values: settings by name.
 
@@ -35,19 +37,45 @@ def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
     """
     settings = Settings(**values)
 
-    async def work() -> list[SummaryTree]:
+    async def work() -> list[tuple[SummaryTree, list[SummaryVersion]]]:
         database = Database(settings)
         try:
-            archive, owner = Archive(database), settings.user_id
-            id_ = thread_id(thread, owner)
-            summaries = await archive.summaries(owner, id_)
-            found = [await archive.sources(owner, id_, summary.id) for summary in _picked(summaries, thread, wanted)]
+            archive, rows, owner = Archive(database), SummaryRows(database), settings.user_id
+            id_, picked = await _found(archive, rows, owner, thread, wanted)
+            trees = [await archive.sources(owner, id_, summary.id) for summary in picked]
+            # The texts of all would be long: they are shown where one summary is asked for.
+            versions = await rows.versions(owner, id_, picked[0].id) if len(picked) == 1 else []
         finally:
             await database.close()
-        return [tree for tree in found if tree is not None]
+        return [(tree, versions) for tree in trees if tree is not None]
 
-    for tree in asyncio.run(work()):
+    for tree, versions in asyncio.run(work()):
         Console().print(_drawn(tree))
+        if versions:
+            Console().print(_earlier(versions))
+
+
+async def _found(
+    archive: Archive, rows: SummaryRows, owner: str, thread: str, wanted: str | None
+) -> tuple[str, list[Summary]]:
+    """The id of the thread, and the summaries in it that are meant."""
+    id_ = thread_id(thread, owner)
+    summaries = await archive.summaries(owner, id_)
+    if wanted is None and not summaries and not await archive.has_thread(owner, id_):
+        named = await rows.named(owner, thread)
+        if len(named) == 1:
+            return named[0][0], list((await rows.some(owner, named[0][0], [named[0][1]])).values())
+    return id_, _picked(summaries, thread, wanted)
+
+
+def _earlier(versions: list[SummaryVersion]) -> Tree:
+    branch = Tree("[bold]earlier texts[/]")
+    for version in versions:
+        by = version.model or version.method
+        why = f", the model's was rejected: {version.rejected}" if version.rejected else ""
+        until = f"{version.replaced_at:%Y-%m-%d %H:%M}"
+        branch.add(f"version {version.version} until {until} ({escape(by + why)}): {escape(version.content)}")
+    return branch
 
 
 def _picked(summaries: list[Summary], thread: str, wanted: str | None) -> list[Summary]:
@@ -60,20 +88,27 @@ def _picked(summaries: list[Summary], thread: str, wanted: str | None) -> list[S
     return picked
 
 
-def _drawn(tree: SummaryTree, into: Tree | None = None) -> Tree:
-    summary = tree.summary
+def _drawn(tree: SummaryTree) -> Tree:
+    root = Tree(_label(tree.summary))
+    waiting = [(tree, root)]
+    while waiting:  # not recursive, as a tree may be a thousand summaries deep
+        parent, branch = waiting.pop()
+        for source in parent.sources:
+            if isinstance(source, SummaryTree):
+                waiting.append((source, branch.add(_label(source.summary))))
+            else:
+                branch.add(_line(source))
+        for id_ in parent.missing:
+            branch.add(f"[red]missing[/] {escape(id_)}")
+    return root
+
+
+def _label(summary: Summary) -> str:
     level = "master" if summary.level == MASTER_LEVEL else f"level {summary.level}"
     by = summary.model or summary.method
-    label = f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(_excerpt(summary.content))}"
-    branch = Tree(label) if into is None else into.add(label)
-    for source in tree.sources:
-        if isinstance(source, SummaryTree):
-            _drawn(source, branch)
-        else:
-            branch.add(_line(source))
-    for id_ in tree.missing:
-        branch.add(f"[red]missing[/] {escape(id_)}")
-    return branch
+    by += f", version {summary.version}" if summary.version > 1 else ""
+    by += f", the model's was rejected: {summary.rejected}" if summary.rejected else ""
+    return f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(_excerpt(summary.content))}"
 
 
 def _line(message: ArchivedMessage) -> str:

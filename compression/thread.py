@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import AnyMessage
+
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
+from ..state.messages import live_chain, summary_of
 from ..state.settings import Settings
-from .chain import Batch
+from .chain import Batch, summaries_of
 from .engine import next_batch, policy_of
+
+LONGEST_WAIT: Final = 64
+"""Turns between two tries to make a rejected summary again, at most."""
 
 
 def control_of(state: ConversationState) -> ThreadCompression:
@@ -31,3 +40,42 @@ def batch_due(state: ConversationState, settings: Settings) -> Batch | None:
         settings: those of the thread, see `settings_in`.
     """
     return next_batch(state["messages"], settings) if control_of(state).enabled else None
+
+
+def turn_of(state: ConversationState) -> int:
+    """The number of the turn that the state is in."""
+    return progress.turn if (progress := state.get("progress")) is not None else 0
+
+
+def remake_due(state: ConversationState) -> bool:
+    """Whether this turn tries to make a rejected summary again: one is owed, and the wait after the last try is over.
+
+    Each turn tries at most once: after each try a wait begins.
+    """
+    control = control_of(state)
+    owed = control.remake_owed or holds_rejected(state["messages"])
+    return control.enabled and owed and turn_of(state) >= control.remake_turn
+
+
+def holds_rejected(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a summary stands in the chain whose model's text was rejected."""
+    return any(summary_of(message).rejected for message in summaries_of(live_chain(messages)))
+
+
+def after_rejection(control: ThreadCompression, turn: int) -> ThreadCompression:
+    """What is owed after a summary was rejected in this turn: it is not tried again before the next."""
+    return control.model_copy(update={"remake_owed": True, "remake_turn": max(control.remake_turn, turn + 1)})
+
+
+def after_remake(control: ThreadCompression, turn: int, *, failed: bool) -> ThreadCompression:
+    """What is owed after a try in this turn: the next comes a turn after a good one, ever later after failed ones."""
+    failures = control.remake_failures + 1 if failed else 0
+    wait = min(2**failures, LONGEST_WAIT)
+    return control.model_copy(
+        update={"remake_owed": True, "remake_turn": turn + wait, "remake_failures": min(failures, LONGEST_WAIT)}
+    )
+
+
+def nothing_owed(control: ThreadCompression, turn: int) -> ThreadCompression:
+    """What is owed where the archive has no rejected summary of the thread."""
+    return control.model_copy(update={"remake_owed": False, "remake_turn": turn + LONGEST_WAIT, "remake_failures": 0})

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send
 
-from ..compression.thread import batch_due, settings_in
+from ..compression.thread import batch_due, remake_due, settings_in
 from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
@@ -127,9 +127,9 @@ def build_graph(
 
 
 def no_summary_due(state: ConversationState, settings: Settings) -> bool:
-    """Whether the turn ends here: no summary is due, or the last step after the reply failed."""
+    """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
     failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-    return failed or batch_due(state, settings_in(state, settings)) is None
+    return failed or (batch_due(state, settings_in(state, settings)) is None and not remake_due(state))
 
 
 def answered(_state: ConversationState, _settings: Settings) -> bool:

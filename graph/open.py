@@ -24,6 +24,13 @@ from .conversation import CompiledConversation, Conversation
 from .telemetry import watch
 
 
+def conversation_on(resources: Resources) -> Conversation:
+    """The compiled graph on resources that are not opened: the database opens itself with its first use."""
+    checkpointer = PostgresCheckpointer(resources.database)
+    graph = build_graph(resources=resources).compile(checkpointer=checkpointer, name="everthread")
+    return Conversation.around(graph, resources, ThreadLocks(resources.database))
+
+
 class open_graph:  # noqa: N801  # used like the function `open`
     """Open the graph, with Postgres behind it: `async with open_graph() as graph:`, or `with` from sync code.
 
@@ -73,10 +80,9 @@ class open_graph:  # noqa: N801  # used like the function `open`
     async def __aenter__(self) -> CompiledConversation:
         await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
-        checkpointer = PostgresCheckpointer(self.resources.database)
-        graph = build_graph(resources=self.resources).compile(checkpointer=checkpointer, name="everthread")
-        self._locks = ThreadLocks(self.resources.database)
-        return Conversation.around(graph, self.resources, self._locks)
+        graph = conversation_on(self.resources)
+        self._locks = graph.locks
+        return graph
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -62,9 +62,9 @@ SELECT id, false AS changed FROM added UNION ALL SELECT id, true FROM changed
 _FIND_CHANGED: Final[LiteralString] = f"WITH new AS ({_NEW}) {_CHANGED}"
 _ADD_SUMMARY = """
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       created_at)
+                       version, created_at)
 VALUES (%(user_id)s, %(thread_id)s, %(id)s, %(level)s, %(content)s, %(source_ids)s, %(method)s, %(model)s,
-        %(tokens)s, %(covers)s, %(rejected)s, %(created_at)s)
+        %(tokens)s, %(covers)s, %(rejected)s, %(version)s, %(created_at)s)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _MARK_MESSAGES = """
@@ -141,6 +141,11 @@ class Archive:
                 f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
             )
 
+    async def has_thread(self, user_id: str, thread_id: str) -> bool:
+        """Whether there is such a thread, and it is the user's."""
+        rows = await self.of(user_id).fetch(_OWNER, thread_id=thread_id)
+        return bool(rows and rows[0]["mine"])
+
     async def add_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
         """Archive messages in their order; returns the ids that were new. One that is there already is left alone.
 
@@ -166,9 +171,17 @@ class Archive:
         Raises:
             InputError: there is one.
         """
+        if changed := await self.changed_ids(user_id, thread_id, messages):
+            raise changed_message(changed)
+
+    async def changed_ids(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
+        """Ids of those of these messages that the archive has with another content; writes nothing.
+
+        Raises:
+            InputError: a message has no id, or two of them share one.
+        """
         rows = as_jsonb(await asyncio.to_thread(message_rows, user_id, messages))
-        if changed := await self.of(user_id).fetch(_FIND_CHANGED, thread_id=thread_id, rows=rows):
-            raise changed_message([row["id"] for row in changed])
+        return [row["id"] for row in await self.of(user_id).fetch(_FIND_CHANGED, thread_id=thread_id, rows=rows)]
 
     async def _add(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
         rows = await asyncio.to_thread(message_rows, user_id, messages) if messages else []

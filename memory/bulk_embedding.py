@@ -34,11 +34,12 @@ _WHICH: Final[dict[Which, LiteralString]] = {
     "stale": "embedded_with IS DISTINCT FROM %(model)s AND embedded_with IS DISTINCT FROM ''",
 }
 _MESSAGES: Final[LiteralString] = """
-SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, seq AS place FROM messages
+SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
+       seq AS place FROM messages
 WHERE user_id = %(user_id)s AND (thread_id, seq) > (%(thread_id)s, %(place)s) AND """
 _SUMMARIES: Final[LiteralString] = """
 SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS name, content AS text, created_at,
-       embedded_with, id AS place FROM summaries
+       embedded_with, version, id AS place FROM summaries
 WHERE user_id = %(user_id)s AND (thread_id, id) > (%(thread_id)s, %(place)s) AND """
 _ORDER: Final[LiteralString] = " ORDER BY thread_id, place LIMIT %(limit)s"
 _COUNT: Final[LiteralString] = "SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND "

@@ -34,6 +34,7 @@ _DELETE: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM facts WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM pins WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM turn_reports WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
+    "DELETE FROM summary_versions WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM summaries WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM messages WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM checkpoint_writes USING threads AS t "

@@ -41,9 +41,12 @@ class SummaryTree(NamedTuple):
         return sorted({message.id: message for message in self._raw()}.values(), key=lambda message: message.seq)
 
     def _raw(self) -> Iterator[ArchivedMessage]:
-        for source in self.sources:
+        # Not recursive: a summary that is made again from the one before it stands on a thousand others one day.
+        waiting: list[SummaryTree | ArchivedMessage] = [self]
+        while waiting:
+            source = waiting.pop()
             if isinstance(source, SummaryTree):
-                yield from source._raw()
+                waiting.extend(source.sources)
             else:
                 yield source
 
@@ -59,7 +62,7 @@ async def summary_tree(rows: UserRows, thread_id: str, summary_id: str) -> Summa
         return None
     ids = {id_ for row in summaries.values() for id_ in row["source_ids"]} - set(summaries)
     messages = {row["id"]: archived(row) for row in await rows.fetch(_RAW, thread_id=thread_id, ids=list(ids))}
-    return _tree(summary_id, summaries, messages, frozenset())
+    return _tree(summary_id, summaries, messages)
 
 
 def as_summary(row: DictRow) -> Summary:
@@ -67,18 +70,22 @@ def as_summary(row: DictRow) -> Summary:
     return Summary(**{name: row[name] for name in Summary.model_fields})
 
 
-def _tree(
-    id_: str, summaries: Mapping[str, DictRow], messages: Mapping[str, ArchivedMessage], above: frozenset[str]
-) -> SummaryTree:
-    row = summaries[id_]
-    above = above | {id_}
-    sources: list[SummaryTree | ArchivedMessage] = []
-    missing: list[str] = []
-    for source in row["source_ids"]:
-        if source in messages:
-            sources.append(messages[source])
-        elif source in summaries and source not in above:
-            sources.append(_tree(source, summaries, messages, above))
-        else:
-            missing.append(source)
-    return SummaryTree(as_summary(row), tuple(sources), tuple(missing))
+def _tree(id_: str, summaries: Mapping[str, DictRow], messages: Mapping[str, ArchivedMessage]) -> SummaryTree:
+    """The tree under a summary, built from below; a source that would lead round in a circle counts as missing."""
+    built: dict[str, SummaryTree] = {}
+    begun: set[str] = set()
+    waiting = [id_]
+    while waiting:
+        top = waiting[-1]
+        below = [source for source in summaries[top]["source_ids"] if source in summaries and source not in messages]
+        if top not in begun:
+            begun.add(top)
+            waiting.extend(source for source in below if source not in begun)
+            continue
+        waiting.pop()
+        if top not in built:
+            found = [messages.get(source) or built.get(source) for source in summaries[top]["source_ids"]]
+            missing = [s for s, there in zip(summaries[top]["source_ids"], found, strict=True) if there is None]
+            sources = tuple(source for source in found if source is not None)
+            built[top] = SummaryTree(as_summary(summaries[top]), sources, tuple(missing))
+    return built[id_]

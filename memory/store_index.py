@@ -49,10 +49,10 @@ ORDER BY found.cosine DESC, found.source_id LIMIT %(limit)s
 """
 
 _EMBEDDED: Final = """
-(SELECT 'message' AS source_type, thread_id, id, name, text FROM messages
+(SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
  WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
 UNION ALL
-(SELECT 'summary', thread_id, id, NULL, content FROM summaries
+(SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
  WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
 """
 

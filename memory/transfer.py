@@ -22,8 +22,9 @@ from .database import Database
 from .keywords import message_keys
 from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
-from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine
+from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
 from .transfer_sql import ADD_MESSAGES
+from .transfer_versions import ADD_VERSIONS, MARK_VERSIONS, VERSIONS
 from .user_rows import Snapshot, UserRows
 
 BATCH_ROWS: Final = 500
@@ -37,6 +38,7 @@ WITH wanted AS (SELECT thread_id FROM threads
 SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS messages,
        (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS summaries,
+       (SELECT count(*) FROM summary_versions JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS versions,
        (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS facts,
        (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS pins
 """
@@ -51,7 +53,7 @@ WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(id
 """
 _SUMMARIES = """
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       active, created_at
+       version, active, created_at
 FROM summaries
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
 ORDER BY thread_id, created_at, id
@@ -79,12 +81,12 @@ WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = n
 """
 _ADD_SUMMARIES = """
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       active, created_at)
+                       version, active, created_at)
 SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.active, new.created_at
+       new.covers, new.rejected, new.version, new.active, new.created_at
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    covers int, rejected text, active boolean, created_at timestamptz)
+    covers int, rejected text, version int, active boolean, created_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 """
@@ -93,6 +95,7 @@ RETURNING true AS pending
 _MARK_AND_ADD: Final[Mapping[str, tuple[LiteralString, LiteralString]]] = {
     "message": (_MARK_MESSAGES, ADD_MESSAGES),
     "summary": (_MARK_SUMMARIES, _ADD_SUMMARIES),
+    "version": (MARK_VERSIONS, ADD_VERSIONS),
     "fact": (MARK_FACTS, ADD_FACTS),
     "pin": (MARK_PINS, ADD_PINS),
 }
@@ -150,7 +153,7 @@ async def export_rows(
 
 async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
     done = 0
-    for query in (_THREADS, _MESSAGES, _SUMMARIES, FACTS, PINS):
+    for query in (_THREADS, _MESSAGES, _SUMMARIES, VERSIONS, FACTS, PINS):
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
             done += len(batch)
@@ -201,8 +204,9 @@ async def import_rows(
     finally:
         await asyncio.to_thread(batches.close)
     return Counts(
-        threads=len(names), messages=new["message"], summaries=new["summary"], facts=new["fact"], pins=new["pin"]
-    )
+        threads=len(names), messages=new["message"], summaries=new["summary"], versions=new["version"],
+        facts=new["fact"], pins=new["pin"],
+    )  # fmt: skip
 
 
 def _new_id(thread: ThreadLine, old_user: str, new_user: str) -> str:
@@ -263,10 +267,14 @@ def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple
         yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
 
 
-def _row(user_id: str, line: MessageLine | SummaryLine | FactLine | PinLine, thread: str) -> dict[str, Any]:
+def _row(
+    user_id: str, line: MessageLine | SummaryLine | VersionLine | FactLine | PinLine, thread: str
+) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
     if isinstance(line, FactLine | PinLine):
         return row_of(user_id, line, thread)
+    if isinstance(line, VersionLine):
+        return {**line.model_dump(mode="json", exclude={"kind", "thread"}), "thread_id": thread}
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
     if isinstance(line, SummaryLine):
         return row

@@ -1,5 +1,5 @@
-"""The export file: JSONL, a header in the first line, then threads, messages, summaries, facts
-and pins, one a line.
+"""The export file: JSONL, a header in the first line, then threads, messages, summaries with
+their earlier texts, facts and pins, one a line.
 
 A line is an object whose `kind` says what it is. Times are ISO 8601. The version in the header grows when an older
 everthread could not read the file.
@@ -24,7 +24,8 @@ from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLin
 FORMAT: Final = "everthread"
 
 _KIND_OF: Final = {
-    "threads": "thread", "messages": "message", "summaries": "summary", "facts": "fact", "pins": "pin",
+    "threads": "thread", "messages": "message", "summaries": "summary", "versions": "version", "facts": "fact",
+    "pins": "pin",
 }  # fmt: skip
 _BODY: Final[TypeAdapter[Body]] = TypeAdapter(Annotated[Body, Field(discriminator="kind")])
 
@@ -187,7 +188,7 @@ def _expected(error: ValidationError) -> str:
     place = ".".join(map(str, first["loc"][1:] or first["loc"]))
     message = first["msg"][:1].lower() + first["msg"][1:]
     if first["type"] in {"union_tag_not_found", "union_tag_invalid"}:
-        return "expected 'kind' to be thread, message, summary, fact or pin"
+        return "expected 'kind' to be thread, message, summary, version, fact or pin"
     if first["type"] == "extra_forbidden":
         return f"expected no field {place!r}"
     return f"expected a value for {place!r}" if first["type"] == "missing" else f"expected another {place!r}: {message}"

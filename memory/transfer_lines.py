@@ -12,10 +12,10 @@ from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import message_text
 from ..state.records import Role, now
 
-VERSION: Final = 2
-"""The version that is written. Version 1 has no facts and no pins."""
+VERSION: Final = 3
+"""The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries."""
 
-READABLE: Final = (1, 2)
+READABLE: Final = (1, 2, 3)
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
@@ -41,6 +41,7 @@ class Counts(_Line):
     threads: int = Field(0, ge=0)
     messages: int = Field(0, ge=0)
     summaries: int = Field(0, ge=0)
+    versions: int = Field(0, ge=0)
     facts: int = Field(0, ge=0)
     pins: int = Field(0, ge=0)
 
@@ -50,7 +51,7 @@ class Header(_Line):
 
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
-    version: Literal[1, 2] = VERSION
+    version: Literal[1, 2, 3] = VERSION
     created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
@@ -104,8 +105,24 @@ class SummaryLine(_Line):
     tokens: int = Field(ge=0, le=_INT)
     covers: int = Field(0, ge=0, le=_INT)
     rejected: str | None = None
+    version: int = Field(1, ge=1, le=_INT)
     active: bool
     created_at: Moment
+
+
+class VersionLine(_Line):
+    """An earlier text of a summary, whose line stands above."""
+
+    kind: Literal["version"]
+    thread: str
+    id: str = Field(min_length=1)
+    version: int = Field(ge=1, le=_INT)
+    content: str
+    method: Literal["model", "extractive"]
+    model: str | None
+    tokens: int = Field(ge=0, le=_INT)
+    rejected: str | None
+    replaced_at: Moment
 
 
 class FactLine(_Line):
@@ -155,4 +172,4 @@ class PinLine(_Line):
     forgotten_at: Moment | None
 
 
-Body = ThreadLine | MessageLine | SummaryLine | FactLine | PinLine
+Body = ThreadLine | MessageLine | SummaryLine | VersionLine | FactLine | PinLine

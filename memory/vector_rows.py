@@ -36,7 +36,13 @@ WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thre
               AND m.id = new.source_id AND new.source_type = 'message')
    OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = new.thread_id
               AND s.id = new.source_id AND new.source_type = 'summary')
-ON CONFLICT (langchain_id) DO NOTHING
+ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
+WHERE vectors.content <> excluded.content
+"""
+# Of a summary that was made again, the chunks that the new text has not.
+_REMOVE_LEFT_OVER = """
+DELETE FROM vectors WHERE user_id = %(user_id)s AND source_type = 'summary' AND thread_id = ANY(%(summary_threads)s)
+  AND source_id = ANY(%(summary_ids)s) AND langchain_id <> ALL(%(ids)s::uuid[])
 """
 _REMOVE_OLD = """
 DELETE FROM vectors WHERE user_id = %(user_id)s AND langchain_id = ANY(%(old_ids)s::uuid[])
@@ -49,8 +55,9 @@ WHERE user_id = %(user_id)s AND done.kind = 'message' AND thread_id = done.t AND
 """
 _DONE_SUMMARIES = """
 UPDATE summaries SET embedded_with = %(model)s
-FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[]) AS done(kind, t, i)
-WHERE user_id = %(user_id)s AND done.kind = 'summary' AND thread_id = done.t AND id = done.i
+FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[], %(done_versions)s::int[])
+     AS done(kind, t, i, v)
+WHERE user_id = %(user_id)s AND done.kind = 'summary' AND thread_id = done.t AND id = done.i AND version = done.v
 """
 
 
@@ -81,7 +88,8 @@ async def write_vectors(
     Args:
         rows: whose they are.
         model: the name of the embedding model.
-        sources: rows with `source_type`, `thread_id`, `id`, `role`, `created_at`, `embedded_with`.
+        sources: rows with `source_type`, `thread_id`, `id`, `role`, `created_at`, `embedded_with`, `version`. A summary
+            of which there is a newer version by now stays to be embedded.
         texts: the chunks of each source.
         vectors: one a chunk, in the order of the chunks.
 
@@ -90,7 +98,12 @@ async def write_vectors(
     """
     columns = await asyncio.to_thread(_columns, rows.user_id, model, sources, texts, vectors)
     await rows.transaction(
-        (NOT_ALONE, {}), (_REMOVE_OLD, columns), (_ADD, columns), (_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns)
+        (NOT_ALONE, {}),
+        (_REMOVE_OLD, columns),
+        (_REMOVE_LEFT_OVER, columns),
+        (_ADD, columns),
+        (_DONE_MESSAGES, columns),
+        (_DONE_SUMMARIES, columns),
     )
 
 
@@ -115,9 +128,9 @@ def _columns(
         "source_ids": [row["id"] for row, _, _ in flat],
         "roles": [row["role"] for row, _, _ in flat],
         "created": [row["created_at"] for row, _, _ in flat],
-        "done_types": [row["source_type"] for row in sources],
-        "done_threads": [row["thread_id"] for row in sources],
-        "done_ids": [row["id"] for row in sources],
+        "summary_threads": [row["thread_id"] for row in sources if row["source_type"] == "summary"],
+        "summary_ids": [row["id"] for row in sources if row["source_type"] == "summary"],
+        **_done(sources),
     }
 
 
@@ -127,13 +140,17 @@ async def mark_embedded(rows: UserRows, model: str, sources: Sequence[DictRow]) 
     Raises:
         StorageError: the database fails.
     """
-    columns = {
-        "model": model,
+    columns = {"model": model, **_done(sources)}
+    await rows.transaction((_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns))
+
+
+def _done(sources: Sequence[DictRow]) -> dict[str, Any]:
+    return {
         "done_types": [row["source_type"] for row in sources],
         "done_threads": [row["thread_id"] for row in sources],
         "done_ids": [row["id"] for row in sources],
+        "done_versions": [row["version"] for row in sources],
     }
-    await rows.transaction((_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns))
 
 
 def vector_id(user_id: str, model: str, row: DictRow, place: int) -> uuid.UUID:

@@ -39,11 +39,12 @@ Lookup = Callable[[UserMemory, View], Near]
 """Finds what is near in a user's memory; to be called with its lock held."""
 
 _PENDING = """
-(SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with FROM messages
+(SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with,
+        1 AS version FROM messages
  WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s)
  ORDER BY created_at DESC LIMIT %(limit)s)
 UNION ALL
-(SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with FROM summaries
+(SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version FROM summaries
  WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s) LIMIT %(limit)s)
 """
 _PASSAGES = """

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 from ..compression.chain import open_places
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
-from ..compression.thread import control_of, settings_in
+from ..compression.thread import after_rejection, control_of, settings_in, turn_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, SettingsError, StorageError
@@ -98,7 +98,7 @@ async def _answered(found: Command, state: ConversationState, turn: Turn) -> Ans
         text = "Summaries are off in this thread. All that is said is kept and can be recalled; /summary_on goes on."
         return Answer(text, control.model_copy(update={"enabled": False}))
     if found.name == "now":
-        return (await _now(state, turn))._replace(control=control)
+        return await _now(state, turn, control)
     return _setup(found, control, state, turn)
 
 
@@ -123,7 +123,7 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
     return Answer(text, control.model_copy(update={"enabled": True, "threshold_name": name, "threshold": number}))
 
 
-async def _now(state: ConversationState, turn: Turn) -> Answer:
+async def _now(state: ConversationState, turn: Turn, control: ThreadCompression) -> Answer:
     """Summarize at once, whatever the threshold; then what that makes due above."""
     settings = settings_in(state, turn.settings)
     # Marked first, so that a question before it that is still open counts as such.
@@ -131,13 +131,14 @@ async def _now(state: ConversationState, turn: Turn) -> Answer:
     made: list[str] = []
     batch = forced_batch(chain, settings)
     if batch is None:
-        return Answer("There is nothing to summarize: all that was said is in a summary already.")
+        return Answer("There is nothing to summarize: all that was said is in a summary already.", control)
     count = sum(1 for place in open_places(batch.sources))
     try:
         await archive_said(chain, turn)
         while batch is not None:
             chain, written = await shrink(chain, batch, settings, turn)
             made.append(written.summary.id)
+            control = after_rejection(control, turn_of(state)) if written.summary.rejected else control
             batch = next_batch(chain, settings)
     except EverthreadError as error:
         text = (
@@ -145,9 +146,9 @@ async def _now(state: ConversationState, turn: Turn) -> Answer:
             if made
             else f"Nothing was summarized, and nothing is lost: {error}"
         )
-        return Answer(text, chain=chain, upkeep=Upkeep(summaries=tuple(made), error=str(error)))
+        return Answer(text, control, chain, Upkeep(summaries=tuple(made), error=str(error)))
     text = f"{count} messages are summarized now; all of them are kept in the archive."
-    return Answer(text, chain=chain, upkeep=Upkeep(summaries=tuple(made)))
+    return Answer(text, control, chain, Upkeep(summaries=tuple(made)))
 
 
 async def _status(state: ConversationState, turn: Turn) -> str:

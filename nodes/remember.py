@@ -58,15 +58,16 @@ async def _archived(messages: list[AnyMessage], turn: Turn) -> tuple[list[AnyMes
     if not changed:
         return messages, len(added)
     logger.warning("%d messages came with the id of another message: each is kept under its own.", len(changed))
-    renamed = [_renamed(message) if message.id in changed else message for message in messages]
-    more = await archive.add_messages(*where, [m for m, old in zip(renamed, messages, strict=True) if m is not old])
-    return renamed, len(added) + len(more)
+    own = [renamed(message) if message.id in changed else message for message in messages]
+    more = await archive.add_messages(*where, [m for m, old in zip(own, messages, strict=True) if m is not old])
+    return own, len(added) + len(more)
 
 
-def _renamed(message: AnyMessage) -> AnyMessage:
+def renamed(message: AnyMessage) -> AnyMessage:
+    """The message under an id that is made from its content, for one whose own id is taken by another content."""
     key = json.dumps([message.id, message.type, message.content], default=str)
-    renamed: AnyMessage = message.model_copy(update={"id": str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))})
-    return renamed
+    copy: AnyMessage = message.model_copy(update={"id": str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))})
+    return copy
 
 
 async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:

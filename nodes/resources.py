@@ -25,6 +25,7 @@ from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
 from ..memory.reports import TurnReports
 from ..memory.store_index import StoreIndex, vector_index
+from ..memory.summary_rows import SummaryRows
 from ..models.answering import Candidate
 from ..models.calibration import Calibration
 from ..models.chat import aload, is_capable, model_name
@@ -77,6 +78,7 @@ class Resources:
         self.settings = settings
         self.database = database or Database(settings)
         self.archive = Archive(self.database)
+        self.summaries = SummaryRows(self.database)
         self.reports = TurnReports(self.database)
         self.facts = FactRows(self.database)
         self.embedder = Embedder(

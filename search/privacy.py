@@ -20,13 +20,15 @@ _EMAIL: Final = regex.compile(
     r"(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]{1,64}+\s?(?:@|[(\[]\s?(?:at|@)\s?[)\]])\s?[\p{L}\p{N}-]{1,63}+"
     r"(?:(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)[\p{L}\p{N}-]+)*(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)\p{L}{2,}"
 )
-_CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
-_IBAN: Final = re.compile(r"(?<!\w)[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,38}(?!\w)")
-_NATIONAL_ID: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+# Where these begin and end is told in ASCII: in a script without spaces, a letter stands right beside them.
+_CARD: Final = re.compile(r"(?<![A-Za-z0-9_.-])\d(?:[ -]?\d){12,18}(?![A-Za-z0-9_-])")
+_IBAN: Final = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,38}(?![A-Za-z0-9_])")
+_NATIONAL_ID: Final = re.compile(r"(?<![A-Za-z0-9_-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![A-Za-z0-9_-])")
 _SECRET: Final = re.compile(
     r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)?[-_]?[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?|\bAIza[\w-]{30,}"
-    r"|(?<=://)[^\s/@:]+:[^\s/@]+@|(?i:(?<=\bpassword\sis\s)|(?<=\bpassword:\s)|(?<=\bpasswort:\s))\S+"
+    r"|(?<=://)[^\s/@:]+:[^\s/@]+@|(?i:(?<=\bpassword\sis\s)|(?<=\bpassword:\s)|(?<=\bpasswort:\s))\S+",
+    re.ASCII,
 )
 _REGIONS: Final = (None, "US", "GB", "DE", "FR", "ES", "BR", "IT", "TR", "RU", "IN", "CN", "JP", "AE", "KR", "NL", "MX")
 """Countries whose ways of writing a number at home are known; with a + all are."""

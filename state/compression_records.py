@@ -1,19 +1,42 @@
-"""What flows about compression beside the summaries: `ThreadCompression`, which the commands in the chat set."""
+"""What flows about compression beside the summaries: `ThreadCompression`, and what becomes of one made again."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
-from .records import Record
+from .records import Record, Summary
 
 
 class ThreadCompression(Record):
-    """What the user has set for one thread by commands (seed `003`, "User Commands")."""
+    """What the user has set for one thread by commands (seed `003`, "User Commands"), and what is owed to it."""
 
     enabled: bool = Field(True, description="Whether messages of this thread become summaries.")
     threshold_name: str | None = Field(None, description="The setting that `threshold` stands for.")
     threshold: int | None = Field(None, ge=1, le=500, description="After how many messages, where the user said so.")
     pending: Literal["storage", "threshold"] | None = Field(None, description="What `/summary` has asked for.")
     asked_id: str | None = Field(None, description="The message that asked; only the next one can answer it.")
+    remake_owed: bool = Field(False, description="Whether a rejected summary of this thread is to be made again.")
+    remake_turn: int = Field(0, ge=0, description="The turn before which that is not tried.")
+    remake_failures: int = Field(0, ge=0, description="How often it failed since it last went well.")
+
+
+class SummaryVersion(Record):
+    """An earlier text of a summary that was made again; the fields are those of `Summary`."""
+
+    version: int = Field(ge=1)
+    content: str
+    method: Literal["model", "extractive"]
+    model: str | None = None
+    tokens: int = Field(0, ge=0)
+    rejected: str | None = None
+    replaced_at: AwareDatetime
+
+
+class Remade(Record):
+    """What became of a summary that was to be made again."""
+
+    summary: Summary = Field(description="The summary that stands after it.")
+    replaced: bool = Field(description="Whether it has a new text.")
+    reason: str | None = Field(None, description="Why it has none: what was wrong with the new one, in a few words.")

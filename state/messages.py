@@ -145,6 +145,21 @@ def mark_kept(message: AnyMessage) -> AnyMessage:
     return _marked(message, _KEPT_KEY)
 
 
+def is_covered(message: BaseMessage) -> bool:
+    """Whether a summary in the chain stands for a message, which only stays until the next turn."""
+    return bool(message.additional_kwargs.get(_COVERED_KEY))
+
+
+def unmarked(message: AnyMessage) -> AnyMessage:
+    """The message without the marks of one that a summary has."""
+    marks = {_COVERED_KEY, _KEPT_KEY}
+    if not marks & message.additional_kwargs.keys():
+        return message
+    kwargs = {name: value for name, value in message.additional_kwargs.items() if name not in marks}
+    bare: AnyMessage = message.model_copy(update={"additional_kwargs": kwargs})
+    return bare
+
+
 def is_kept(message: BaseMessage) -> bool:
     """Whether a message is in a summary of the chain already, and only stays because it is recent."""
     return bool(message.additional_kwargs.get(_KEPT_KEY))

@@ -48,8 +48,9 @@ class Summary(Record):
     tokens: int = Field(0, ge=0)
     covers: int = Field(0, ge=0, description="How many messages it stands for, directly or through its sources.")
     rejected: str | None = Field(
-        None, description="Why the model's text was not taken; such a summary can be made again by a better model."
+        None, description="Why the model's text was not taken; such a summary is made again in a later turn."
     )
+    version: int = Field(1, ge=1, description="Grows when it is made again from the same sources; the id stays.")
     created_at: AwareDatetime = Field(default_factory=now)
 
     @property

@@ -16,7 +16,9 @@ from .records import EVERTHREAD_NAMESPACE
 NO_RESULT: Final = "Error: no result, the call was interrupted before it ended."
 """What stands in the place of a result that never came."""
 
-_STAND_IN_KEY: Final = "everthread_stand_in"
+STAND_IN_KEY: Final = "everthread_stand_in"
+"""Marks, among the additional_kwargs, what stands in the place of a result."""
+
 _UNREADABLE_ARGS_KEY: Final = "everthread_unreadable_args"
 
 
@@ -134,7 +136,7 @@ def _with_call(asked: Sequence[_Asked], result: ToolMessage) -> list[_Asked]:
 
 
 def _is_stand_in(message: AnyMessage) -> bool:
-    return bool(message.additional_kwargs.get(_STAND_IN_KEY))
+    return bool(message.additional_kwargs.get(STAND_IN_KEY))
 
 
 def _stand_in(asked: AnyMessage, call_id: str) -> ToolMessage:
@@ -146,5 +148,5 @@ def _stand_in(asked: AnyMessage, call_id: str) -> ToolMessage:
         tool_call_id=call_id,
         name=name,
         status="error",
-        additional_kwargs={_STAND_IN_KEY: True},
+        additional_kwargs={STAND_IN_KEY: True},
     )

@@ -95,4 +95,6 @@ class Upkeep(Record):
     embedded: int = 0
     facts: int = Field(0, description="Facts that are new or changed.")
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
+    remade: tuple[str, ...] = Field((), description="Ids of earlier summaries that were made again in this turn.")
+    not_remade: str | None = Field(None, description="Why one that was to be made again was not: one sentence.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")

@@ -40,6 +40,9 @@ async def fill(graph: Any, to: str, user: str = "ada") -> None:
     for n in range(5):
         await say(graph, f"My name is Ada{n}, I live in Porto and my locker is QX-{n}.", to=to, user=user)
     await say(graph, f"Remember that my alarm code of {to} is ZZ-12.", to=to, user=user)
+    summary = (await graph.resources.archive.summaries(user, to))[0]
+    again = summary.model_copy(update={"content": "A newer text.", "version": 2})
+    await graph.resources.summaries.replace(user, to, again)
 
 
 async def test_a_deleted_thread_leaves_nothing_in_any_table_and_others_keep_everything(
@@ -51,7 +54,7 @@ async def test_a_deleted_thread_leaves_nothing_in_any_table_and_others_keep_ever
     before = await asyncio.to_thread(left, settings)
     assert {table for table, thread in before if thread == "t1"} >= {
         "messages", "summaries", "vectors", "facts", "pins", "turn_reports", "threads", "checkpoints",
-        "checkpoint_blobs",
+        "checkpoint_blobs", "summary_versions",
     }  # fmt: skip
     gone = await graph.adelete("ada", "t1")
     assert gone.threads == 1
@@ -132,7 +135,7 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
     resources = graph.resources
     rows = [
         {"source_type": "message", "thread_id": "t1", "id": m.id, "role": m.role, "name": None, "text": m.text,
-         "created_at": m.created_at, "embedded_with": None}
+         "created_at": m.created_at, "embedded_with": None, "version": 1}
         for m in await resources.archive.messages("ada", "t1")
     ]  # fmt: skip
     said = [Said("t1", row["id"], row["created_at"]) for row in rows]

@@ -34,6 +34,10 @@ def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ("call (415) 555-2671 now", "call now", "phone number"),
         ("tel 06 12 34 56 78 renseignements", "tel renseignements", "phone number"),
         ("手机 13812345678 哪个运营商", "手机 哪个运营商", "phone number"),
+        ("我的密钥sk-proj-abcdefghijklmnopqrstuvwxyz012345怎么用", "我的密钥 怎么用", "secret"),
+        ("키는AKIAIOSFODNN7EXAMPLE입니다", "키는 입니다", "secret"),
+        ("卡号4111111111111111是哪家银行", "卡号 是哪家银行", "card number"),
+        ("このIBAN DE89370400440532013000の銀行", "このIBAN の銀行", "IBAN"),
         ("رقم ٠٥٠١٢٣٤٥٦٧ لمن", "رقم لمن", "phone number"),
         ("is 4111 1111 1111 1111 a visa card", "is a visa card", "card number"),
         ("is 4111-1111-1111-1111 a visa card", "is a visa card", "card number"),
@@ -61,6 +65,7 @@ def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_tells_who_or_where_the_user_is_goes(query: str, left: str, kind: str) -> None:
+    """Report hindsight #3569: a word boundary does not see a secret beside a letter of a script without spaces."""
     assert redact(query) == (left, (kind,))
 
 

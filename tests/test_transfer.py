@@ -25,6 +25,7 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.memory.bulk_embedding import BulkEmbedding
 from everthread.memory.database import Database
 from everthread.memory.recall_cache import RecallCache
+from everthread.memory.summary_rows import SummaryRows
 from everthread.memory.transfer import export_rows, import_rows
 from everthread.memory.transfer_format import Counts, check_file
 from everthread.memory.vectors import VectorIndex
@@ -62,6 +63,9 @@ def rows_of(database: Database) -> dict[str, list[Any]]:
             "threads": connection.execute("SELECT * FROM threads ORDER BY thread_id").fetchall(),
             "messages": connection.execute("SELECT * FROM messages ORDER BY user_id, thread_id, seq").fetchall(),
             "summaries": connection.execute("SELECT * FROM summaries ORDER BY user_id, thread_id, id").fetchall(),
+            "versions": connection.execute(
+                "SELECT * FROM summary_versions ORDER BY user_id, thread_id, id, version"
+            ).fetchall(),
         }
     for row in rows["messages"]:
         del row["changed"]  # the transaction that wrote it
@@ -79,6 +83,8 @@ async def fill(database: Database, user: str = "ada", name: str = "work") -> str
     master = Summary(id=f"s0-{name}", content="All of it.", level=0, source_ids=(first.id,), method="model",
                      model="openai:gpt-5-mini", created_at=MOMENT + timedelta(hours=1))  # fmt: skip
     await archive.add_summary(user, id_, master)
+    again = first.model_copy(update={"content": "Tools and a tomato.", "rejected": None, "version": 2})
+    await SummaryRows(database).replace(user, id_, again)
     return id_
 
 
@@ -110,8 +116,8 @@ async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing
     await fill(database)
     await fill(database, name="home")
     await fill(database, user="bob")
-    assert await export(database, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4)
-    assert await bring(elsewhere, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4)
+    assert await export(database, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4, versions=2)
+    assert await bring(elsewhere, tmp_path / "a.jsonl") == Counts(threads=2, messages=10, summaries=4, versions=2)
     before, after = await asyncio.to_thread(rows_of, database), await asyncio.to_thread(rows_of, elsewhere)
     for table, rows in after.items():
         assert rows == [row for row in before[table] if row["user_id"] == "ada"], table
@@ -134,16 +140,16 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     file = tmp_path / "a.jsonl"
     await export_rows(database, "ada", file, thread="work", written=lambda *at: told.append(at))
     lines = [json.loads(line) for line in file.read_text().split("\n") if line]
-    counts = {"threads": 1, "messages": 5, "summaries": 2, "facts": 0, "pins": 0}
+    counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0}
     header = lines.pop(0)
     assert datetime.fromisoformat(header.pop("created_at")).tzinfo
-    assert header == {"kind": "header", "format": "everthread", "version": 2, "user": "ada", "counts": counts}
-    assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2]
+    assert header == {"kind": "header", "format": "everthread", "version": 3, "user": "ada", "counts": counts}
+    assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2, "version"]
     assert lines[0]["name"] == "work"
     assert (lines[1]["active"], lines[1]["chunk_id"], lines[3]["active"]) == (False, 1, True)
     assert "☂ 水 🍅" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert told[-1] == (8, 8)
+    assert told[-1] == (9, 9)
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -203,7 +209,7 @@ MESSAGE: dict[str, Any] = {
         ([], "is empty: expected a file that `everthread export` wrote"),
         (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
         ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
-        ([{**HEADER, "version": 3}], "has version 3 of the format, and this everthread reads versions 1 and 2"),
+        ([{**HEADER, "version": 4}], "has version 4 of the format, and this everthread reads versions 1, 2 and 3"),
         ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
         ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 pins where its header announces 1 threads, 1"),
         ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),

@@ -1,0 +1,294 @@
+"""What is wrong with a thread, found by comparing its chain with its archive. Pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from ..memory.inspection import EMBEDDED_ROLES, Kept, KeptSummary, ThreadRows
+from ..state.health_records import Finding, FindingKind
+from ..state.messages import is_command, is_covered, is_empty, is_kept, is_summary, live_chain, summary_of
+from ..state.records import Summary
+from ..state.tool_calls import open_calls
+from .places import gaps, out_of_order
+
+_NAMED: Final = 5
+"""Ids that a sentence names; of more, it gives the number."""
+
+_RESUME: Final = (
+    "not while a turn of the thread waits to be resumed: resume it, or send the next message, and repair then"
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A thread as it was found.
+
+    Attributes:
+        chain: the `messages` of its state; None where it has none, as after an import.
+        rows: what the archive has.
+        changed: ids of messages of the chain that the archive has with another content.
+        elsewhere: ids that are known to belong to another branch of the thread's history.
+        writable: whether the chain can be written.
+        own_vectors: whether vectors are kept in our own table.
+    """
+
+    chain: Sequence[AnyMessage] | None
+    rows: ThreadRows
+    changed: Collection[str] = ()
+    elsewhere: Collection[str] = ()
+    writable: bool = True
+    own_vectors: bool = True
+
+    @cached_property
+    def messages(self) -> Mapping[str, Kept]:
+        """What was said, by id, as the archive has it."""
+        return self.rows.messages
+
+    @cached_property
+    def chained(self) -> Mapping[str, AnyMessage]:
+        """The messages and summaries of the chain, by id."""
+        return {str(message.id): message for message in self.chain or ()}
+
+    @cached_property
+    def summaries(self) -> Mapping[str, Summary]:
+        """All summaries, of the archive and of the chain."""
+        of_chain = {id_: summary_of(message) for id_, message in self.chained.items() if is_summary(message)}
+        return {**of_chain, **{id_: kept.summary for id_, kept in self.rows.summaries.items()}}
+
+    @cached_property
+    def above(self) -> Mapping[str, Sequence[str]]:
+        """By id, the summaries that were made from it."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for summary in self.summaries.values():
+            for source in summary.source_ids:
+                found[source].append(summary.id)
+        return dict(found)
+
+    @cached_property
+    def reached(self) -> set[str]:
+        """Ids of all that stands in the chain on its own, or below a summary in it.
+
+        What is marked as summarized leaves the chain sooner or later: it does not count for itself.
+        """
+        return self.below(id_ for id_, message in self.chained.items() if not (is_covered(message) or is_kept(message)))
+
+    def below(self, ids: Iterable[str]) -> set[str]:
+        """These ids, and those of all below the summaries among them."""
+        found: set[str] = set()
+        waiting = list(ids)
+        while waiting:
+            if (id_ := waiting.pop()) not in found:
+                found.add(id_)
+                waiting.extend(self.summaries[id_].source_ids if id_ in self.summaries else ())
+        return found
+
+    def first_place(self, id_: str) -> int | None:
+        """Where a message stands in the archive, or the first message under a summary."""
+        places = [self.messages[below].seq for below in self.below([id_]) if below in self.messages]
+        return min(places, default=None)
+
+
+def is_said(message: AnyMessage) -> bool:
+    """Whether a message of the chain belongs into the archive."""
+    return not (is_summary(message) or is_empty(message) or is_command(message))
+
+
+def check(seen: Seen) -> list[Finding]:
+    """All that is wrong with a thread, in the order in which it is to be repaired."""
+    return [finding for one in _CHECKS for finding in one(seen)]
+
+
+def lost(seen: Seen) -> list[str]:
+    """What has fallen out of the chain: the highest summaries, and messages, that nothing in the chain reaches.
+
+    What is older than all that the chain reaches was never in it, as after an import.
+    """
+    reached = [seen.messages[id_].seq for id_ in seen.reached if id_ in seen.messages]
+    if seen.chain is None or not reached:
+        return []
+    roots: dict[str, None] = {}
+    for id_, kept in seen.messages.items():
+        if id_ not in seen.reached and kept.seq > min(reached) and not kept.stand_in:
+            roots.setdefault(_highest(id_, seen))
+    return [id_ for id_ in roots if id_ not in seen.elsewhere and id_ not in seen.chained]
+
+
+def _highest(id_: str, seen: Seen) -> str:
+    passed = {id_}
+    while (above := seen.above.get(id_)) and above[-1] not in passed:
+        id_ = above[-1]
+        passed.add(id_)
+    return id_
+
+
+def _unarchived(seen: Seen) -> Iterator[Finding]:
+    # A turn that waits to be resumed, for a person say, archives its messages at its end.
+    asked = [id_ for id_, message in seen.chained.items() if isinstance(message, HumanMessage)]
+    ids = list(seen.chained)
+    ended = ids if seen.writable or not asked else ids[: ids.index(asked[-1])]
+    said = [id_ for id_ in ended if is_said(seen.chained[id_]) and id_ not in seen.messages]
+    yield from _found(
+        "message not archived", said, "{} of the chain {is} not in the archive", "archived from the chain"
+    )
+    summaries = [id_ for id_, m in seen.chained.items() if is_summary(m) and id_ not in seen.rows.summaries]
+    yield from _found(
+        "summary not archived", summaries, "{} of the chain {is} not in the archive", "written from the chain",
+        what="summary",
+    )  # fmt: skip
+
+
+def _changed(seen: Seen) -> Iterator[Finding]:
+    yield from _found(
+        "message changed", seen.changed, "{} of the chain {is} in the archive with another content",
+        "both are kept: that of the chain gets an id of its own", writes_chain=True, seen=seen,
+    )  # fmt: skip
+    differing = [
+        id_
+        for id_, message in seen.chained.items()
+        if is_summary(message) and id_ in seen.rows.summaries and not _same(summary_of(message), seen.summaries[id_])
+    ]
+    yield from _found(
+        "summary text differs", differing, "{} of the chain {has} another text in the archive",
+        "the chain takes that of the archive", what="summary", writes_chain=True, seen=seen,
+    )  # fmt: skip
+
+
+def _same(one: Summary, other: Summary) -> bool:
+    return (one.content, one.version, one.source_ids) == (other.content, other.version, other.source_ids)
+
+
+def _missing(seen: Seen) -> Iterator[Finding]:
+    known = {*seen.messages, *seen.summaries, *seen.chained}
+    sources = [id_ for summary in seen.summaries.values() for id_ in summary.source_ids if id_ not in known]
+    looked_for = "looked for in older states of the thread, and archived again where found there"
+    yield from _found("source missing", sources, "{} of a summary {is} not in the archive", looked_for, what="source")
+    empty = gaps([kept.seq for kept in seen.messages.values()])
+    yield from _found(
+        "message missing", empty, "{} of the archive {is} not there: messages are numbered without gaps", looked_for,
+        what="number",
+    )  # fmt: skip
+    facts = [(fact, source) for fact, source in seen.rows.facts if source and source not in known]
+    yield from _found(
+        "fact without source", [fact for fact, _ in facts], "{} {has} no source: its message is not in the archive",
+        looked_for, what="fact or pin",
+    )  # fmt: skip
+
+
+def _flags(seen: Seen) -> Iterator[Finding]:
+    wrong = [kept.id for kept in seen.messages.values() if kept.active == (kept.id in seen.above)]
+    for id_, kept in seen.rows.summaries.items():
+        if (kept.active and id_ in seen.above) or (not kept.active and id_ not in seen.above and id_ in seen.chained):
+            wrong.append(id_)
+    yield from _found("active flag", wrong, "{} {has} the wrong active flag", "set right", what="message or summary")
+    chunks = [kept.id for kept in seen.messages.values() if (kept.chunk_id is None) == (kept.id in seen.above)]
+    yield from _found("chunk id", chunks, "{} {has} a chunk and no summary, or a summary and no chunk", "set right")
+
+
+def _chain(seen: Seen) -> Iterator[Finding]:
+    yield from _found(
+        "lost from chain", lost(seen), "{} {is} neither in the chain nor in a summary of it", "put back in its place",
+        what="message or summary", writes_chain=True, seen=seen,
+    )  # fmt: skip
+    marked = [id_ for id_, m in seen.chained.items() if (is_covered(m) or is_kept(m)) and id_ not in seen.above]
+    yield from _found(
+        "mark without summary", marked, "{} {is} marked as summarized, and no summary has it",
+        "the mark is taken away, so that it stands in the chain as it was said", writes_chain=True, seen=seen,
+    )  # fmt: skip
+
+
+def orders(seen: Seen) -> Iterator[list[str]]:
+    """The messages that must stand in the archive in this order: of the chain, and of each summary.
+
+    Results of tools are not among them: a late one is archived late, and stands behind its call all the same.
+    """
+    for ids in ([*seen.chained], *(summary.source_ids for summary in seen.summaries.values())):
+        yield [id_ for id_ in ids if id_ in seen.messages and seen.messages[id_].role != "tool"]
+
+
+def _order(seen: Seen) -> Iterator[Finding]:
+    wrong = {id_: None for ids in orders(seen) for id_ in out_of_order({id_: seen.messages[id_].seq for id_ in ids})}
+    wrong.update((kept.id, None) for kept in seen.messages.values() if kept.seq < 1)
+    yield from _found("order", wrong, "{} {has} a number out of the order in which it was said", "numbered anew")
+
+
+def not_embedded(seen: Seen) -> list[str]:
+    """What should have a vector, has not all that it should have, and is not marked as still to be embedded."""
+    kept = {id_: message for id_, message in seen.messages.items() if message.role in EMBEDDED_ROLES}
+    both: dict[str, Kept | KeptSummary] = {**kept, **seen.rows.summaries}
+    return [
+        id_
+        for id_, row in both.items()
+        if row.chunks and row.embedded_with is not None
+        and (row.embedded_with == "" or (seen.own_vectors and row.vectors < row.chunks))
+    ]  # fmt: skip
+
+
+def _vectors(seen: Seen) -> Iterator[Finding]:
+    yield from _found(
+        "not embedded", not_embedded(seen), "{} {has} no vector, or not all, and {is} not queued for one",
+        "queued and embedded", what="message or summary",
+    )  # fmt: skip
+
+
+def _calls(seen: Seen) -> Iterator[Finding]:
+    results = {kept.result_of for kept in seen.messages.values()}
+    results |= {m.tool_call_id for m in seen.chained.values() if isinstance(m, ToolMessage)}
+    called = {call for kept in seen.messages.values() for call in kept.calls}
+    called |= {str(c["id"]) for m in seen.chained.values() if isinstance(m, AIMessage) for c in m.tool_calls}
+    still_open = {str(call["id"]) for call in open_calls(live_chain(seen.chain or []))}
+    last = next((kept for kept in reversed(list(seen.messages.values())) if kept.role != "tool"), None)
+    still_open |= set(last.calls) if last is not None else set()
+    without = [call for kept in seen.messages.values() for call in kept.calls if call not in results | still_open]
+    yield from _found(
+        "call without result", without, "{} {has} no result", "looked for in older states, else a stand-in is archived",
+        what="tool call",
+    )  # fmt: skip
+    orphans = [
+        str(kept.result_of) for kept in seen.messages.values() if kept.result_of and kept.result_of not in called
+    ]
+    yield from _found(
+        "result without call", orphans, "{} {has} a result and was never made", "prompts leave it out",
+        what="tool call", harmless=True,
+    )  # fmt: skip
+
+
+_CHECKS: Final[Sequence[Callable[[Seen], Iterator[Finding]]]] = (
+    _unarchived, _missing, _order, _changed, _flags, _chain, _vectors, _calls,
+)  # fmt: skip
+
+
+def _found(
+    kind: FindingKind,
+    ids: Iterable[object],
+    problem: str,
+    action: str,
+    *,
+    what: str = "message",
+    writes_chain: bool = False,
+    harmless: bool = False,
+    seen: Seen | None = None,
+) -> Iterator[Finding]:
+    """The finding of one kind, if there is anything of it. In `problem`, {} is what was found."""
+    named = tuple(dict.fromkeys(map(str, ids)))
+    if not named:
+        return
+    one = len(named) == 1
+    many = {"summary": "summaries", "message or summary": "messages or summaries", "fact or pin": "facts or pins"}
+    count = f"{len(named)} {what if one else many.get(what, f'{what}s')}"
+    sentence = problem.replace("{is}", "is" if one else "are").replace("{has}", "has" if one else "have")
+    rest = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    possible = not writes_chain or seen is None or seen.writable
+    yield Finding(
+        kind=kind,
+        ids=named,
+        problem=f"{sentence.replace('{}', count)}: {', '.join(named[:_NAMED])}{rest}",
+        action=action if possible else _RESUME,
+        repairable=possible and not harmless,
+        harmless=harmless,
+    )

@@ -1,0 +1,54 @@
+"""What a check of a thread finds: `Finding`, and all of one thread's in a `Checkup`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .records import Record
+
+FindingKind = Literal[
+    "message not archived",
+    "message changed",
+    "summary not archived",
+    "summary text differs",
+    "source missing",
+    "message missing",
+    "fact without source",
+    "active flag",
+    "chunk id",
+    "lost from chain",
+    "mark without summary",
+    "order",
+    "not embedded",
+    "call without result",
+    "result without call",
+]
+
+
+class Finding(Record):
+    """One kind of fault of a thread, and all that it was found in."""
+
+    kind: FindingKind
+    ids: tuple[str, ...] = Field(description="Messages, summaries, facts or pins; of calls, the ids of the calls.")
+    problem: str = Field(description="What is wrong: one sentence.")
+    action: str = Field(description="What a repair does, or why nothing is done: one sentence.")
+    repairable: bool = True
+    harmless: bool = Field(False, description="Whether nothing needs to be done about it.")
+
+
+class Checkup(Record):
+    """What a check of one thread found, and what of it is left."""
+
+    thread_id: str
+    name: str | None = None
+    messages: int = Field(ge=0, description="Messages in the archive.")
+    summaries: int = Field(ge=0, description="Summaries in the archive.")
+    findings: tuple[Finding, ...] = ()
+    left: tuple[Finding, ...] = Field((), description="What is found after the repair; without one, all that was.")
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is left that needs repair."""
+        return all(finding.harmless for finding in self.left)

@@ -1,0 +1,510 @@
+"""A thread is checked: the database is damaged by hand, the fault is found, and repaired; nothing is ever deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import say, thread
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.types import Command, Overwrite, interrupt
+from scripted import ScriptedModel
+from typer.testing import CliRunner
+
+from everthread import Checkup, InputError, Settings, build_graph, examine, open_graph, regenerate_rejected, thread_id
+from everthread.cli.main import app
+from everthread.cli.transfer import run_export, run_import
+from everthread.graph.conversation import CompiledConversation
+from everthread.graph.places import gaps, out_of_order, put_in_order
+from everthread.memory.user_rows import UserRows
+from everthread.state.messages import is_summary, live_chain, mark_covered, message_text
+
+PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> Embeddings:
+    """Meaning does not matter here."""
+    return DeterministicFakeEmbedding(size=8)
+
+
+def exchange(n: int) -> list[AnyMessage]:
+    """What is said in turn n: every third time with a tool, and long ones and facts among it."""
+    asked = HumanMessage(
+        f"My dog is called Rex {n}. I live in Lisbon. Remark {n}. {'long ' * 300 * (n % 7 == 0)}", id=f"q{n}"
+    )
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {"n": n}, "id": f"c{n}"}], id=f"a{n}")
+    result = ToolMessage(f"found {n}", tool_call_id=f"c{n}", id=f"t{n}")
+    reply = AIMessage(f"Reply {n} about the garden.", id=f"r{n}")
+    return [asked, *([call, result] if n % 3 == 2 else []), reply]
+
+
+async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: str = "t1", **context: Any) -> Any:
+    """Turns without a model, as `everthread replay` makes them; everything is embedded afterwards."""
+    for n in range(start, start + turns):
+        await graph.aupdate_state(thread(to), {"messages": exchange(n)}, as_node="llm_call")
+        state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context})
+        assert state["upkeep"].error is None
+    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+        pass
+    return state
+
+
+async def sql(graph: CompiledConversation, statement: Any, **values: Any) -> list[Any]:
+    return await UserRows(graph.resources.database, "ada").fetch(
+        statement + " AND thread_id = %(thread)s", thread="t1", **values
+    )
+
+
+async def checked(graph: CompiledConversation, *, repair: bool = False) -> Checkup:
+    (checkup,) = await examine(graph, "ada", "t1", repair=repair)
+    return checkup
+
+
+async def texts(graph: CompiledConversation) -> list[tuple[int, str, str]]:
+    return [(m.seq, m.id, m.text) for m in await graph.resources.archive.messages("ada", "t1")]
+
+
+async def chain(graph: CompiledConversation) -> list[AnyMessage]:
+    messages: list[AnyMessage] = (await graph.aget_state(thread())).values["messages"]
+    return messages
+
+
+async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
+    """The faults are found as these kinds, told the same by a look alone, repaired, and do not come back."""
+    before = await checked(graph)
+    assert {finding.kind for finding in before.findings} == set(kinds)
+    assert before.left == before.findings
+    assert not before.healthy
+    after = await checked(graph, repair=True)
+    assert after.findings == before.findings
+    assert after.left == ()
+    assert after.healthy
+    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+        pass
+    assert (await checked(graph)).findings == ()
+    return before
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_nothing_is_found_in_a_healthy_thread_under_any_profile(
+    graph: CompiledConversation, profile: str
+) -> None:
+    await feed(graph, 31, profile=profile)
+    assert (await checked(graph)).findings == ()
+    await say(graph, "What is my dog called?", profile=profile)
+    await say(graph, "/summary_now", profile=profile)
+    await say(graph, "And where do I live?", profile=profile)
+    before = await texts(graph)
+    checkup = await checked(graph, repair=True)
+    assert checkup.findings == checkup.left == ()
+    assert checkup.messages == len(before) > 70
+    assert checkup.summaries > 0
+    assert await texts(graph) == before
+
+
+async def test_a_profile_that_changes_leaves_a_healthy_thread(graph: CompiledConversation) -> None:
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
+                  "batch_limit": 6}  # fmt: skip
+    for n in range(20):
+        await feed(graph, 1, start=n, profile=PROFILES[n % 5], **thresholds)
+    assert (await checked(graph)).findings == ()
+
+
+async def test_a_message_of_the_chain_that_the_archive_lost_is_archived_again_in_its_place(
+    graph: CompiledConversation,
+) -> None:
+    state = await feed(graph, 8)
+    before = await texts(graph)
+    live = next(m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage))
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=live.id)
+    assert len(await texts(graph)) == len(before) - 1
+    await repaired(graph, "message not archived", "message missing")
+    assert await texts(graph) == before
+
+
+@pytest.mark.parametrize("ids", [["q0"], ["r1", "q1"], ["a2", "t2"], ["q0", "r0", "q1", "r1"]])
+async def test_a_summarized_message_that_the_archive_lost_comes_back_from_an_older_state(
+    graph: CompiledConversation, ids: list[str]
+) -> None:
+    await feed(graph, 9, summary_window="oldest")
+    before = await texts(graph)
+    rows = "SELECT * FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)"
+    old = {row["id"]: row for row in await sql(graph, rows, ids=ids)}
+    chunks = [message.chunk_id or 0 for message in await graph.resources.archive.messages("ada", "t1")]
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
+    found = await checked(graph)
+    assert {"source missing", "message missing"} <= {finding.kind for finding in found.findings}
+    after = await checked(graph, repair=True)
+    assert after.left == ()
+    assert await texts(graph) == before
+    for row in await sql(graph, rows, ids=ids):
+        assert not row["active"]
+        # Where a whole chunk was gone, it is a new one.
+        assert row["chunk_id"] in {old[row["id"]]["chunk_id"], max(chunks) + 1}
+        assert row["message"] == old[row["id"]]["message"]
+        assert row["facts_read"]
+        assert abs((row["created_at"] - old[row["id"]]["created_at"]).total_seconds()) < 60
+
+
+async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(graph: CompiledConversation) -> None:
+    """Report hindsight #3198: what was found in a message that is gone stayed behind, and nothing told it."""
+    await feed(graph, 8, summary_window="oldest")
+    await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'q1'")
+    after = await checked(graph, repair=True)
+    assert {finding.kind for finding in after.left} == {"source missing", "message missing", "fact without source"}
+    assert not after.healthy
+    (missing,) = [finding for finding in after.left if finding.kind == "source missing"]
+    assert missing.ids == ("q1",)
+    assert missing.problem == "1 source of a summary is not in the archive: q1"
+
+
+async def test_a_summary_of_the_chain_that_the_archive_lost_is_written_again(graph: CompiledConversation) -> None:
+    state = await feed(graph, 9)
+    before = await graph.resources.archive.summaries("ada", "t1")
+    ids = [message.id for message in state["messages"] if is_summary(message)]
+    await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
+    await repaired(graph, "summary not archived")
+    assert await graph.resources.archive.summaries("ada", "t1") == before
+
+
+async def test_a_lower_summary_that_the_archive_lost_comes_back_from_an_older_state(
+    graph: CompiledConversation,
+) -> None:
+    await feed(graph, 9)
+    before = await graph.resources.archive.summaries("ada", "t1")
+    higher = next(summary for summary in before if summary.level == 2)
+    await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = %(id)s", id=higher.source_ids[0])
+    found = await checked(graph)
+    assert "source missing" in {finding.kind for finding in found.findings}
+    assert (await checked(graph, repair=True)).left == ()
+    assert await graph.resources.archive.summaries("ada", "t1") == before
+
+
+async def test_the_chain_takes_a_summarys_text_from_the_archive(graph: CompiledConversation) -> None:
+    state = await feed(graph, 5)
+    (id_,) = [m.id for m in state["messages"] if is_summary(m)][:1]
+    await sql(
+        graph, "UPDATE summaries SET content = 'Another text.' WHERE user_id = %(user_id)s AND id = %(id)s", id=id_
+    )
+    await repaired(graph, "summary text differs")
+    assert next(m for m in await chain(graph) if m.id == id_).content == "Another text."
+
+
+@pytest.mark.parametrize("table", ["messages", "summaries"])
+async def test_a_wrong_active_flag_is_set_right(graph: CompiledConversation, table: str) -> None:
+    await feed(graph, 9)
+    query = {"messages": "SELECT id, active FROM messages WHERE user_id = %(user_id)s",
+             "summaries": "SELECT id, active FROM summaries WHERE user_id = %(user_id)s"}[table]  # fmt: skip
+    flip = {"messages": "UPDATE messages SET active = NOT active WHERE user_id = %(user_id)s",
+            "summaries": "UPDATE summaries SET active = NOT active WHERE user_id = %(user_id)s"}[table]  # fmt: skip
+    before = {row["id"]: row["active"] for row in await sql(graph, query)}
+    assert set(before.values()) == {True, False}
+    await sql(graph, flip)
+    found = await repaired(graph, "active flag")
+    assert set(found.findings[0].ids) == set(before)
+    assert {row["id"]: row["active"] for row in await sql(graph, query)} == before
+
+
+async def test_a_wrong_chunk_is_set_right(graph: CompiledConversation) -> None:
+    await feed(graph, 9)
+    before = [(m.id, m.chunk_id) for m in await graph.resources.archive.messages("ada", "t1")]
+    first = next(id_ for id_, chunk in before if chunk == 1)
+    second = [id_ for id_, chunk in before if chunk == 2]
+    live = next(id_ for id_, chunk in before if chunk is None)
+    damage = "UPDATE messages SET chunk_id = %(chunk)s WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)"
+    await sql(graph, damage, chunk=None, ids=[first])
+    await sql(graph, damage, chunk=7, ids=[live])
+    await repaired(graph, "chunk id")
+    assert [(m.id, m.chunk_id) for m in await graph.resources.archive.messages("ada", "t1")] == before
+    await sql(graph, damage, chunk=None, ids=second)
+    await repaired(graph, "chunk id")
+    new = {m.chunk_id for m in await graph.resources.archive.messages("ada", "t1") if m.id in second}
+    assert len(new) == 1
+    assert new.isdisjoint({chunk for id_, chunk in before if id_ not in second})
+
+
+async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation) -> None:
+    await feed(graph, 9)
+    before = await texts(graph)
+    place = "UPDATE messages SET seq = %(seq)s WHERE user_id = %(user_id)s AND id = %(id)s"
+    await sql(graph, place, seq=1000, id="q1")
+    await repaired(graph, "order", "message missing")
+    assert await texts(graph) == before
+    places = {id_: seq for seq, id_, _ in before}
+    await sql(graph, place, seq=-1, id="q1")
+    await sql(graph, place, seq=places["q1"], id="r1")
+    await sql(graph, place, seq=places["r1"], id="q1")
+    await repaired(graph, "order")
+    assert await texts(graph) == before
+    await sql(graph, place, seq=0, id="r0")
+    await repaired(graph, "order", "message missing")
+    assert await texts(graph) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM vectors WHERE user_id = %(user_id)s",
+        "DELETE FROM vectors WHERE user_id = %(user_id)s AND source_id IN ('q0', 'r3')",
+        "DELETE FROM vectors WHERE user_id = %(user_id)s AND source_id = 'q0' AND content LIKE 'My dog%%'",
+        "DELETE FROM vectors WHERE user_id = %(user_id)s AND source_type = 'summary'",
+        "UPDATE messages SET embedded_with = '' WHERE user_id = %(user_id)s",
+    ],
+)
+async def test_what_lost_its_vector_is_queued_and_embedded(graph: CompiledConversation, damage: str) -> None:
+    await feed(graph, 6)
+    count = "SELECT count(*) AS n FROM vectors WHERE user_id = %(user_id)s"
+    before = await sql(graph, count)
+    await sql(graph, damage)
+    await repaired(graph, "not embedded")
+    assert await sql(graph, count) == before
+
+
+async def test_what_is_queued_for_embedding_is_no_fault(graph: CompiledConversation) -> None:
+    await feed(graph, 4)
+    await sql(graph, "UPDATE messages SET embedded_with = NULL WHERE user_id = %(user_id)s")
+    assert (await checked(graph)).findings == ()
+
+
+@pytest.mark.parametrize("what", ["message", "summary", "both"])
+async def test_what_fell_out_of_the_chain_is_put_back_in_its_place(graph: CompiledConversation, what: str) -> None:
+    await feed(graph, 9)
+    await say(graph, "One more.")  # what was covered in the last turn has left
+    before = await chain(graph)
+    gone = [m for m in before if (is_summary(m) and what != "message") or (m.id == "r8" and what != "summary")]
+    if what == "summary":
+        gone = gone[-1:]
+    assert gone or what == "message"
+    gone = gone or [next(m for m in before if isinstance(m, AIMessage))]
+    removed: list[Any] = [RemoveMessage(id=str(message.id)) for message in gone[-2:]]
+    await graph.aupdate_state(thread(), {"messages": removed}, as_node="command")
+    assert len(await chain(graph)) == len(before) - len(removed)
+    found = await repaired(graph, "lost from chain")
+    assert set(found.findings[0].ids) == {message.id for message in gone[-2:]}
+    assert [message.id for message in await chain(graph)] == [message.id for message in before]
+    state = await say(graph, "And on.")
+    assert state["upkeep"].error is None
+
+
+async def test_a_mark_of_a_summary_that_never_was_is_taken_away(graph: CompiledConversation) -> None:
+    await feed(graph, 5)
+    await say(graph, "One more.")
+    before = await chain(graph)
+    damaged = [mark_covered(m) if isinstance(m, HumanMessage) else m for m in before]
+    assert live_chain(damaged) != live_chain(before)
+    await graph.aupdate_state(thread(), {"messages": Overwrite(damaged)}, as_node="command")
+    found = await checked(graph, repair=True)
+    assert "mark without summary" in {finding.kind for finding in found.findings}
+    assert found.left == ()
+    assert [m.id for m in live_chain(await chain(graph))] == [m.id for m in live_chain(before)]
+
+
+async def test_a_message_with_another_content_in_the_archive_is_kept_in_both(graph: CompiledConversation) -> None:
+    state = await feed(graph, 5)
+    live = [m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage)][1]
+    await sql(
+        graph,
+        "UPDATE messages SET text = 'Other.', message = jsonb_set(message, '{data,content}', '\"Other.\"') "
+        "WHERE user_id = %(user_id)s AND id = %(id)s",
+        id=live.id,
+    )
+    found = await checked(graph, repair=True)
+    assert [finding.kind for finding in found.findings] == ["message changed"]
+    assert found.left == ()
+    kept = [text for _, _, text in await texts(graph)]
+    assert "Other." in kept
+    assert message_text(live) in kept
+    assert {message_text(live), "Other."} <= {message_text(m) for m in live_chain(await chain(graph))}
+
+
+async def test_a_call_without_its_result_gets_it_back_or_a_stand_in(graph: CompiledConversation) -> None:
+    await feed(graph, 9)
+    before = await texts(graph)
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
+    found = await checked(graph, repair=True)
+    assert "call without result" in {finding.kind for finding in found.findings}
+    assert await texts(graph) == before
+    await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
+    for _ in range(2):
+        after = await checked(graph, repair=True)
+    assert "call without result" not in {finding.kind for finding in after.left}
+    stand_in = (await graph.resources.archive.messages("ada", "t1"))[-1]
+    assert stand_in.role == "tool"
+    assert "no result" in stand_in.text
+
+
+async def test_a_result_without_a_call_is_told_and_harmless(graph: CompiledConversation) -> None:
+    lonely = ToolMessage("rain", tool_call_id="nobody", id="lonely")
+    await graph.ainvoke(
+        {"messages": [("user", "Weather?"), lonely, ("user", "Well?")]}, thread(), context={"user_id": "ada"}
+    )
+    checkup = await checked(graph, repair=True)
+    assert [(finding.kind, finding.harmless) for finding in checkup.left] == [("result without call", True)]
+    assert checkup.healthy
+
+
+async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: CompiledConversation) -> None:
+    await feed(graph, 12)
+    before = await texts(graph)
+    summaries = await graph.resources.archive.summaries("ada", "t1")
+    gone = [id_ for n, (_, id_, _) in enumerate(before) if n % 3 == 0]
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=gone)
+    await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND level = 1")
+    await sql(
+        graph, "UPDATE messages SET active = true, chunk_id = NULL, embedded_with = '' WHERE user_id = %(user_id)s"
+    )
+    assert (await checked(graph, repair=True)).left == ()
+    assert await texts(graph) == before
+    assert await graph.resources.archive.summaries("ada", "t1") == summaries
+
+
+async def test_another_branch_of_the_history_is_not_lost(graph: CompiledConversation) -> None:
+    await feed(graph, 3)
+    fork = (await graph.aget_state(thread())).config
+    for n in range(3):
+        await say(graph, f"A side road, {n}.")
+    await graph.ainvoke({"messages": [("user", "The main road.")]}, fork, context={"user_id": "ada"})
+    await say(graph, "Further on the main road.")
+    assert (await checked(graph)).findings == ()
+
+
+async def test_an_imported_thread_is_healthy_before_and_after_it_is_gone_on_with(
+    graph: CompiledConversation, settings: Settings, embeddings: Embeddings, tmp_path: Path
+) -> None:
+    await feed(graph, 9)
+    file, there = tmp_path / "a.jsonl", settings.but(database_schema=f"{settings.database_schema}_b", user_id="ada")
+    values = {"database_url": settings.database_url, "user_id": "ada"}
+    await asyncio.to_thread(run_export, file, None, {**values, "database_schema": settings.database_schema})
+    await asyncio.to_thread(run_import, file, {**values, "database_schema": there.database_schema}, embed=False)
+    async with open_graph(there, embeddings=embeddings, model=graph.resources._model) as other:
+        assert (await checked(other)).findings == ()
+        for n in range(4):
+            await say(other, f"Going on, {n}.")
+        checkup = await checked(other)
+        assert checkup.findings == ()
+        assert checkup.messages > 20
+
+
+async def test_a_chain_whose_turn_waits_to_be_resumed_is_not_written(graph: CompiledConversation) -> None:
+    state = await feed(graph, 5)
+    live = [m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage)][1]
+    await graph.aupdate_state(thread(), {"messages": [RemoveMessage(id=str(live.id))]}, as_node="pairing")
+    checkup = await checked(graph, repair=True)
+    (finding,) = checkup.left
+    assert (finding.kind, finding.repairable) == ("lost from chain", False)
+    assert "waits to be resumed" in finding.action
+
+
+async def test_a_turn_that_waits_for_a_person_is_no_fault(settings: Settings, embeddings: Embeddings) -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt(question))
+
+    call = AIMessage("", tool_calls=[{"name": "ask", "args": {"question": "May I?"}, "id": "c1"}])
+    model = ScriptedModel(script=["Hello.", call, "Thank you."], prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, tools=[ask]) as graph:
+        await say(graph, "Hello.")
+        await say(graph, "Book it.")
+        assert (await checked(graph, repair=True)).findings == ()
+        state = await graph.ainvoke(Command(resume="yes"), thread(), context={"user_id": "ada"})
+        assert state["messages"][-1].content == "Thank you."
+        assert (await checked(graph)).findings == ()
+
+
+async def test_vectors_in_a_store_of_ones_own_are_not_looked_for_in_our_table(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    store = InMemoryVectorStore(embeddings)
+    model = ScriptedModel(script=["Yes."], prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, vector_store=store) as graph:
+        await feed(graph, 5)
+        assert store.store
+        assert (await checked(graph)).findings == ()
+
+
+def test_a_thread_is_checked_and_its_summaries_made_again_from_sync_code(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    with open_graph(settings, model=ScriptedModel(script=["Yes."], prompts=[]), embeddings=embeddings) as graph:
+        for n in range(4):
+            graph.invoke({"messages": [("user", f"Remark {n}.")]}, thread(), context={"user_id": "ada"})
+        (checkup,) = asyncio.run(examine(graph, "ada", "t1", repair=True))
+        assert checkup.findings == ()
+        assert checkup.messages == 8
+        assert asyncio.run(regenerate_rejected(graph, "ada", "t1")) == []
+
+
+async def test_a_check_finds_only_what_is_the_users(graph: CompiledConversation) -> None:
+    await feed(graph, 3)
+    await say(graph, "Mine.", to="t2", user="bob")
+    assert [checkup.thread_id for checkup in await examine(graph, "ada")] == ["t1"]
+    assert [checkup.thread_id for checkup in await examine(graph, "bob")] == ["t2"]
+    assert await examine(graph, "ad") == []
+    for user in ("bob", "ada%", "nobody"):
+        with pytest.raises(InputError, match="There is no thread 't1'"):
+            await examine(graph, user, "t1", repair=True)
+    with pytest.raises(InputError, match="the graph that `open_graph` gives"):
+        await examine(build_graph(resources=graph.resources).compile(), "ada")
+
+
+async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it_is_repaired(
+    graph: CompiledConversation, environment: dict[str, str]
+) -> None:
+    name = thread_id("work", "ada")
+    await graph.resources.archive.own_thread("ada", name, "work")
+    await feed(graph, 8, to=name, summary_window="oldest")
+    rows = UserRows(graph.resources.database, "ada")
+    await rows.fetch("DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'r1'")
+    await rows.fetch("UPDATE messages SET active = true WHERE user_id = %(user_id)s AND id = 'q2'")
+    environment = {**environment, "EVERTHREAD_USER_ID": "ada"}
+
+    async def doctor(*words: str) -> Any:
+        return await asyncio.to_thread(CliRunner(env=environment).invoke, app, ["doctor", *words])
+
+    looked = await doctor()
+    assert looked.exit_code == 1
+    assert "work: 1 source of a summary is not in the archive: r1. With --repair: looked for" in looked.stdout
+    assert "work: 1 message or summary has the wrong active flag: q2. With --repair: set right." in looked.stdout
+    repaired = await doctor("work", "--repair")
+    assert repaired.exit_code == 0
+    assert "has the wrong active flag: q2. Repaired: set right." in repaired.stdout
+    assert len(repaired.stdout.splitlines()) == len(looked.stdout.splitlines())
+    again = await doctor("work")
+    assert again.exit_code == 0
+    assert again.stdout.startswith("work: nothing is wrong (messages: 20, summaries: ")
+    unknown = await doctor("other")
+    assert str(unknown.exception) == "There is no thread 'other': `everthread threads` lists yours."
+
+
+@given(st.lists(st.integers(-5, 40), unique=True, max_size=12), st.sets(st.integers(1, 60), max_size=20))
+def test_places_come_into_order_and_stay_apart(numbers: Sequence[int], others: set[int]) -> None:
+    places = {f"m{n}": number for n, number in enumerate(numbers)}
+    taken = {*numbers, *others}
+    new = {**places, **put_in_order(places, taken)}
+    assert list(new.values()) == sorted(new.values())
+    assert len(set(new.values())) == len(new)
+    assert all(number > 0 for number in new.values())
+    assert not (set(new.values()) - set(numbers)) & taken
+    assert out_of_order(new) == []
+    assert put_in_order(new, {*new.values(), *others}) == {}
+
+
+@given(st.lists(st.integers(1, 30), unique=True))
+def test_gaps_are_all_numbers_that_are_not_there(numbers: list[int]) -> None:
+    told: set[int] = set()
+    for gap in gaps(numbers):
+        first, _, last = gap.partition("-")
+        told |= set(range(int(first), int(last or first) + 1))
+    assert told == set(range(1, max(numbers, default=0) + 1)) - set(numbers)

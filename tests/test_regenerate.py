@@ -1,0 +1,387 @@
+"""Summaries made again: by the user's word, or by a later turn where the model's text had been rejected."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from typer.testing import CliRunner
+
+from everthread import (
+    Archive,
+    InputError,
+    Settings,
+    Summary,
+    build_graph,
+    open_graph,
+    regenerate,
+    regenerate_rejected,
+    thread_id,
+)  # fmt: skip
+from everthread.cli.main import app
+from everthread.graph.conversation import CompiledConversation
+from everthread.memory.database import Database
+from everthread.memory.summary_rows import SummaryRows
+from everthread.memory.user_rows import UserRows
+from everthread.state.messages import is_summary, live_chain, summary_of
+
+
+class MoodyModel(EchoModel):
+    """A chat model that echoes; its summaries are as its mood is: a text, an error, or the words it was given."""
+
+    mood: list[Any]
+    """The first is its mood; None gives good summaries."""
+    asked: list[str] = []  # noqa: RUF012  # a pydantic field
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
+        found = re.search(r"<excerpt id=\w+>\n(.*)\n</excerpt", messages[-1].text, re.DOTALL)
+        if found is None:
+            return super()._generate(messages, stop, run_manager, **more)
+        self.asked.append(found[1])
+        mood = self.mood[0]
+        if isinstance(mood, Exception):
+            raise mood
+        numbers = sorted(set(re.findall(r"number (\d+)", found[1])), key=int, reverse=True)
+        text = mood if mood is not None else f"Remarks on the garden: number {', number '.join(numbers)}."
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+
+def moody(mood: Any = None) -> MoodyModel:
+    return MoodyModel(prompts=[], mood=[mood], asked=[])
+
+
+async def talk(graph: CompiledConversation, turns: int, *, start: int = 0, to: str = "t1", user: str = "ada") -> Any:
+    for n in range(start, start + turns):
+        state = await say(graph, f"Remark on the garden, number {n}, with a few more words about it.", to=to, user=user)
+    return state
+
+
+def standing(state: Any) -> list[Summary]:
+    return [summary_of(message) for message in live_chain(state["messages"]) if is_summary(message)]
+
+
+async def state_of(graph: CompiledConversation, to: str = "t1") -> Any:
+    return (await graph.aget_state(thread(to))).values
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> Embeddings:
+    """Meaning does not matter here."""
+    return DeterministicFakeEmbedding(size=8)
+
+
+@pytest.fixture
+def ours(settings: Settings) -> Settings:
+    return settings.but(summary_model=None)
+
+
+async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_behaves(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = moody("I'm sorry, I cannot help with that.")
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        state = await talk(graph, 3)
+        (before,) = standing(state)
+        assert before.rejected == "it is a refusal"
+        assert before.version == 1
+        model.mood[0] = None
+        remade: list[str] = []
+        for n in range(3, 9):
+            state = await talk(graph, 1, start=n)
+            remade += state["upkeep"].remade
+            assert len(state["upkeep"].remade) <= 1
+            assert state["upkeep"].error is None
+        assert before.id in remade
+        kept = {summary.id: summary for summary in await graph.resources.archive.summaries("ada", "t1")}
+        assert (kept[before.id].version, kept[before.id].method, kept[before.id].rejected) == (2, "model", None)
+        assert kept[before.id].created_at == before.created_at
+        assert all(summary.rejected is None for summary in [*kept.values(), *standing(state)])
+        (old,) = await graph.resources.summaries.versions("ada", "t1", before.id)
+        assert (old.content, old.method, old.rejected) == (before.content, "extractive", "it is a refusal")
+        for summary in standing(state):
+            assert kept[summary.id] == summary
+
+
+async def test_a_model_that_keeps_failing_is_asked_ever_less_often(ours: Settings, embeddings: Embeddings) -> None:
+    model = moody(ConnectionError("down"))
+    async with open_graph(ours, model=model, embeddings=embeddings, n_sum=4, facts=False) as graph:
+        tries: list[int] = []
+        for n in range(1, 28):
+            state = await talk(graph, 1, start=n)
+            if state["upkeep"].not_remade:
+                assert "the model failed (ConnectionError)" in state["upkeep"].not_remade
+                assert state["upkeep"].remade == ()
+                tries.append(n)
+    waits = [later - earlier for earlier, later in itertools.pairwise(tries)]
+    assert len(waits) >= 2
+    # A summary that is rejected in the turn itself puts the try off to a later one.
+    assert all(wait >= 2**n for n, wait in enumerate(waits, start=1))
+
+
+async def test_the_report_of_the_turn_tells_what_was_made_again(ours: Settings, embeddings: Embeddings) -> None:
+    model = moody("")
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        state = await talk(graph, 4)
+        assert "it is empty" in state["report"].upkeep.not_remade
+        assert f"in turn {state['report'].turn + 2}" in state["report"].upkeep.not_remade
+        model.mood[0] = None
+        told = [(await talk(graph, 1, start=n))["report"].upkeep.remade for n in range(4, 7)]
+    assert any(told)
+
+
+async def test_a_summary_that_is_rejected_and_no_longer_in_the_chain_is_made_again_too(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = moody("")
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await talk(graph, 5)
+        model.mood[0] = None
+        state = await talk(graph, 14, start=5)
+        summaries = await graph.resources.archive.summaries("ada", "t1")
+    assert any(summary.version == 2 for summary in summaries)
+    assert not any(summary.rejected for summary in summaries)
+    assert not state["compression"].remake_owed
+
+
+async def test_without_a_summary_model_nothing_is_owed(graph: CompiledConversation) -> None:
+    for n in range(6):
+        state = await talk(graph, 1, start=n)
+        assert state["upkeep"].not_remade is None
+        assert state["upkeep"].remade == ()
+
+
+async def test_where_summaries_are_off_none_is_made_again(ours: Settings, embeddings: Embeddings) -> None:
+    model = moody("")
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await talk(graph, 3)
+        await say(graph, "/summary_off")
+        asked = len(model.asked)
+        await talk(graph, 5, start=3)
+        assert len(model.asked) == asked
+
+
+async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        state = await talk(graph, 7)
+        before = standing(state)[-1]
+        model.mood[0] = "Remarks on the garden with zebras, a few more words about it, number 1."
+        (made,) = await regenerate(graph, "ada", before.id[:12])
+        assert made.replaced
+        assert (made.summary.id, made.summary.version, made.summary.content) == (before.id, 2, model.mood[0])
+        assert made.summary in standing(await state_of(graph))
+        archive = graph.resources.archive
+        assert made.summary in await archive.summaries("ada", "t1")
+        tree = await archive.sources("ada", "t1", before.id)
+        assert tree is not None
+        assert tree.summary == made.summary
+        await graph.resources.vectors.embed_pending("ada", timeout=60)
+        rows = await UserRows(graph.resources.database, "ada").fetch(
+            "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s", id=before.id
+        )
+        assert [row["content"] for row in rows] == [model.mood[0]]
+        found = await graph.resources.vectors.nearest("ada", str(model.mood[0]), limit=1, timeout=60)
+        assert found[0].source_id == before.id
+        model.mood[0] = None
+        state = await talk(graph, 1, start=7)
+        assert "zebras" in " ".join(message.text for message in model.prompts[-1])
+        for parent in await archive.summaries("ada", "t1"):
+            assert set(parent.source_ids) <= {
+                *(message.id for message in await archive.messages("ada", "t1")),
+                *(summary.id for summary in await archive.summaries("ada", "t1")),
+            }
+
+
+async def test_a_higher_summary_is_made_again_from_the_newest_texts_of_its_sources(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await talk(graph, 10)
+        summaries = await graph.resources.archive.summaries("ada", "t1")
+        higher = next(summary for summary in summaries if summary.level == 2)
+        model.mood[0] = "Remarks on the garden: a few words about it, number 0 and the walrus."
+        done = await regenerate(graph, "ada", higher.source_ids[0], above=True)
+        assert [made.summary.level for made in done][:2] == [1, 2]
+        assert "walrus" in model.asked[-1]
+        assert "more words about it" not in model.asked[-1]
+        versions = await graph.resources.summaries.versions("ada", "t1", higher.source_ids[0])
+        assert len(versions) == 1
+
+
+@pytest.mark.parametrize("mood", ["", "I'm sorry, but I can't help with that.", ConnectionError("down")])
+async def test_a_new_text_that_is_not_accepted_changes_nothing(
+    ours: Settings, embeddings: Embeddings, mood: Any
+) -> None:
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        state = await talk(graph, 4)
+        before = standing(state)
+        model.mood[0] = mood
+        (made,) = await regenerate(graph, "ada", before[0].id)
+        assert not made.replaced
+        assert made.reason
+        assert standing(await state_of(graph)) == before
+        assert await graph.resources.summaries.versions("ada", "t1", before[0].id) == []
+
+
+async def test_the_same_text_again_is_no_new_version(graph: CompiledConversation) -> None:
+    state = await talk(graph, 4)
+    (made,) = await regenerate(graph, "ada", standing(state)[0].id)
+    assert (made.replaced, made.reason) == (False, "it came out the same")
+
+
+async def test_all_rejected_summaries_of_a_thread_are_made_again_and_no_others(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = moody("")
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await talk(graph, 8)
+        model.mood[0] = None
+        await talk(graph, 3, to="t2")
+        rejected = [s.id for s in await graph.resources.archive.summaries("ada", "t1") if s.rejected]
+        assert len(rejected) > 2
+        done = await regenerate_rejected(graph, "ada", "t1")
+        assert [made.summary.id for made in done] == rejected
+        assert all(made.replaced for made in done)
+        assert not [s.id for s in await graph.resources.archive.summaries("ada", "t1") if s.rejected]
+        assert not any(summary.rejected for summary in standing(await state_of(graph)))
+        assert await regenerate_rejected(graph, "ada", "t1") == []
+
+
+async def test_nobody_makes_a_summary_of_somebody_else_again(ours: Settings, embeddings: Embeddings) -> None:
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        (summary,) = standing(await talk(graph, 3))
+        asked = len(model.asked)
+        for user in ("bob", "ad", "ada%"):
+            with pytest.raises(InputError, match="There is no summary"):
+                await regenerate(graph, user, summary.id)
+            with pytest.raises(InputError, match="There is no thread 't1'"):
+                await regenerate_rejected(graph, user, "t1")
+        assert len(model.asked) == asked
+
+
+async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: CompiledConversation) -> None:
+    await talk(graph, 8)
+    summaries = await graph.resources.archive.summaries("ada", "t1")
+    with pytest.raises(InputError, match="There is no summary 'x'"):
+        await regenerate(graph, "ada", "x")
+    with pytest.raises(InputError, match="There is no summary ''"):
+        await regenerate(graph, "ada", "")
+    with pytest.raises(InputError, match="There is no summary"):
+        await regenerate(graph, "ada", summaries[0].id, thread_id="other")
+    with pytest.raises(InputError, match="the graph that `open_graph` gives"):
+        await regenerate(build_graph(resources=graph.resources).compile(), "ada", summaries[0].id)
+    await UserRows(graph.resources.database, "ada").fetch(
+        "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=summaries[0].source_ids[0]
+    )
+    with pytest.raises(InputError, match=r"its source .* is not in the archive"):
+        await regenerate(graph, "ada", summaries[0].id)
+
+
+async def test_a_thread_whose_turn_waits_to_be_resumed_is_left_alone(graph: CompiledConversation) -> None:
+    state = await talk(graph, 4)
+    await graph.aupdate_state(thread(), {"messages": [HumanMessage("and now?", id="q")]}, as_node="pairing")
+    with pytest.raises(InputError, match="has not come to its end"):
+        await regenerate(graph, "ada", standing(state)[0].id)
+
+
+async def test_a_summary_of_an_imported_thread_keeps_its_id(ours: Settings, embeddings: Embeddings) -> None:
+    """A thread that is imported for another user has another id than the one its summaries' ids were made from."""
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        said = [HumanMessage(f"Remark number {n} on roses and tulips in the garden.", id=f"m{n}") for n in range(3)]
+        await graph.resources.archive.add_messages("ada", "elsewhere", said)
+        summary = Summary(id="s", content="Of the garden.", level=1, source_ids=("m0", "m1", "m2"), rejected="it is")
+        await graph.resources.archive.add_summary("ada", "elsewhere", summary)
+        model.mood[0] = "Remarks on roses and tulips in the garden."
+        (made,) = await regenerate_rejected(graph, "ada", "elsewhere")
+    assert (made.summary.id, made.summary.covers) == ("s", 3)
+
+
+async def test_a_summary_made_again_while_its_old_text_is_embedded_is_embedded_again(
+    ours: Settings, embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        (before,) = standing(await talk(graph, 3))
+        await graph.resources.vectors.embed_pending("ada", timeout=60)
+        rows, resources = UserRows(graph.resources.database, "ada"), graph.resources
+        query = "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s ORDER BY content"
+
+        async def put(version: int, text: str) -> None:
+            summary = before.model_copy(update={"content": text, "version": version})
+            await resources.summaries.replace("ada", "t1", summary)
+
+        async def embedded() -> list[str]:
+            await resources.vectors.embed_pending("ada", timeout=60)
+            return [row["content"] for row in await rows.fetch(query, id=before.id)]
+
+        await put(2, "third " * 400)
+        assert len(await embedded()) > 2
+        await put(3, "fourth")
+        assert await embedded() == ["fourth"]
+
+        await put(4, "fifth")
+        real = resources.embedder.documents
+
+        async def meanwhile(*texts: Any, **options: Any) -> Any:
+            await put(5, "sixth")
+            return await real(*texts, **options)
+
+        monkeypatch.setattr(resources.embedder, "documents", meanwhile)
+        assert await embedded() == ["fifth"]
+        monkeypatch.undo()
+        assert await embedded() == ["sixth"]
+
+
+def command(environment: dict[str, str], *words: str) -> Any:
+    """What the command prints; its exit code and its error are in the result."""
+    return CliRunner(env={**environment, "COLUMNS": "200"}).invoke(app, words)
+
+
+async def test_the_command_makes_again_and_trace_shows_the_versions(
+    settings: Settings, embeddings: Embeddings, environment: dict[str, str]
+) -> None:
+    name = thread_id("work", "ada")
+    model = moody("")
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        await graph.resources.archive.own_thread("ada", name, "work")
+        (summary,) = standing(await talk(graph, 3, to=name))
+    ada = {**environment, "EVERTHREAD_USER_ID": "ada"}
+    database = Database(settings)
+    new = summary.model_copy(update={"content": "A newer text.", "version": 2, "rejected": None, "method": "model"})
+    await SummaryRows(database).replace("ada", name, new)
+    assert await Archive(database).has_thread("ada", name)
+    await database.close()
+
+    shown = await asyncio.to_thread(command, ada, "trace", "work", summary.id[:8])
+    assert "version 2" in shown.stdout
+    assert "A newer text." in shown.stdout
+    assert "version 1 until" in shown.stdout
+    assert "the model's was rejected: it is empty" in shown.stdout
+    alone = await asyncio.to_thread(command, ada, "trace", summary.id)
+    assert alone.stdout == shown.stdout
+    done = await asyncio.to_thread(command, ada, "regenerate", summary.id[:8])
+    assert done.exit_code == 0
+    assert "is made again, version 3 by extractive" in done.stdout
+    again = await asyncio.to_thread(command, ada, "regenerate", summary.id[:8], "--thread", "work")
+    assert again.exit_code == 1
+    assert "stays as it is: it came out the same." in again.stdout
+    other = await asyncio.to_thread(command, environment, "regenerate", summary.id)
+    assert other.exit_code == 1
+    assert str(other.exception).startswith(f"There is no summary '{summary.id}'")
+    none = await asyncio.to_thread(command, ada, "regenerate", "--all-rejected", "--thread", "work")
+    assert (none.exit_code, none.stdout) == (0, "No summary of this thread was rejected.\n")
+    unclear = await asyncio.to_thread(command, ada, "regenerate", "--all-rejected")
+    assert "give the thread with --thread" in str(unclear.exception)
