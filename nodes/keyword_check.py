@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal
 
-from ..search.cleaning import search_query
 from ..search.keywords import Reading, read
+from ..search.standalone import standalone_query
 from ..state.conversation import ConversationState, Update
-from ..state.messages import newest_question
+from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .turn import Turn
@@ -47,11 +47,15 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
         _log.exception("The word lists cannot be applied.")
         reason = f"The word lists cannot be applied ({type(error).__name__})."
         return SearchOutcome(decided_by="keywords", needed=None, reason=reason)
-    return _decide(reading, search_query(text), settings)
+    outcome = _decide(reading, settings)
+    if not outcome.needed:
+        return outcome
+    query = await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+    return outcome.model_copy(update={"query": query or None})
 
 
-def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
-    """What the reading means; the first rule that applies decides."""
+def _decide(reading: Reading, settings: Settings) -> SearchOutcome:
+    """What the reading means, without a query; the first rule that applies decides."""
     threshold = settings.keyword_threshold
     for_it = _listed(sign.found for sign in reading.signs if sign.weight > 0)
     against = _listed(sign.found for sign in reading.signs if sign.weight < 0)
@@ -80,7 +84,6 @@ def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
         reason=reason,
         score=reading.score,
         signs=reading.signs,
-        query=(query or None) if needed else None,
     )
 
 
