@@ -69,15 +69,44 @@ class Answers:
 _process_answers: Final = Answers()
 
 
+_begun: Final[OrderedDict[tuple[str, str, str], asyncio.Task[SearchOutcome]]] = OrderedDict()
+"""Decisions that were begun before their node ran."""
+
+
+def begin(state: ConversationState, turn: Turn) -> None:
+    """Ask the small model, if one is set, while memory is searched; the node waits for what is left of it.
+
+    LangGraph runs a node only when all nodes of the step before have ended, and memory retrieval is in that step.
+    """
+    if turn.settings.slm_model is None:
+        return
+    _begun[_key(state, turn)] = asyncio.create_task(_by_model(state, turn))
+    while len(_begun) > _KEPT:
+        _begun.popitem(last=False)[1].cancel()
+
+
 async def slm_router(state: ConversationState, turn: Turn) -> Update:
     """Let the small model, or without one the local router, decide whether to search the web. Never raises."""
     if turn.settings.slm_model is None:
         return {"search": await judge_locally(state, turn.settings, turn.resources.embedder)}
+    task = _begun.pop(_key(state, turn), None)
+    if task is None or task.cancelled() or task.get_loop() is not asyncio.get_running_loop():
+        return {"search": await _by_model(state, turn)}
+    return {"search": await task}
+
+
+def _key(state: ConversationState, turn: Turn) -> tuple[str, str, str]:
+    """What tells the turn from others."""
+    run = str((turn.config.get("metadata") or {}).get("run_id") or "")
+    return turn.thread_id, run, str(state["messages"][-1].id if state["messages"] else "")
+
+
+async def _by_model(state: ConversationState, turn: Turn) -> SearchOutcome:
     try:
         model = await turn.resources.router_model(turn.settings)
     except EverthreadError as error:
-        return {"search": _failed(state, str(error))}
-    return {"search": await ask_model(state, turn.settings, model, _process_answers)}
+        return _failed(state, str(error))
+    return await ask_model(state, turn.settings, model, _process_answers)
 
 
 async def ask_model(

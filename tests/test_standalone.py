@@ -79,9 +79,8 @@ def test_without_earlier_turns_nothing_changes() -> None:
 
 
 def test_the_newest_subject_counts() -> None:
-    assert standalone_query(
-        "How tall is it?", ["Who built the Eiffel Tower?", "And Big Ben, who built that?"]
-    ).endswith("Big Ben?")
+    before = ["Who built the Eiffel Tower?", "And who built Big Ben?"]
+    assert standalone_query("How tall is it?", before) == "How tall is Big Ben?"
 
 
 @pytest.mark.parametrize("private", ["bob@example.com", "+49 170 1234567", "4111 1111 1111 1111"])
