@@ -218,7 +218,9 @@ def _subjects(turn: _Turn) -> Iterator[_Subject]:
     capitals = any(piece[0].islower() for piece in turn.pieces)
     begun: int | None = None
     for place in range(len(turn.words) + 1):
-        inside = place < len(turn.words) and _says(turn.words[place], turn.language)
+        inside = place < len(turn.words) and (
+            _says(turn.words[place], turn.language) or (place > 0 and capitals and _is_in_name(turn, place))
+        )
         if inside and begun is None:
             begun = place
         elif not inside and begun is not None:
@@ -228,6 +230,12 @@ def _subjects(turn: _Turn) -> Iterator[_Subject]:
             if any(piece[0].isalpha() for piece in pieces):
                 yield _Subject(" ".join(pieces), stems, name, len(pieces))
             begun = None
+
+
+def _is_in_name(turn: _Turn, place: int) -> bool:
+    """Whether a word that says little by itself may be a part of a name, as "Big" in "Big Ben"."""
+    piece = turn.pieces[place]
+    return piece[0].isupper() and piece.isalpha() and turn.words[place] in followups()[turn.language].light
 
 
 def _runs_unspaced(text: str, language: str) -> Iterator[str]:
