@@ -234,8 +234,9 @@ def _subjects(turn: _Turn) -> Iterator[_Subject]:
 
 def _is_in_name(turn: _Turn, place: int) -> bool:
     """Whether a word that says little by itself may be a part of a name, as "Big" in "Big Ben"."""
-    piece = turn.pieces[place]
-    return piece[0].isupper() and piece.isalpha() and turn.words[place] in followups()[turn.language].light
+    piece, after = turn.pieces[place], turn.pieces[place + 1 : place + 2]
+    shaped = piece[0].isupper() and piece.isalpha() and any(other[0].isupper() for other in after)
+    return shaped and turn.words[place] in followups()[turn.language].light
 
 
 def _runs_unspaced(text: str, language: str) -> Iterator[str]:
