@@ -119,6 +119,7 @@ class Trainer:
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
+        torch.set_num_threads(1)  # threads that wait for each other take longer on a busy machine
         torch.manual_seed(seed)
         scale, size = SCALE["networks"], self.signs.shape[1]
         values = torch.tensor(np.hstack([self.signs, self.vectors * scale])[chosen], dtype=torch.float32)
