@@ -9,24 +9,32 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 
-from ..search.cleaning import search_query
 from ..search.keywords import Reading, read
+from ..search.standalone import standalone_query
 from ..state.conversation import ConversationState, Update
-from ..state.messages import newest_question
+from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
+from .slm_router import begin
 from .turn import Turn
 
 DecidedBy = Literal["keywords", "slm", "setting", "user"]
 
 _log = logging.getLogger(__name__)
 
+_SURELY_NOT: Final = -0.75
+"""Below this score the words decide against a search; above it the local router, which costs next to nothing, knows
+better. A call of a small model costs, so that with one every score below 0 decides."""
+
 
 async def keyword_check(state: ConversationState, turn: Turn) -> Update:
     """Decide by settings and words whether this turn searches the web. Never raises."""
-    return {"search": await read_words(state, turn.settings)}
+    outcome = await read_words(state, turn.settings)
+    if outcome.needed is None:
+        begin({**state, "search": outcome}, turn)
+    return {"search": outcome}
 
 
 async def read_words(state: ConversationState, settings: Settings) -> SearchOutcome:
@@ -47,11 +55,15 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
         _log.exception("The word lists cannot be applied.")
         reason = f"The word lists cannot be applied ({type(error).__name__})."
         return SearchOutcome(decided_by="keywords", needed=None, reason=reason)
-    return _decide(reading, search_query(text), settings)
+    outcome = _decide(reading, settings)
+    if not outcome.needed:
+        return outcome
+    query = await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+    return outcome.model_copy(update={"query": query or None})
 
 
-def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
-    """What the reading means; the first rule that applies decides."""
+def _decide(reading: Reading, settings: Settings) -> SearchOutcome:
+    """What the reading means, without a query; the first rule that applies decides."""
     threshold = settings.keyword_threshold
     for_it = _listed(sign.found for sign in reading.signs if sign.weight > 0)
     against = _listed(sign.found for sign in reading.signs if sign.weight < 0)
@@ -70,7 +82,7 @@ def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
             True,
             f"The message shows signs of needing the web ({for_it or 'the threshold is 0'}).",
         )
-    elif reading.score < 0:
+    elif reading.score < (0 if settings.slm_model else _SURELY_NOT):
         needed, reason = False, f"The message is about the conversation or brings all it needs ({against})."
     else:
         needed, reason = None, f"The words do not decide: score {reading.score:g}, threshold {threshold:g}."
@@ -80,7 +92,6 @@ def _decide(reading: Reading, query: str, settings: Settings) -> SearchOutcome:
         reason=reason,
         score=reading.score,
         signs=reading.signs,
-        query=(query or None) if needed else None,
     )
 
 

@@ -9,24 +9,25 @@ import asyncio
 import hashlib
 import json
 import logging
-import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
-from langgraph.constants import TAG_NOSTREAM
 
 from ..prompts.router import router_messages
 from ..search.cleaning import cut, search_query
+from ..search.router_answer import Answer
+from ..search.standalone import standalone_query
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
-from ..state.messages import is_summary, live_chain, message_text, newest_question, role_of
+from ..state.messages import earlier_questions, is_summary, live_chain, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .local_router import judge_locally
+from .router_call import ask
 from .turn import Turn
 
 _log = logging.getLogger(__name__)
@@ -36,25 +37,6 @@ _TURNS: Final = 4
 _TURN_CHARS: Final = 500
 _QUESTION_CHARS: Final = 2000
 _KEPT: Final = 512
-_YES: Final = frozenset({
-    "yes", "y", "yeah", "yep", "true", "ja", "oui", "si", "sí", "sì", "sim", "da", "да", "так", "tak",
-    "evet", "ano", "igen", "kyllä", "نعم", "हाँ", "是", "是的", "需要", "要", "对", "はい", "예", "네",
-})  # fmt: skip
-_NO: Final = frozenset({
-    "no", "n", "nope", "false", "nein", "non", "não", "nao", "nee", "nej", "nie", "ne", "нет", "ні",
-    "hayır", "nem", "ei", "لا", "नहीं", "否", "不", "不是", "不需要", "不用", "いいえ", "아니요", "아니오",
-})  # fmt: skip
-_ASIDE: Final = re.compile(r"(?s)<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)")
-_LABEL: Final = re.compile(r"(?i)^\W*(?:answer|output|response|reply|decision|search needed|needs? search)\s*[:=]\s*")
-_QUERY_LABEL: Final = re.compile(r"(?im)\b(?:search )?query\W{0,3}[:=]\s*(.+)$")
-_QUOTES: Final = " \t\"'`“”„«»‘’*<>"
-
-
-class Answer(NamedTuple):
-    """What the small model decided."""
-
-    needed: bool
-    query: str | None
 
 
 class Answers:
@@ -87,15 +69,44 @@ class Answers:
 _process_answers: Final = Answers()
 
 
+_begun: Final[OrderedDict[tuple[str, str, str], asyncio.Task[SearchOutcome]]] = OrderedDict()
+"""Decisions that were begun before their node ran."""
+
+
+def begin(state: ConversationState, turn: Turn) -> None:
+    """Ask the small model, if one is set, while memory is searched; the node waits for what is left of it.
+
+    LangGraph runs a node only when all nodes of the step before have ended, and memory retrieval is in that step.
+    """
+    if turn.settings.slm_model is None:
+        return
+    _begun[_key(state, turn)] = asyncio.create_task(_by_model(state, turn))
+    while len(_begun) > _KEPT:
+        _begun.popitem(last=False)[1].cancel()
+
+
 async def slm_router(state: ConversationState, turn: Turn) -> Update:
     """Let the small model, or without one the local router, decide whether to search the web. Never raises."""
     if turn.settings.slm_model is None:
         return {"search": await judge_locally(state, turn.settings, turn.resources.embedder)}
+    task = _begun.pop(_key(state, turn), None)
+    if task is None or task.cancelled() or task.get_loop() is not asyncio.get_running_loop():
+        return {"search": await _by_model(state, turn)}
+    return {"search": await task}
+
+
+def _key(state: ConversationState, turn: Turn) -> tuple[str, str, str]:
+    """What tells the turn from others."""
+    run = str((turn.config.get("metadata") or {}).get("run_id") or "")
+    return turn.thread_id, run, str(state["messages"][-1].id if state["messages"] else "")
+
+
+async def _by_model(state: ConversationState, turn: Turn) -> SearchOutcome:
     try:
         model = await turn.resources.router_model(turn.settings)
     except EverthreadError as error:
-        return {"search": _failed(state, str(error))}
-    return {"search": await ask_model(state, turn.settings, model, _process_answers)}
+        return _failed(state, str(error))
+    return await ask_model(state, turn.settings, model, _process_answers)
 
 
 async def ask_model(
@@ -113,18 +124,16 @@ async def ask_model(
     if not question.strip():
         return _decided(state, False, "There is no user text to search for.")
     seconds = min(settings.model_timeout, _MAX_SECONDS)
-    prompt = router_messages(cut(question, _QUESTION_CHARS), _turns(state["messages"]), datetime.now(UTC).date())
+    prompt, plain = prompts(state["messages"])
     key = answers.key(settings, prompt) if answers is not None else ""
     if answers is not None and (known := answers.get(key)) is not None:
-        return _outcome(state, known, question)
+        return await _outcome(state, known, question)
     try:
         async with asyncio.timeout(seconds):
-            # Without the tag its tokens would show up in the stream that the user sees.
-            reply = await model.ainvoke(prompt, config={"tags": [TAG_NOSTREAM]})
-        answer = parse_answer(message_text(reply))
+            answer = await ask(model, prompt, plain)
         if answers is not None and answer is not None:
             answers.put(key, answer)
-        return _outcome(state, answer, question)
+        return await _outcome(state, answer, question)
     except TimeoutError:
         return _failed(state, f"The small model did not decide within {seconds:g} s.")
     except Exception as error:
@@ -132,57 +141,21 @@ async def ask_model(
         return _failed(state, f"The small model failed to decide ({type(error).__name__}).")
 
 
-def _outcome(state: ConversationState, answer: Answer | None, question: str) -> SearchOutcome:
+def prompts(messages: Sequence[AnyMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
+    """What asks the small model for the fields of a schema, and what asks it for a line of text."""
+    question, turns, today = cut(newest_question(messages), _QUESTION_CHARS), _turns(messages), datetime.now(UTC).date()
+    return router_messages(question, turns, today, structured=True), router_messages(question, turns, today)
+
+
+async def _outcome(state: ConversationState, answer: Answer | None, question: str) -> SearchOutcome:
     if answer is None:
         return _failed(state, "The small model answered neither yes nor no.")
     if not answer.needed:
         return _decided(state, False, "The small model sees no need for a web search.")
-    query = search_query(answer.query or "") or search_query(question)
+    query = search_query(answer.query or "")
+    if not query:
+        query = await asyncio.to_thread(standalone_query, question, earlier_questions(state["messages"]))
     return _decided(state, True, "The small model asks for a web search.", query)
-
-
-def parse_answer(text: str) -> Answer | None:
-    """A model's yes or no and its query, from a line, JSON or prose in one of several languages; or None."""
-    text = _ASIDE.sub("", text).replace("```json", "").replace("```", "").strip()
-    if (parsed := _from_json(text)) is not None:
-        return parsed
-    text = _LABEL.sub("", text)
-    words = re.findall(r"\w+", text.split("\n", 1)[0].casefold())[:8]
-    verdict = next((word for word in words if word in _YES or word in _NO), None)
-    if verdict is None:
-        return None
-    return Answer(True, _query_in(text)) if verdict in _YES else Answer(False, None)
-
-
-def _from_json(text: str) -> Answer | None:
-    match = re.search(r"(?s)\{.*\}", text)
-    try:
-        value = json.loads(match.group()) if match else None
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    fields = {str(name).casefold(): field for name, field in value.items()}
-    query = next((field for name, field in fields.items() if "query" in name and isinstance(field, str)), None)
-    for name, field in fields.items():
-        if name in _YES and (isinstance(field, str) or field is True):
-            return Answer(True, field if isinstance(field, str) else query)
-        if isinstance(field, bool) or str(field).strip().casefold() in _YES | _NO:
-            needed = field if isinstance(field, bool) else str(field).strip().casefold() in _YES
-            return Answer(needed, query if needed else None)
-    return None
-
-
-def _query_in(text: str) -> str | None:
-    """The query after "yes:", on the line below it, or after a label; nothing where prose follows the yes."""
-    if labelled := _QUERY_LABEL.search(text):
-        return labelled.group(1).strip(_QUOTES) or None
-    first, _, rest = text.partition("\n")
-    after = re.match(r"^\W*\w+\W{0,3}?\s*[:：–—-]\s*(.+)$", first.strip())
-    if after:
-        return after.group(1).strip(_QUOTES) or None
-    bare = not re.search(r"\w\W+\w", first.strip())
-    return (rest.strip().split("\n", 1)[0].strip(_QUOTES) or None) if bare and rest.strip() else None
 
 
 def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:

@@ -70,7 +70,6 @@ async def test_signs_of_needing_the_web_search_at_once(text: str) -> None:
         "👋",
         "what did I say about the garden?",
         "Do you remember the name of the hotel?",
-        "What is my dog called?",
         "Find the bug in this code",
         "Translate 'what is the latest news' into French",
         "Write a poem about today",
@@ -82,6 +81,11 @@ async def test_chat_and_self_contained_requests_do_not_search(text: str) -> None
     assert outcome.decided_by == "keywords"
     assert outcome.query is None
     assert outcome.reason.endswith(".")
+
+
+async def test_weak_signs_against_a_search_decide_only_where_a_small_model_would_be_paid_for() -> None:
+    assert (await check("What is my dog called?")).needed is None
+    assert (await check("What is my dog called?", slm_model="small")).needed is False
 
 
 ASKED = [

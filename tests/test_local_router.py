@@ -66,6 +66,7 @@ async def judge(text: str, embedder: Embedder | None = None) -> SearchOutcome:
         ("How do magnets work?", False),
         ("My sister came over and we baked bread", False),
         ("Why is the sky blue?", False),
+        ("What is my dog called?", False),
     ],
 )
 async def test_live_questions_search_and_lasting_knowledge_does_not(
@@ -73,7 +74,7 @@ async def test_live_questions_search_and_lasting_knowledge_does_not(
 ) -> None:
     outcome = await judge(text, Embedder(BUNDLED_MODEL, embeddings))
     assert (outcome.needed, outcome.decided_by, outcome.error) == (needed, "router", None)
-    assert "signs and embedding" in outcome.reason
+    assert "signs, words and embedding" in outcome.reason
     assert outcome.query == (text if needed else None)
 
 

@@ -13,7 +13,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.constants import TAG_NOSTREAM
 
-from everthread.nodes.slm_router import ask_model, parse_answer
+from everthread.nodes.slm_router import ask_model
+from everthread.prompts.router import SearchDecision
+from everthread.search.router_answer import parse_answer
 from everthread.state.search_records import SearchOutcome, Sign
 from everthread.state.settings import Settings
 
@@ -77,7 +79,7 @@ async def test_yes_brings_a_query_that_stands_alone() -> None:
 
 async def test_yes_without_a_query_searches_for_the_question() -> None:
     outcome = await route(GenericFakeChatModel(messages=iter([AIMessage("Yes.")])))
-    assert (outcome.needed, outcome.query) == (True, "And how much is it to go up?")
+    assert (outcome.needed, outcome.query) == (True, "And how much is Eiffel Tower to go up?")
 
 
 async def test_the_query_is_cut() -> None:
@@ -175,3 +177,79 @@ def test_ways_to_say_yes(text: str, query: str | None) -> None:
 )  # fmt: skip
 def test_ways_to_say_no(text: str) -> None:
     assert parse_answer(text) == (False, None)
+
+
+class Structured(Spy):
+    """A model that takes tools: `arguments` are those of its call; without them it answers in words."""
+
+    arguments: dict[str, Any] | None = None
+    refuses: str | None = None
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self.bind(tools=tools)
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        await super()._agenerate(messages, stop, run_manager)
+        if "tools" in kwargs and self.refuses:
+            raise RuntimeError(self.refuses)
+        calls = [{"name": "SearchDecision", "args": self.arguments, "id": "1"}] if self.arguments else []
+        message = AIMessage(self.reply if "tools" not in kwargs or not calls else "", tool_calls=calls)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+async def test_a_model_that_takes_tools_decides_by_a_schema_in_one_call() -> None:
+    spy = Structured(arguments={"needs_search": True, "query": "Eiffel Tower ticket price"}, asked=[], tags=[])
+    outcome = await route(spy)
+    assert (outcome.needed, outcome.query, outcome.error) == (True, "Eiffel Tower ticket price", None)
+    assert len(spy.asked) == 1
+    assert TAG_NOSTREAM in spy.tags
+    assert "one line" not in str(spy.asked[0][0].content)
+
+
+async def test_a_no_by_schema_has_no_query() -> None:
+    outcome = await route(Structured(arguments={"needs_search": False, "query": "left over"}, asked=[], tags=[]))
+    assert (outcome.needed, outcome.query, outcome.error) == (False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reply", "expected"),
+    [
+        ({"needs_search": "perhaps"}, "", (False, None, "The small model answered neither yes nor no.")),
+        ({"search": "yes", "query": "tides"}, "", (True, "tides", None)),
+        (None, "yes: tides", (True, "tides", None)),
+        (None, "I cannot tell", (False, None, "The small model answered neither yes nor no.")),
+    ],
+)
+async def test_what_does_not_keep_to_the_schema_is_read_leniently(
+    arguments: dict[str, Any] | None, reply: str, expected: tuple[bool, str | None, str | None]
+) -> None:
+    outcome = await route(Structured(arguments=arguments, reply=reply, asked=[], tags=[]))
+    assert (outcome.needed, outcome.query, outcome.error) == expected
+
+
+async def test_a_model_that_refuses_a_schema_is_asked_in_text() -> None:
+    spy = Structured(refuses="this model does not support tools", reply="yes: tides", asked=[], tags=[])
+    assert (await route(spy)).query == "tides"
+    assert "one line" in str(spy.asked[-1][0].content)
+
+
+async def test_a_model_that_fails_under_a_schema_is_not_asked_again() -> None:
+    spy = Structured(refuses="overloaded", asked=[], tags=[])
+    outcome = await route(spy)
+    assert outcome.error == "The small model failed to decide (RuntimeError)."
+    assert len(spy.asked) == 1
+
+
+def test_the_schema_tells_the_model_what_a_query_is() -> None:
+    assert "400 characters" in str(SearchDecision.model_json_schema()["properties"]["query"]["description"])
+
+
+async def test_a_yes_without_a_query_searches_for_a_question_that_stands_alone() -> None:
+    messages: list[AnyMessage] = [
+        HumanMessage("Who built the Eiffel Tower?", id="1"),
+        AIMessage("A company.", id="2"),
+        HumanMessage("How tall is it?", id="3"),
+    ]
+    assert (await route(Spy(reply="yes"), messages)).query == "How tall is Eiffel Tower?"

@@ -1,0 +1,128 @@
+"""The search branch beside the memory branch: what runs when, and what a follow-up is searched for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from web import KEYS, VARIABLES, Server, engines_of, running_server
+
+from everthread.graph.open import open_graph
+from everthread.nodes import slm_router as node
+from everthread.nodes.resources import Resources
+from everthread.search.breaker import process_breakers
+from everthread.state.settings import Settings
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    process_breakers.clear()
+    with running_server() as server:
+        yield server
+
+
+class Small(BaseChatModel):
+    """A small model that says no, and tells that it was asked."""
+
+    asked: Any = None
+    calls: list[int] = []  # noqa: RUF012  # a pydantic field
+
+    @property
+    def _llm_type(self) -> str:
+        return "small"
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        raise NotImplementedError
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        self.calls.append(1)
+        self.asked.set()
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("no"))])
+
+
+class Waiting(Embeddings):
+    """Embeds once the small model was asked, or gives up waiting."""
+
+    def __init__(self, real: Embeddings, asked: threading.Event) -> None:
+        self.real, self.asked = real, asked
+        self.met: list[bool] = []
+
+    def embed_query(self, text: str) -> list[float]:
+        if "quasar" in text:  # not the probe of the dimensions
+            self.met.append(self.asked.wait(10))
+        return self.real.embed_query(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.real.embed_documents(texts)
+
+
+def ask_small(monkeypatch: pytest.MonkeyPatch) -> Small:
+    small = Small(asked=threading.Event(), calls=[])
+
+    async def router_model(*_: Any) -> Small:
+        return small
+
+    monkeypatch.setattr(Resources, "router_model", router_model)
+    return small
+
+
+async def nodes_of(graph: Any, text: str, **context: Any) -> list[str]:
+    updates = graph.astream(
+        {"messages": [("user", text)]}, thread(), context={"user_id": "ada", **context}, stream_mode="updates"
+    )
+    return [name async for update in updates for name in update]
+
+
+async def test_the_small_model_is_asked_while_memory_is_searched(
+    reopen: Callable[..., open_graph], embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ask_small(monkeypatch)
+    waiting = Waiting(embeddings, small.asked)
+    async with reopen(embeddings=waiting) as graph:
+        state = await say(graph, "What is a quasar?", web_search="auto", slm_model="small")
+    assert waiting.met == [True]
+    assert state["search"].decided_by == "slm"
+    assert len(small.calls) == 1
+    assert not node._begun
+
+
+def test_under_sync_invoke_as_well(reopen: Callable[..., open_graph], monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ask_small(monkeypatch)
+    with reopen() as graph:
+        context = {"user_id": "ada", "web_search": "auto", "slm_model": "small"}
+        state = graph.invoke({"messages": [("user", "What is a quasar?")]}, thread(), context=context)
+    assert (state["search"].decided_by, len(small.calls)) == ("slm", 1)
+
+
+@pytest.mark.parametrize("text", ["Thank you!", "Translate 'dog' into French", "Do not search the web: who won?"])
+async def test_where_words_decide_neither_router_nor_small_model_runs(
+    text: str, reopen: Callable[..., open_graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ask_small(monkeypatch)
+    async with reopen() as graph:
+        ran = await nodes_of(graph, text, web_search="auto", slm_model="small")
+    assert "keyword_check" in ran
+    assert "slm_router" not in ran
+    assert "web_search" not in ran
+    assert small.calls == []
+
+
+async def test_a_follow_up_is_searched_for_by_what_it_means_and_without_what_is_private(
+    reopen: Callable[..., open_graph], server: Server, echo: EchoModel
+) -> None:
+    async with reopen(model=echo, engines=engines_of(server, Settings(**KEYS))) as graph:
+        await say(graph, "Who is Ada Lovelace? Write to me at bob@example.com", web_search="off")
+        question = "Search the web: when was she born?"
+        state = await say(graph, question, web_search="auto", search_engines=("brave",))
+    (asked,) = server.requests("brave")
+    assert asked["q"] == state["search"].sent == "Search the web: when was Ada Lovelace born?"
+    assert "example" not in asked["q"]
