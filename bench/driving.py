@@ -148,6 +148,13 @@ def _plain(update: dict[str, Any]) -> dict[str, Any]:
     return {key: getattr(value, "value", value) if key == "messages" else value for key, value in update.items()}
 
 
+def _folder() -> Path:
+    """A folder that the database's own user can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
+    folder.chmod(0o711)
+    return folder
+
+
 @asynccontextmanager
 async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     """A driver on an embedded server of its own, without web search, with extractive summaries.
@@ -155,8 +162,7 @@ async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     Args:
         embed: whether the real embedding model is loaded; else vectors say nothing, and words alone recall.
     """
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
+    folder = await asyncio.to_thread(_folder)
     model = Scripted()
     settings = Settings(
         data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60

@@ -40,6 +40,11 @@ CACHED = 0.1
 
 LEAST, STEP = 1024, 128
 
+COLUMNS = (
+    "tokens a turn: mean", "p95", "last", "total", "of whole history", "unchanged prefix", "cost, cached at 0.1",
+    "of whole history", "cost in steps",
+)  # fmt: skip
+
 
 class Ledger:
     """What the prompts of one thread cost."""
@@ -132,8 +137,7 @@ async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 def show(table: dict[str, dict[str, float]], turns: int) -> None:
     whole = table["whole history"]
-    print(f"\n{turns} turns\n\n| | tokens a turn: mean | p95 | last | total | of whole history | unchanged prefix", end="")
-    print(" | cost, cached at 0.1 | of whole history | cost in steps |\n|---|" + "---|" * 9)
+    print(f"\n{turns} turns\n\n| | {' | '.join(COLUMNS)} |\n|---|" + "---|" * len(COLUMNS))
     for name, row in table.items():
         sizes = [f"{row[column]:,.0f}" for column in ("mean", "p95", "last", "total")]
         shares = [f"{row['total'] / whole['total']:.1%}", f"{row['prefix']:.1%}", f"{row['cost']:,.0f}"]
