@@ -1,4 +1,4 @@
-"""Odd conversations (many scripts, code, tool calls, long messages) through every profile: what is lost, what is invalid.
+"""Odd conversations (many scripts, code, tool calls, long messages) through every profile: what is lost, or invalid.
 
 Each conversation goes message by message through the compression engine and the assembly, with the extractive
 summarizer. After each message of the user, and after each result of a tool, the prompt is made and looked at.

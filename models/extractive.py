@@ -54,7 +54,7 @@ _FUNCTION_WORDS: Final = frozenset(_COMMON.split())
 _FOLDS: Final = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _PIECE_CHARS: Final = 300
 _OPENING: Final = 2.0
-"""How much more the first turn weighs, as it mostly says what the talk is about; of each later one exp(-1/2) of that."""
+"""How much more the first turn weighs, as it says what the talk is about; each later one exp(-1/2) of that."""
 _SHORTER: Final = 0.75
 """The share of its source that a summary may have."""
 _FEW_TOKENS: Final = 12

@@ -13,7 +13,8 @@ EVERY = 5
 """Each conversation of so many is in the sample; a profile takes another one each."""
 
 _spec = importlib.util.spec_from_file_location("bench_stress", ROOT / "bench" / "stress.py")
-assert _spec is not None and _spec.loader is not None
+assert _spec is not None
+assert _spec.loader is not None
 stress = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(stress)
 
