@@ -25,6 +25,7 @@ class CountingSummarizer(BaseChatModel):
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    rejected: int = 0
 
     @property
     def _llm_type(self) -> str:

@@ -128,6 +128,13 @@ class Driver:
         if recall:
             state |= await memory_retrieval(state, turn)
             state |= await pairing(state, turn)
+        return await self._assembled(state, turn, budget)
+
+    async def assembled(self, chain: Sequence[AnyMessage], turn: Turn, *, budget: int) -> list[AnyMessage]:
+        """The prompt for a chain that ends with a question, without recall."""
+        return await self._assembled({"messages": list(chain)}, turn, budget)
+
+    async def _assembled(self, state: Any, turn: Turn, budget: int | None) -> list[AnyMessage]:
         context, _ = await assembled(state, turn, budget=budget)
         return list(context.messages)  # type: ignore[arg-type]  # they are messages of the prompt
 

@@ -74,7 +74,7 @@ async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter
                 sources[made.id] = made.source_ids
                 chain = compress(chain, batch, made)
     counts.update({"conversations": 1, "messages": len(messages)})
-    reached = _below([str(message.id) for message in chain], sources)
+    reached = below([str(message.id) for message in chain], sources)
     said = {str(m.id) for m in messages if not is_empty(m) and not isinstance(m, SystemMessage)}
     instructions = {str(m.id) for m in messages if isinstance(m, SystemMessage)}
     counts["fault: message lost"] += len(said - reached)
@@ -139,7 +139,8 @@ def _in_turn(messages: Sequence[BaseMessage]) -> bool:
     return not wanted
 
 
-def _below(ids: Sequence[str], sources: dict[str, tuple[str, ...]]) -> set[str]:
+def below(ids: Sequence[str], sources: dict[str, tuple[str, ...]]) -> set[str]:
+    """These ids and those of all that the summaries among them were made from."""
     found: set[str] = set()
     waiting = list(ids)
     while waiting:
