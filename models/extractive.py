@@ -206,11 +206,11 @@ def summarize(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
 
 
 def _units(turns: Sequence[tuple[str, str]]) -> list[_Unit]:
-    """The sentences worth a choice: each text once, with the weight of its place and kind."""
+    """The sentences worth a choice: each text once, with the weight of its place and kind; no speaker: a summary."""
     units: list[_Unit] = []
     seen: set[str] = set()
-    for turn, (_, text) in enumerate(turns):
-        opening = 1 + _OPENING * exp(-turn / 2)
+    for turn, (speaker, text) in enumerate(turns):
+        opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
         for place, piece in enumerate(_pieces(text)):
             if piece in seen:
                 continue

@@ -111,6 +111,21 @@ def test_a_summary_does_not_repeat_itself():
     assert summarize([*turns, ("user", "The train to Porto leaves at 9:40.")], 60).count("My dog Biscuit") == 1
 
 
+def test_a_summary_of_summaries_is_not_the_oldest_of_them():
+    places = ["Lisbon", "Porto", "Ankara", "Kyoto", "Lima", "Oslo"]
+    told = [f"They met in {place}. The train was late there. {place} has a fine harbour." for place in places]
+    made = told[0]
+    for text in told[1:]:
+        made = summarize([("", made), ("", text)], 60)
+    assert "Oslo" in made
+
+
+def test_what_the_talk_begins_with_stands_in_its_summary():
+    said = ["Shall we plan the garden party?", *(f"Then bring {n} chairs." for n in ("one", "two", "three", "four"))]
+    turns = [("Ada" if place % 2 else "Bob", text) for place, text in enumerate(said)]
+    assert "garden party" in summarize(turns, 25)
+
+
 def test_an_endless_sentence_is_cut_at_a_word():
     summary = summarize([("user", "harbour " * 5000)], 40)
     assert summary.endswith("harbour…")
