@@ -2,12 +2,14 @@
 
 The stable part comes first, so that a provider's prompt cache serves it: one system message, then what leads the
 conversation, then the recent messages. What was found for the question stands with the question (seed `000`,
-"Unified Context Assembly"): search results, then memories, the most relevant nearest the question.
+"Unified Context Assembly"): facts, search results, then memories, the most relevant nearest the question. Seeds `003`
+and `004` set another order, whose prompts change earlier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
@@ -111,7 +113,10 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
     before, after = layout.before, layout.after
     if made.question is None:
         before, after = (*before, *(name for name in after if name in made.blocks)), ()
-    leading = fenced([made.blocks[name] for name in before if name in made.blocks], key)
+    # Summaries in a fence of their own: its nonce, and so the prompt up to its end, changes only when they do.
+    runs = [list(run) for _, run in groupby(before, key=lambda name: name == "summaries")]
+    fences = [fenced([made.blocks[name] for name in run if name in made.blocks], key) for run in runs]
+    leading = "\n\n".join(fence for fence in fences if fence)
     found = fenced([made.blocks[name] for name in after if name in made.blocks], key)
     body: list[AnyMessage] = [HumanMessage(leading)] if leading else []
     body += made.earlier

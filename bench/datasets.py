@@ -17,11 +17,12 @@ DATA = next((f for p in Path(__file__).resolve().parents if (f := p / "shared" /
 
 @dataclass
 class Question:
-    """A question, the ids of its evidence, and its category."""
+    """A question, the ids of its evidence, its category, and its answer where the set tells it."""
 
     text: str
     evidence: set[str]
     category: str
+    answer: str = ""
 
 
 @dataclass
@@ -54,7 +55,7 @@ def locomo(file: Path | None = None) -> Iterator[Haystack]:
                 messages.append(message(said["dia_id"], role, f"{said['text']}{photo}", begun, said["speaker"]))
         known = {str(m.id) for m in messages}
         asked = [
-            Question(q["question"], set(q["evidence"]) & known, str(q["category_name"]))
+            Question(q["question"], set(q["evidence"]) & known, str(q["category_name"]), str(q["answer"]))
             for q in questions
             if q["sample_id"] == record["sample_id"] and q["category"] != 5 and set(q["evidence"]) & known
         ]

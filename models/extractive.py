@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log
+from math import exp, log
 from typing import Final
 
 from .tokens import ELLIPSIS, estimate_tokens, truncate_to_tokens
@@ -53,6 +53,10 @@ _COMMON: Final = (
 _FUNCTION_WORDS: Final = frozenset(_COMMON.split())
 _FOLDS: Final = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _PIECE_CHARS: Final = 300
+_OPENING: Final = 2.0
+"""How much more the first turn weighs, as it says what the talk is about; each later one exp(-1/2) of that."""
+_SHORTER: Final = 0.75
+"""The share of its source that a summary may have."""
 _FEW_TOKENS: Final = 12
 _MISSES: Final = 50
 _CAPITALIZED: Final = re.compile(r"(?<=[\w,;:] )[^\W\d_a-z][\w-]+")
@@ -193,7 +197,7 @@ def summarize(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
     size = estimate_tokens(source)
     if size <= min(max_tokens, _FEW_TOKENS):
         return source
-    limit = max(1, min(max_tokens, size * 3 // 5))
+    limit = max(1, min(max_tokens, int(size * _SHORTER)))
     if limit < _FEW_TOKENS:
         turns = [("", text) for _, text in turns]
     summary = _rendered(_choose(_units(turns), limit, turns), turns)
@@ -202,18 +206,19 @@ def summarize(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
 
 
 def _units(turns: Sequence[tuple[str, str]]) -> list[_Unit]:
-    """The sentences worth a choice: each text once, with the weight of its place and kind."""
+    """The sentences worth a choice: each text once, with the weight of its place and kind; no speaker: a summary."""
     units: list[_Unit] = []
     seen: set[str] = set()
-    for turn, (_, text) in enumerate(turns):
+    for turn, (speaker, text) in enumerate(turns):
+        opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
         for place, piece in enumerate(_pieces(text)):
             if piece in seen:
                 continue
             seen.add(piece)
             terms = dict.fromkeys(_terms(_tokens(piece)))
-            bonus = (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
+            bonus = opening * (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
             if terms:
-                units.append(_Unit(turn, piece, terms, bonus * (0.6 if _is_question(piece) else 1.0)))
+                units.append(_Unit(turn, piece, terms, bonus * (0.9 if _is_question(piece) else 1.0)))
     return units
 
 
@@ -242,22 +247,28 @@ def _weights(units: Sequence[_Unit], turns: Sequence[tuple[str, str]]) -> dict[s
 
 
 def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]) -> list[_Unit]:
-    """Greedily the unit that adds most for its length, until the limit; terms already covered count little."""
+    """Greedily the unit that adds most for its length, until the limit; terms already covered count little.
+
+    A unit whose words other units say too is nearer to what the talk is about: it counts up to twice.
+    """
     weights = _weights(units, turns)
+    seen = Counter(term for unit in units for term in unit.terms)
+    central = [_central(unit, weights, seen) for unit in units]
     covered: set[str] = set()
 
-    def gain(unit: _Unit) -> float:
+    def gain(index: int) -> float:
+        unit = units[index]
         value = sum(weights[term] * (0.15 if term in covered else 1.0) for term in unit.terms)
-        return value * unit.bonus / float((len(unit.terms) + 5) ** 0.7)
+        return value * unit.bonus * central[index] / float((len(unit.terms) + 5) ** 0.7)
 
-    queue = [(-gain(unit), index) for index, unit in enumerate(units)]
+    queue = [(-gain(index), index) for index in range(len(units))]
     heapq.heapify(queue)
     chosen: list[int] = []
     left, misses = limit, 0
     while queue and misses < _MISSES:
         index = heapq.heappop(queue)[1]
         unit = units[index]
-        loss = -gain(unit)
+        loss = -gain(index)
         # Covering terms only lowers a gain, so the queue holds upper bounds: compare again with the next one.
         if queue and loss > queue[0][0]:
             heapq.heappush(queue, (loss, index))
@@ -270,6 +281,11 @@ def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]
         covered.update(unit.terms)
         left -= cost
     return [units[index] for index in sorted(chosen)]
+
+
+def _central(unit: _Unit, weights: dict[str, float], seen: Counter[str]) -> float:
+    whole = sum(weights[term] for term in unit.terms)
+    return 1 + sum(weights[term] for term in unit.terms if seen[term] > 1) / whole if whole else 1.0
 
 
 def _rendered(units: Sequence[_Unit], turns: Sequence[tuple[str, str]]) -> str:

@@ -71,7 +71,7 @@ async def shrink(
     """
     written = await make_summary(batch, settings, turn, standing=summaries_of(live_chain(messages)))
     twin = twin_of(messages, written.summary) if policy_of(settings).merges_twins else None
-    if twin is not None:
+    if twin is not None and twin.id not in batch.source_ids:
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
     await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
     if written.facts:

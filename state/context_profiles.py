@@ -8,19 +8,21 @@ from typing import Any, Final
 
 CONTEXT_OF: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
+        # Facts are chosen anew for each question: where the seed gives them no place, they stand with the question, so
+        # that a provider's prompt cache serves what is before them.
         # 000: search results, memories, current context; the defaults of `ContextSettings`.
         "multi_strategy": {},
         # 001: [summary] + [recent 10].
         "sliding_summary": {
-            "context_order": ("facts", "summaries", "recent", "results", "memories"),
+            "context_order": ("summaries", "recent", "facts", "results", "memories"),
             "min_recent": 2,
         },
-        # 002: 3,000 tokens in a window of 4,096; summaries, pins, recent; recent 8, never fewer than 3, then pins.
+        # 002: 3,000 tokens in a window of 4,096; summaries, recent, pins; recent 8, never fewer than 3, then pins.
         "hybrid": {
             "max_context_tokens": 3000,
             "max_reply_tokens": 596,
             "context_window": 4096,
-            "context_order": ("summaries", "facts", "recent", "results", "memories"),
+            "context_order": ("summaries", "recent", "facts", "results", "memories"),
             "min_recent": 3,
             "max_recent": 8,
             "max_summaries": 3,
@@ -30,7 +32,7 @@ CONTEXT_OF: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "archive": {
             "max_context_tokens": 8000,
             "context_window": 16_000,
-            "context_order": ("facts", "summaries", "results", "memories", "recent"),
+            "context_order": ("summaries", "facts", "results", "memories", "recent"),
             "system_budget": 1500,
             "summaries_budget": 2000,
             "retrieved_budget": 1500,

@@ -55,7 +55,7 @@ class ContextSettings(BaseModel):
         json_schema_extra=_NODE,
     )
     context_order: Blocks = Field(
-        ("facts", "recent", "results", "memories"),
+        ("recent", "facts", "results", "memories"),
         description="Order of the parts of the prompt before the question, out of facts, summaries, recent, results, "
         "memories. Without `summaries`, each summary stands where its sources stood.",
         json_schema_extra=_NODE,

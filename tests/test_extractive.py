@@ -111,6 +111,23 @@ def test_a_summary_does_not_repeat_itself():
     assert summarize([*turns, ("user", "The train to Porto leaves at 9:40.")], 60).count("My dog Biscuit") == 1
 
 
+def test_of_summaries_the_oldest_does_not_weigh_more():
+    older = "Clara moved to Lisbon in May. Tom bought a red kayak in Porto. Priya lost her violin on the train."
+    newer = "Kenji paints old maps of Vienna. Amara sold the boat to Luca."
+    assert "Kenji paints" in summarize([("", older), ("", newer)], 28)
+
+
+def test_what_the_talk_begins_with_weighs_more():
+    said = [
+        "We want to plan a party for her.", "The neighbours bring wooden benches and lamps.",
+        "The bakery delivers three lemon cakes early.", "My brother plays guitar near the fountain.",
+        "Her colleagues bring flowers, candles, records.",
+    ]  # fmt: skip
+    talk = [("user" if place % 2 else "assistant", text) for place, text in enumerate(said)]
+    assert "plan a party" in summarize(talk, 24)
+    assert "plan a party" not in summarize([("", text) for text in said], 24)
+
+
 def test_an_endless_sentence_is_cut_at_a_word():
     summary = summarize([("user", "harbour " * 5000)], 40)
     assert summary.endswith("harbour…")

@@ -21,7 +21,9 @@ from everthread.compression.writing import Summarizer, write_summary
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import estimate_tokens
 from everthread.nodes.resources import Resources
-from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread.nodes.summarize import shrink
+from everthread.nodes.turn import Turn
+from everthread.state.messages import is_summary, live_chain, summary_message, summary_of
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
@@ -300,3 +302,23 @@ def _exchanges(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
             turns.append([])
         turns[-1].append(message)
     return turns
+
+
+async def test_a_summary_that_says_the_same_as_its_own_source_counts_each_message_once(settings: Settings) -> None:
+    text = "The user lives in Porto with a dog called Rex and works as a nurse in the old hospital."
+    long, medium = (
+        Summary(id=id_, content=text, level=level, source_ids=(f"m{level}",), covers=covers)
+        for id_, level, covers in (("long", 2, 40), ("medium", 1, 8))
+    )
+    chain = [summary_message(long), summary_message(medium), HumanMessage("And now?", id="q")]
+    layered = settings.but(profile="layered")
+    resources = Resources(layered)
+    try:
+        batch = Batch(2, tuple(chain[:2]))
+        chain, written = await shrink(chain, batch, layered, Turn(resources, layered, thread()))
+    finally:
+        await resources.close()
+    assert written.summary.content == text
+    assert written.summary.source_ids == ("long", "medium")
+    assert written.summary.covers == 48
+    assert [message.id for message in chain] == [written.summary.id, "q"]

@@ -1,0 +1,43 @@
+"""A summarizer that counts what it costs: calls, tokens in and out. What it writes is extractive, and accepted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from everthread.models.extractive import summarize
+from everthread.models.tokens import count_message_tokens, estimate_tokens
+
+PEER_TOKENS = 200
+"""Tokens of a summary where the caller does not say how long it may be."""
+
+_WORDS = re.compile(r"at most (\d+) words")
+_TAGS = re.compile(r"</?[a-z_]+(?: [^<>]*)?>")
+
+
+class CountingSummarizer(BaseChatModel):
+    """Writes the most telling sentences of its prompt's last message; as long as it is told, else `PEER_TOKENS`."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    rejected: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "counting"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.calls += 1
+        self.tokens_in += count_message_tokens(messages)
+        told = _WORDS.search(messages[0].text)
+        limit = round(int(told[1]) / 0.7) if told else PEER_TOKENS
+        source = messages if told is None and len(messages) > 1 else messages[-1:]
+        lines = [line for message in source for line in _TAGS.sub("", message.text).splitlines() if line.strip()]
+        text = summarize([("", line) for line in lines], limit)
+        self.tokens_out += estimate_tokens(text)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])

@@ -1,0 +1,185 @@
+"""Real conversations through the product: its graph or its nodes on embedded Postgres, a turn at a time.
+
+The chat model replies what the conversation goes on with, and keeps the prompt that it was given. Nothing is
+checkpointed: the live chain goes from turn to turn, as a checkpoint would carry it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from bench.datasets import Haystack
+from everthread.compression.thread import batch_due
+from everthread.graph.build import build_graph
+from everthread.memory.embedded_server import stop_server
+from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.nodes.context_assembly import assembled
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.pairing import pairing
+from everthread.nodes.remember import remember
+from everthread.nodes.resources import Resources
+from everthread.nodes.summarize import summarize
+from everthread.nodes.turn import Turn
+from everthread.state.messages import live_chain
+from everthread.state.profiles import PROFILES
+from everthread.state.settings import Settings
+
+PROFILE_NAMES = tuple(PROFILES)
+
+
+class Exchange(NamedTuple):
+    """What the user said, what was replied, and which messages of the data these were made of."""
+
+    user: AnyMessage
+    reply: AnyMessage
+    ids: tuple[str, ...]
+
+
+def exchanges(haystack: Haystack, prefix: str = "") -> Iterator[Exchange]:
+    """A conversation of two people as exchanges: who begins is the user, what one says in a row is one message."""
+    messages = haystack.threads["one"]
+    runs = [list(run) for _, run in itertools.groupby(messages, key=lambda message: message.type)]
+    for asked, replied in zip(runs[::2], runs[1::2], strict=False):
+        ids = tuple(str(message.id) for message in (*asked, *replied))
+        yield Exchange(_joined(HumanMessage, asked, prefix), _joined(AIMessage, replied, prefix), ids)
+
+
+def _joined(kind: type[Any], run: Sequence[AnyMessage], prefix: str) -> AnyMessage:
+    text = "\n".join(message.text for message in run)
+    made: AnyMessage = kind(
+        text, id=f"{prefix}{run[0].id}", name=run[0].name, additional_kwargs=run[0].additional_kwargs
+    )
+    return made
+
+
+class Scripted(BaseChatModel):
+    """A chat model that replies what it is told to, and keeps its newest prompt."""
+
+    reply: Any = None
+    prompt: Any = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.prompt = messages
+        return ChatResult(generations=[ChatGeneration(message=self.reply.model_copy())])
+
+
+class HashEmbeddings(Embeddings):
+    """Vectors from the hash of a text: no two texts are near each other."""
+
+    def embed_query(self, text: str) -> list[float]:
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+        vector: list[float] = np.random.default_rng(seed).normal(size=384).tolist()
+        return vector
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+class Driver:
+    """One set of resources, and conversations that go through it."""
+
+    def __init__(self, resources: Resources, model: Scripted) -> None:
+        self.resources, self.model = resources, model
+        self._graph: Any = build_graph(resources=resources).compile()
+
+    def turn(self, profile: str, user: str, **values: Any) -> Turn:
+        """What nodes are told, for one profile and a user who has one thread."""
+        settings = Settings(profile=profile, user_id=user, **values).over(self.resources.settings)
+        return Turn(self.resources, settings, {"configurable": {"thread_id": f"{user}/one"}})
+
+    async def say(self, chain: Sequence[AnyMessage], exchange: Exchange, turn: Turn) -> tuple[list[AnyMessage], Any]:
+        """One turn of the whole graph; returns the chain after it, and its state."""
+        self.model.reply = exchange.reply
+        state = await self._graph.ainvoke(
+            {"messages": [*chain, exchange.user]}, dict(turn.config), context=turn.settings
+        )
+        return state["messages"], state
+
+    async def grow(self, chain: Sequence[AnyMessage], said: Iterable[Exchange], turn: Turn) -> list[AnyMessage]:
+        """The chain after these exchanges: what the graph does after a reply, without asking anything before it."""
+        messages = list(chain)
+        for exchange in said:
+            messages = await settled([*messages, exchange.user, exchange.reply], turn)
+        return messages
+
+    async def asked(
+        self, chain: Sequence[AnyMessage], question: str, turn: Turn, *, budget: int | None, recall: bool
+    ) -> list[AnyMessage]:
+        """The prompt for a question at the end of a chain, with or without what is recalled for it."""
+        state: Any = {"messages": [*live_chain(chain), HumanMessage(question, id="question")]}
+        if recall:
+            state |= await memory_retrieval(state, turn)
+            state |= await pairing(state, turn)
+        return await self._assembled(state, turn, budget)
+
+    async def assembled(self, chain: Sequence[AnyMessage], turn: Turn, *, budget: int) -> list[AnyMessage]:
+        """The prompt for a chain that ends with a question, without recall."""
+        return await self._assembled({"messages": list(chain)}, turn, budget)
+
+    async def _assembled(self, state: Any, turn: Turn, budget: int | None) -> list[AnyMessage]:
+        context, _ = await assembled(state, turn, budget=budget)
+        return list(context.messages)  # type: ignore[arg-type]  # they are messages of the prompt
+
+
+async def settled(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage]:
+    """The chain after the nodes `remember` and `summarize`, as often as a summary is due."""
+    state: Any = {"messages": list(messages)}
+    state |= _plain(await remember(state, turn))
+    while not state["upkeep"].error and batch_due(state, turn.settings) is not None:
+        state |= _plain(await summarize(state, turn))
+    if state["upkeep"].error:
+        raise RuntimeError(state["upkeep"].error)
+    chain: list[AnyMessage] = state["messages"]
+    return chain
+
+
+def _plain(update: dict[str, Any]) -> dict[str, Any]:
+    return {key: getattr(value, "value", value) if key == "messages" else value for key, value in update.items()}
+
+
+def _folder() -> Path:
+    """A folder that the database's own user can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
+    folder.chmod(0o711)
+    return folder
+
+
+@asynccontextmanager
+async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
+    """A driver on an embedded server of its own, without web search, with extractive summaries.
+
+    Args:
+        embed: whether the real embedding model is loaded; else vectors say nothing, and words alone recall.
+    """
+    folder = await asyncio.to_thread(_folder)
+    model = Scripted()
+    settings = Settings(
+        data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60
+    )
+    embeddings = await asyncio.to_thread(load_embeddings, BUNDLED_MODEL) if embed else HashEmbeddings()
+    resources = Resources(settings, model=model, embeddings=embeddings)
+    try:
+        await resources.open()
+        yield Driver(resources, model)
+    finally:
+        await resources.close()
+        await asyncio.to_thread(stop_server, folder)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,49 @@
+"""ROUGE of the extractive summarizer on dialogues with summaries written by people, against lead-3.
+
+Lead-3 is the first three turns with the names of who speaks; the summarizer has as many tokens. Of several references
+the best counts.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from everthread.models.extractive import summarize
+from everthread.models.tokens import estimate_tokens
+
+MEASURES = ("rouge1", "rouge2", "rougeL")
+
+
+def rouge(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """F1 of ROUGE-1, 2 and L in per cent, and words, for each set of the folder."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(list(MEASURES), use_stemmer=True)
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    for file in sorted(folder.glob("*.jsonl")):
+        rows: dict[str, list[list[float]]] = {"lead-3": [], "extractive": []}
+        for line in file.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            turns = [(message["speaker"], message["text"]) for message in record["messages"]]
+            lead = " ".join(f"{speaker}: {text}" for speaker, text in turns[:3])
+            made = {"lead-3": lead, "extractive": summarize(turns, estimate_tokens(lead))}
+            for name, text in made.items():
+                best = _best(scorer, text, _references(record))
+                rows[name].append([*best, float(len(text.split()))])
+        figures[file.stem] = {
+            name: dict(zip((*MEASURES, "words"), map(fmean, zip(*values, strict=True)), strict=True))
+            for name, values in rows.items()
+        }
+    return figures
+
+
+def _references(record: dict[str, Any]) -> list[str]:
+    return record.get("references") or [whole["answer"] for whole in record["whole_meeting"]]
+
+
+def _best(scorer: Any, text: str, references: list[str]) -> list[float]:
+    scored = [scorer.score(reference, text) for reference in references]
+    return [100 * max(score[measure].fmeasure for score in scored) for measure in MEASURES]

@@ -1,0 +1,163 @@
+"""Tokens of a long conversation, and what of them a prompt cache serves: `python -m bench.tokens [--turns 1000]`.
+
+Conversations of LoCoMo, one after the other, are one thread of 1,000 turns. It goes through the whole graph on embedded
+Postgres in each profile at its default settings, with recall and facts. Beside it are the whole history in the prompt,
+and LangChain's SummarizationMiddleware at everthread's default budget of a prompt.
+
+The unchanged prefix of a prompt is what it begins with that the prompt before it began with too, whole messages and the
+beginning of the next. A provider's cache serves it at a tenth of the price: "cost" is what the prompts cost then, in
+tokens of full price. "In steps" counts as OpenAI does: no prefix below 1,024 tokens, and whole steps of 128.
+
+Vectors are drawn from a hash, so that words alone recall; `--embed` takes the real model, which is slower by far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from bench.counting import CountingSummarizer
+from bench.datasets import locomo
+from bench.driving import PROFILE_NAMES, Driver, Exchange, driver, exchanges
+from bench.window_peers import Middleware, WholeHistory, Window
+from everthread.models.tokens import count_message_tokens, estimate_tokens
+from everthread.prompts.system import SYSTEM
+
+BUDGET = 6976
+"""Tokens of a prompt: everthread's default, less its reply."""
+
+CACHED = 0.1
+"""The price of a cached token."""
+
+LEAST, STEP = 1024, 128
+
+COLUMNS = (
+    "tokens a turn: mean", "p95", "last", "total", "of whole history", "unchanged prefix", "cost, cached at 0.1",
+    "of whole history", "cost in steps",
+)  # fmt: skip
+
+
+class Ledger:
+    """What the prompts of one thread cost."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.prefix: list[int] = []
+        self._before: list[BaseMessage] = []
+
+    def add(self, prompt: Sequence[BaseMessage]) -> None:
+        """Count the next prompt."""
+        self.tokens.append(count_message_tokens(prompt))
+        self.prefix.append(unchanged(self._before, prompt))
+        self._before = list(prompt)
+
+    def figures(self) -> dict[str, float]:
+        """The columns of the table."""
+        total = sum(self.tokens)
+        in_steps = [size - size % STEP if size >= LEAST else 0 for size in self.prefix]
+        return {
+            "mean": fmean(self.tokens),
+            "p95": sorted(self.tokens)[int(len(self.tokens) * 0.95)],
+            "last": self.tokens[-1],
+            "total": total,
+            "prefix": sum(self.prefix) / total,
+            "cost": total - (1 - CACHED) * sum(self.prefix),
+            "cost in steps": total - (1 - CACHED) * sum(in_steps),
+        }
+
+
+def unchanged(before: Sequence[BaseMessage], prompt: Sequence[BaseMessage]) -> int:
+    """Tokens with which both prompts begin."""
+    tokens = 0
+    for old, new in zip(before, prompt, strict=False):
+        if (old.type, old.text) == (new.type, new.text):
+            tokens += count_message_tokens([new])
+            continue
+        if old.type == new.type:
+            same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old.text, new.text)))  # noqa: B905
+            tokens += estimate_tokens(new.text[:same].rpartition(" ")[0])
+        break
+    return tokens
+
+
+def conversation(data: Path | None, turns: int) -> list[Exchange]:
+    """Exchanges of one conversation after the other, until they are so many."""
+    said = (
+        exchange for place, haystack in enumerate(locomo(data)) for exchange in exchanges(haystack, prefix=f"{place}/")
+    )
+    return list(itertools.islice(said, turns))
+
+
+async def through(profile: str, said: Sequence[Exchange], bench: Driver) -> Ledger:
+    """The prompts of one profile."""
+    ledger, turn = Ledger(), bench.turn(profile, f"{profile}-tokens")
+    chain: list[Any] = []
+    for place, exchange in enumerate(said, start=1):
+        chain, state = await bench.say(chain, exchange, turn)
+        if state["upkeep"].error:
+            raise RuntimeError(state["upkeep"].error)
+        ledger.add(bench.model.prompt)
+        if place % 250 == 0:
+            print(f"{profile}: {place} turns", file=sys.stderr)
+    return ledger
+
+
+async def beside(window: Window, said: Sequence[Exchange]) -> Ledger:
+    """The prompts of a peer, which are led by the same instructions."""
+    ledger = Ledger()
+    system = SystemMessage(SYSTEM)
+    new: list[Any] = []
+    for exchange in said:
+        ledger.add([system, *await window.before([*new, exchange.user])])
+        new = [exchange.reply]
+    return ledger
+
+
+async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    said = conversation(options.data, options.turns)
+    summarizer = CountingSummarizer()
+    table = {
+        "whole history": (await beside(WholeHistory(), said)).figures(),
+        "LangChain SummarizationMiddleware": (await beside(Middleware(summarizer, BUDGET), said)).figures(),
+    }
+    async with driver(embed=options.embed) as bench:
+        for profile in options.profiles:
+            table[profile] = (await through(profile, said, bench)).figures()
+    return table
+
+
+def show(table: dict[str, dict[str, float]], turns: int) -> None:
+    whole = table["whole history"]
+    print(f"\n{turns} turns\n\n| | {' | '.join(COLUMNS)} |\n|---|" + "---|" * len(COLUMNS))
+    for name, row in table.items():
+        sizes = [f"{row[column]:,.0f}" for column in ("mean", "p95", "last", "total")]
+        shares = [f"{row['total'] / whole['total']:.1%}", f"{row['prefix']:.1%}", f"{row['cost']:,.0f}"]
+        shares += [f"{row['cost'] / whole['cost']:.1%}", f"{row['cost in steps']:,.0f}"]
+        print(f"| {name} | {' | '.join([*sizes, *shares])} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--profiles", type=lambda text: text.split(","), default=list(PROFILE_NAMES))
+    parser.add_argument("--embed", action="store_true", help="recall with the real embedding model")
+    parser.add_argument("--data", type=Path, help="a file in the form of LoCoMo")
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    options = parser.parse_args()
+    table = asyncio.run(run(options))
+    show(table, options.turns)
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=2))
+
+
+if __name__ == "__main__":
+    main()

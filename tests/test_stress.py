@@ -1,0 +1,33 @@
+"""A sample of real odd conversations through every profile: nothing is lost, and no prompt is invalid."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from everthread.state.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT.parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
+EVERY = 5
+"""Each conversation of so many is in the sample; a profile takes another one each."""
+
+_spec = importlib.util.spec_from_file_location("bench_stress", ROOT / "bench" / "stress.py")
+assert _spec is not None
+assert _spec.loader is not None
+stress = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(stress)
+
+
+@pytest.mark.skipif(not FILE.exists(), reason="the data is not here")
+@pytest.mark.parametrize(
+    ("start", "profile"), [*enumerate(["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"])]
+)
+async def test_odd_conversations_lose_nothing_and_no_prompt_is_invalid(start: int, profile: str) -> None:
+    settings = Settings(profile=profile)
+    chosen = list(stress.conversations(FILE))[start::EVERY]
+    for id_, messages in chosen:
+        counts = await stress.through(messages, settings)
+        assert counts["messages"] == len(messages)
+        assert {name: n for name, n in counts.items() if name.startswith("fault") and n} == {}, id_
+    assert len(chosen) == 38
