@@ -11,8 +11,8 @@ from rich.tree import Tree
 
 from ..memory.archive import Archive
 from ..memory.archive_rows import ArchivedMessage
-from ..memory.database import Database
 from ..memory.sources import SummaryTree
+from ..memory.storages import storage_of
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..state.settings import Settings
@@ -36,7 +36,7 @@ def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
     settings = Settings(**values)
 
     async def work() -> list[SummaryTree]:
-        database = Database(settings)
+        database = storage_of(settings)
         try:
             archive, owner = Archive(database), settings.user_id
             id_ = thread_id(thread, owner)

@@ -12,9 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
-from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.loop_thread import node_thread
-from ..memory.thread_lock import ThreadLocks
+from ..memory.storages import checkpointer_of, locks_of
 from ..nodes.resources import Resources
 from ..nodes.toolbox import Tool
 from ..search.engines import SearchEngine
@@ -73,9 +72,9 @@ class open_graph:  # noqa: N801  # used like the function `open`
     async def __aenter__(self) -> CompiledConversation:
         await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
-        checkpointer = PostgresCheckpointer(self.resources.database)
+        checkpointer = checkpointer_of(self.resources.database)
         graph = build_graph(resources=self.resources).compile(checkpointer=checkpointer, name="everthread")
-        self._locks = ThreadLocks(self.resources.database)
+        self._locks = locks_of(self.resources.database)
         return Conversation.around(graph, self.resources, self._locks)
 
     async def __aexit__(

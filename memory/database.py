@@ -20,6 +20,7 @@ from ..state.settings import Settings
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
 from .migrations import migrate
+from .storage import StorageKind
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,11 @@ class Database:
         self.observer = Observer()
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
+
+    @property
+    def kind(self) -> StorageKind:
+        """Postgres."""
+        return "postgres"
 
     @property
     def schema(self) -> str:
