@@ -17,10 +17,10 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from ..state.errors import StorageError, first_line
 from ..state.observer import Observer
 from ..state.settings import Settings
+from ..state.storage_settings import StorageKind
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
 from .migrations import migrate
-from .storage import StorageKind
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.observer = Observer()
+        self.trouble: str | None = None
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..state.observer import Observer
 from ..state.settings import Settings
+from ..state.storage_settings import StorageKind
 
 T = TypeVar("T")
-
-StorageKind = Literal["postgres", "sqlite", "json"]
 
 Row = dict[str, Any]
 
@@ -52,6 +51,8 @@ class Storage(Protocol):
 
     settings: Settings
     observer: Observer
+    trouble: str | None
+    """What a user should know, in one sentence: that what was said could not be written, say."""
 
     @property
     def kind(self) -> StorageKind:
