@@ -9,6 +9,7 @@ from .checkpointer import PostgresCheckpointer
 from .database import Database
 from .embedded_server import default_data_dir
 from .file_locks import FileLocks
+from .json_database import JsonDatabase
 from .loop_checkpointer import LoopCheckpointer
 from .sqlite_checkpointer import SqliteCheckpointer
 from .sqlite_database import SqliteDatabase
@@ -20,8 +21,9 @@ def storage_of(settings: Settings) -> Storage:
     """The storage that the settings name; nothing is opened yet."""
     if settings.storage_kind == "postgres":
         return Database(settings)
-    path = settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / "memory.db"
-    return SqliteDatabase(settings, path)
+    kind = JsonDatabase if settings.storage_kind == "json" else SqliteDatabase
+    name = "memory.json" if settings.storage_kind == "json" else "memory.db"
+    return kind(settings, settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / name)
 
 
 def checkpointer_of(storage: Storage) -> LoopCheckpointer:
@@ -33,6 +35,8 @@ def checkpointer_of(storage: Storage) -> LoopCheckpointer:
 
 def locks_of(storage: Storage) -> ThreadLocks:
     """The locks of threads that hold between all processes that use this storage."""
+    if isinstance(storage, JsonDatabase):
+        return ThreadLocks()  # one process alone
     if isinstance(storage, SqliteDatabase):
         return FileLocks(storage.path.with_name(f"{storage.path.name}.locks"))
     return PostgresLocks(cast("Database", storage))

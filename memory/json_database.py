@@ -1,0 +1,127 @@
+"""`JsonDatabase`: everything in one JSON file that a person can read, for small threads and one process at a time.
+
+The tables are those of `SqliteDatabase`, in memory; after each step that changes something the file is written anew,
+whole, so that a step costs the more the longer the file is. Where the disk fails, talk goes on in memory: the user is
+told after the turn, and the next step tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from ..state.errors import StorageError
+from ..state.settings import Settings
+from ..state.storage_settings import StorageKind
+from .file_locks import give_back, take
+from .json_file import read_into, write
+from .sqlite_database import SqliteDatabase, connect
+
+logger = logging.getLogger(__name__)
+
+_IN_MEMORY: Final = ":memory:"
+
+
+class JsonDatabase(SqliteDatabase):
+    """One process may write: it holds a lock on the file. Another one may look at it, and is refused when it writes.
+
+    Args:
+        settings: kept for those who ask for them.
+        path: the file; it is made with the first change.
+    """
+
+    checkpoints_kept = 64
+    """In memory, of each thread; only the newest stands in the file."""
+
+    def __init__(self, settings: Settings, path: Path) -> None:
+        super().__init__(settings, path)
+        self._lock_path = path.with_name(f"{path.name}.lock")
+        self._lock: int | None = None
+        self._must_write = False
+        self._written_changes = 0
+
+    @property
+    def kind(self) -> StorageKind:
+        """A JSON file."""
+        return "json"
+
+    async def open(self) -> None:
+        """Read the file, and keep other processes from writing to it.
+
+        Raises:
+            StorageError: another process writes to it, or it cannot be read, is damaged, or is of a newer everthread.
+        """
+        self._must_write = True
+        if self._open is not None and self._lock is None:
+            await self.close()
+        await super().open()
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return connect(_IN_MEMORY)
+
+    def _begin_with(self, connection: sqlite3.Connection) -> None:
+        self._lock = take(self._lock_path)
+        if self._lock is not None:
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+        elif self._must_write:
+            raise StorageError(self._taken())
+        try:
+            read_into(connection, self.path)
+        except BaseException:
+            self._let_go()
+            raise
+        if self._lock is None:
+            connection.execute("PRAGMA query_only = ON")
+        self._written_changes = connection.total_changes
+
+    def _written(self, *, durable: bool = True) -> None:
+        if not durable or self._open is None or self._open.total_changes == self._written_changes:
+            return
+        try:
+            self._write(self._open)
+        except OSError as error:
+            self.trouble = (
+                f"{self.path} cannot be written ({error.strerror}): what was said since is kept in memory only, until "
+                "a later turn can write it. Free some space, or check the folder."
+            )
+            logger.error("%s", self.trouble)  # noqa: TRY400  # the sentence says it all
+        else:
+            self.trouble = None
+
+    def _write(self, connection: sqlite3.Connection) -> None:
+        changes = connection.total_changes
+        write(connection, self.path)
+        self._written_changes = changes
+
+    def _closed(self) -> None:
+        try:
+            if self._open is not None and self._open.total_changes != self._written_changes:
+                self._write(self._open)
+        finally:
+            super()._closed()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            give_back(self._lock_path, lock)
+
+    def _sentence(self, error: sqlite3.Error) -> str:
+        if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_READONLY"):
+            return self._taken()
+        return super()._sentence(error)
+
+    def _taken(self) -> str:
+        try:
+            process = f"the process {self._lock_path.read_text(encoding='utf-8')}"
+        except OSError:
+            process = "another process"
+        return (
+            f"{self.path} is in use by {process}, and a JSON file takes one at a time: end that one, or choose sqlite "
+            "or postgres as EVERTHREAD_STORAGE."
+        )
