@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,6 +19,7 @@ from ..state.storage_settings import StorageKind
 from .loop_checkpointer import serializer
 from .loop_thread import io_thread
 from .sqlite_connection import SqliteConnection
+from .sqlite_migrations import bring_up_to_date
 from .sqlite_values import add_functions
 from .storage import Connection
 
@@ -161,7 +160,7 @@ class SqliteDatabase:
         if self._open is None:
             connection = self._connect()
             try:
-                _bring_up_to_date(connection, self.path)
+                bring_up_to_date(connection, self.path)
                 self._begin_with(connection)
             except BaseException:
                 connection.close()
@@ -257,44 +256,3 @@ def saver_on(connection: sqlite3.Connection, serde: Any = None) -> SqliteSaver:
     saver = SqliteSaver(connection, serde=serde or serializer())
     saver.is_setup = True
     return saver
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    steps = _steps()
-    if _version(connection) != max(steps):
-        connection.execute("BEGIN IMMEDIATE")  # another process may have done it meanwhile
-        found = _version(connection)
-        if found > max(steps):
-            raise StorageError(f"{path} is at version {found}, which this everthread does not know: upgrade it.")
-        for version in sorted(steps):
-            if version > found:
-                for statement in _statements(steps[version]):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute("COMMIT")
-    SqliteSaver(connection).setup()
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _steps() -> dict[int, str]:
-    """The scripts beside this module, by number."""
-    found = {}
-    for file in files(__package__).iterdir():
-        if match := re.fullmatch(r"sqlite_(\d+)\.sql", file.name):
-            found[int(match[1])] = file.read_text(encoding="utf-8")
-    return found
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script one by one: `executescript` would end the transaction."""
-    found, begun = [], ""
-    for line in script.splitlines(keepends=True):
-        begun += line
-        if sqlite3.complete_statement(begun):
-            found.append(begun)
-            begun = ""
-    return found
