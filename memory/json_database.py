@@ -40,6 +40,7 @@ class JsonDatabase(SqliteDatabase):
         super().__init__(settings, path)
         self._lock_path = path.with_name(f"{path.name}.lock")
         self._lock: int | None = None
+        self._holder = "another process"
         self._must_write = False
         self._written_changes = 0
 
@@ -68,8 +69,10 @@ class JsonDatabase(SqliteDatabase):
         if self._lock is not None:
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, str(os.getpid()).encode(), 0)
-        elif self._must_write:
-            raise StorageError(self._taken())
+        else:
+            self._holder = f"the process {self._lock_path.read_text(encoding='utf-8') or 'that opens it now'}"
+            if self._must_write:
+                raise StorageError(self._taken())
         try:
             read_into(connection, self.path)
         except BaseException:
@@ -117,11 +120,7 @@ class JsonDatabase(SqliteDatabase):
         return super()._sentence(error)
 
     def _taken(self) -> str:
-        try:
-            process = f"the process {self._lock_path.read_text(encoding='utf-8')}"
-        except OSError:
-            process = "another process"
         return (
-            f"{self.path} is in use by {process}, and a JSON file takes one at a time: end that one, or choose sqlite "
-            "or postgres as EVERTHREAD_STORAGE."
+            f"{self.path} is in use by {self._holder}, and a JSON file takes one at a time: end that one, or choose "
+            "sqlite or postgres as EVERTHREAD_STORAGE."
         )

@@ -86,8 +86,8 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
             )
         return
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.pop("format") == "everthread" and content["version"] <= VERSION:
+        content = _checked(json.loads(path.read_text(encoding="utf-8")))
+        if content["version"] <= VERSION:
             for table in _TABLES:
                 _fill(connection, table, content.get(table, {}))
     except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, RecursionError) as error:
@@ -101,6 +101,12 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         raise StorageError(
             f"{path} is at version {content['version']}, which this everthread does not know: upgrade it."
         )
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    if content["format"] != "everthread":
+        raise ValueError(f"its format is {content['format']!r}")
+    return content
 
 
 def backup_of(path: Path) -> Path:

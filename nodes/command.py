@@ -115,7 +115,8 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
     if found.name == "storage":
         chosen = STORAGES[found.value]
         if chosen != storage:
-            threshold = f"{chosen} is chosen where everthread is started; here it is {storage}. {threshold}"
+            how = f"where everthread is started (EVERTHREAD_STORAGE={found.value})"
+            threshold = f"{chosen} is chosen {how}; here it is {storage}. {threshold}"
         return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
     name = policy_of(turn.settings).threshold_name
     try:

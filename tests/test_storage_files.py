@@ -94,7 +94,10 @@ async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_pa
         kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
         state = (await graph.aget_state(thread())).values
     assert len(kept) == 20
-    assert all(kept[n + 1].text == f"You said: {kept[n].text}" for n in range(0, 20, 2))
+    assert [message.role for message in kept] == ["user", "assistant"] * 10
+    assert {message.text for message in kept[::2]} == {
+        f"Remark {n} of {whose}." for n in range(5) for whose in ("this one", "the other")
+    }
     assert state["messages"][-1].content == kept[-1].text
     assert list((tmp_path / "memory.db.locks").iterdir()) == []
 
@@ -186,7 +189,7 @@ async def test_json_that_is_cut_off_is_told_with_its_backup_and_left_alone(
 async def test_json_of_another_shape_is_told_and_left_alone(as_json: Settings, tmp_path: Path, content: str) -> None:
     file = tmp_path / "memory.json"
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(StorageError, match="is damaged .* put a backup in its place"):
+    with pytest.raises(StorageError, match=r"is damaged .* put a backup in its place"):
         await storage_of(as_json).open()
     assert [path.name for path in tmp_path.iterdir()] == ["memory.json"]
 
