@@ -23,6 +23,7 @@ from .sqlite_database import SqliteDatabase, connect
 logger = logging.getLogger(__name__)
 
 _IN_MEMORY: Final = ":memory:"
+_REMOVALS: Final = "SELECT coalesce(sum(times), 0) FROM memory_removals"
 
 
 class JsonDatabase(SqliteDatabase):
@@ -43,6 +44,7 @@ class JsonDatabase(SqliteDatabase):
         self._holder = "another process"
         self._must_write = False
         self._written_changes = 0
+        self._removals = 0
 
     @property
     def kind(self) -> StorageKind:
@@ -98,8 +100,11 @@ class JsonDatabase(SqliteDatabase):
 
     def _write(self, connection: sqlite3.Connection) -> None:
         changes = connection.total_changes
+        (removals,) = connection.execute(_REMOVALS).fetchone()
         write(connection, self.path)
-        self._written_changes = changes
+        if removals != self._removals:
+            write(connection, self.path)  # what a user has deleted is not to stand in the backup
+        self._written_changes, self._removals = changes, removals
 
     def _closed(self) -> None:
         try:

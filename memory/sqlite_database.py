@@ -248,6 +248,7 @@ def connect(name: str) -> sqlite3.Connection:
         )
     connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     add_functions(connection)
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 _RECORDS: Final = re.compile(r"jsonb_to_recordset\(%\((\w+)\)s(?:::jsonb)?\)\s+AS\s+(\w+)\(([^)]*)\)")
 _UNNEST: Final = re.compile(r"unnest\(((?:\s*%\(\w+\)s::\w+\[\],?)+)\)\s+AS\s+(\w+)\(([^)]*)\)")
-_NOTHING: Final = re.compile(r"pg_advisory_xact_lock|SET TRANSACTION ISOLATION LEVEL")
+_NOTHING: Final = re.compile(r"pg_advisory_xact_lock|SET TRANSACTION ISOLATION LEVEL|DELETE FROM checkpoint_blobs")
 _INSERTS_FROM: Final = re.compile(r"(FROM json_each\([^\n]*\)\) AS \w+)(\s+ON CONFLICT)")
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
@@ -25,6 +25,8 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"([\w.]+)::public\.vector\b", r"vector_bytes(\1)"),
         (r"::[\w.]+(?:\[\])?", ""),
         (r"\bpublic\.", ""),
+        (r"\bcheckpoint_writes\b", "writes"),
+        (r"(?s)\bDELETE FROM (\w+) USING (.*?) WHERE (.*)", r"DELETE FROM \1 WHERE EXISTS (SELECT 1 FROM \2 WHERE \3)"),
         (r"\bIS DISTINCT FROM\b", "IS NOT"),
         (r"\bEXISTS \(SELECT FROM\b", "EXISTS (SELECT 1 FROM"),
         (r"\bgreatest\(", "max("),
@@ -37,7 +39,10 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
 
 @lru_cache(maxsize=512)
 def translated(statement: str) -> str:
-    """The statement for SQLite. Of locks and isolation levels nothing is left: a writer is alone anyway."""
+    """The statement for SQLite.
+
+    Of locks and isolation levels nothing is left: a writer is alone anyway. Checkpoints have no blobs beside them.
+    """
     if _NOTHING.search(statement):
         return "SELECT 1"
     text = _UNNEST.sub(_zipped, _RECORDS.sub(_from_objects, statement))

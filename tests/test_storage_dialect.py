@@ -28,8 +28,9 @@ def statements() -> list[tuple[str, str]]:
             continue
         module = importlib.import_module(f"everthread.memory.{info.name}")
         for name, value in vars(module).items():
-            if isinstance(value, str) and value.lstrip().startswith(STARTS) and "%" in value:
-                found.append((f"{info.name}.{name}", value))
+            parts = [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, str)]
+            asked = [part for part in parts if part.lstrip().startswith(STARTS) and "%" in part]
+            found += [(f"{info.name}.{name}", part) for part in asked]
     return found
 
 

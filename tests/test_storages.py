@@ -87,7 +87,7 @@ async def test_it_works_from_sync_code(opened: Callable[..., open_graph]) -> Non
 
 
 CONTENTS: list[Any] = [
-    "", "NUL \x00 and a lone surrogate \ud800", "你好，世界 مرحبا İstanbul 👩‍👩‍👧", "x = 1\n" * 20_000,
+    "", "NUL \x00 and a lone surrogate \ud800", "你好，世界 مرحبا İstanbul 👩‍👩‍👧", "x = 1\n" * 2_000,
     [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}],
 ]  # fmt: skip
 
@@ -333,10 +333,31 @@ def test_the_command_line_works_without_postgres(
 def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:
     environment = {name: value for name, value in environment.items() if "DATABASE" not in name}
     environment |= {"EVERTHREAD_STORAGE": "sqlite", "EVERTHREAD_DATA_DIR": str(tmp_path)}
-    done = run(environment, "chat", "--thread", "work", typed="My dog is called Biscuit.\n")
+    done = run(environment, "threads")
     assert done.returncode == 0, done.stderr
-    assert "work" in run(environment, "threads").stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.db", "memory.db.locks"]
+    assert [path.name for path in tmp_path.iterdir()] == ["memory.db"]
+
+
+async def test_a_deleted_thread_is_gone_with_all_that_was_made_from_it(
+    opened: Callable[..., open_graph], stored: Settings
+) -> None:
+    async with opened(profile="archive", summary_every_n=2) as graph:
+        for name in ("t1", "t2"):
+            for n in range(3):
+                await say(graph, f"Remark {n}: my cat is called Miso, and the word is zanzibar.", to=name)
+        deleted = await graph.adelete("ada", "t1")  # type: ignore[attr-defined]
+        assert (deleted.threads, deleted.messages, deleted.summaries) == (1, 6, 1)
+        resources = graph.resources  # type: ignore[attr-defined]
+        assert await resources.archive.messages("ada", "t1") == []
+        assert await resources.archive.known_count("ada", "t2") == 6
+        assert (await graph.aget_state(thread())).values == {}
+        assert len((await graph.aget_state(thread("t2"))).values["messages"]) > 2
+        recall = await resources.search.find("ada", "now", "zanzibar", limit=50, threshold=0.0, timeout=60)
+        assert {hit.thread_id for hit in recall.hits} == {"t2"}
+        await graph.adelete("ada")  # type: ignore[attr-defined]
+    if stored.storage_kind != "postgres":
+        assert stored.data_dir is not None
+        assert not [file for file in stored.data_dir.iterdir() if file.is_file() and b"zanzibar" in file.read_bytes()]
 
 
 @pytest.mark.parametrize(
