@@ -1,7 +1,7 @@
 """`JsonDatabase`: everything in one JSON file that a person can read, for small threads and one process at a time.
 
-The tables are those of `SqliteDatabase`, in memory; after each step that changes something the file is written anew,
-whole, so that a step costs the more the longer the file is. Where the disk fails, talk goes on in memory: the user is
+The tables are those of `SqliteDatabase`, in memory; the file is written anew, whole, after each change of the
+archive and at the end of a turn, so that a turn costs the more the longer the file is. Where the disk fails, talk goes on in memory: the user is
 told after the turn, and the next step tries again.
 """
 
@@ -19,6 +19,7 @@ from ..state.storage_settings import StorageKind
 from .file_locks import give_back, take
 from .json_file import read_into, write
 from .sqlite_database import SqliteDatabase, connect
+from .thread_lock import ThreadLocks
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,15 @@ class JsonDatabase(SqliteDatabase):
     def kind(self) -> StorageKind:
         """A JSON file."""
         return "json"
+
+    async def end_turn(self) -> None:
+        """Write what the steps of a turn have left to its end.
+
+        Raises:
+            StorageError: the file cannot be read or written.
+        """
+        self.turns -= 1
+        await self.on_thread(lambda _: None)
 
     async def open(self) -> None:
         """Read the file, and keep other processes from writing to it.
@@ -129,3 +139,24 @@ class JsonDatabase(SqliteDatabase):
             f"{self.path} is in use by {self._holder}, and a JSON file takes one at a time: end that one, or choose "
             "sqlite or postgres as EVERTHREAD_STORAGE."
         )
+
+
+class JsonLocks(ThreadLocks):
+    """The locks of the one process that has the file; the end of a turn writes it.
+
+    Args:
+        database: the file.
+    """
+
+    def __init__(self, database: JsonDatabase) -> None:
+        super().__init__()
+        self._database = database
+
+    async def _take_between_processes(self, thread_id: str) -> None:
+        self._database.turns += 1
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        try:
+            await self._database.end_turn()
+        except StorageError as error:
+            logger.error("The end of a turn was not written: %s", error)  # noqa: TRY400

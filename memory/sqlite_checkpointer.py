@@ -99,14 +99,16 @@ class SqliteCheckpointer(LoopCheckpointer):
                 _trim(connection, config, self._database.checkpoints_kept)
             return put
 
-        return await self._database.on_thread(work)
+        # What the user said is durable before it is answered, and each step where nobody waits for the end of the turn.
+        durable = not self._database.turns or metadata.get("source") != "loop"
+        return await self._database.on_thread(work, durable=durable)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote before its step was complete."""
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
-        durable = any(channel in WRITES_IDX_MAP for channel, _ in writes)
+        durable = not self._database.turns and any(channel in WRITES_IDX_MAP for channel, _ in writes)
         await self._call(lambda saver: saver.put_writes(config, writes, task_id, task_path), durable=durable)
 
     async def adelete_thread(self, thread_id: str) -> None:

@@ -42,6 +42,9 @@ class SqliteDatabase:
     checkpoints_kept: int | None = None
     """Checkpoints of a thread, at most; None for all."""
 
+    turns = 0
+    """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
+
     def __init__(self, settings: Settings, path: Path) -> None:
         self.settings = settings
         self.observer = Observer()

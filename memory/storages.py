@@ -9,7 +9,7 @@ from .checkpointer import PostgresCheckpointer
 from .database import Database
 from .embedded_server import default_data_dir
 from .file_locks import FileLocks
-from .json_database import JsonDatabase
+from .json_database import JsonDatabase, JsonLocks
 from .loop_checkpointer import LoopCheckpointer
 from .sqlite_checkpointer import SqliteCheckpointer
 from .sqlite_database import SqliteDatabase
@@ -36,7 +36,7 @@ def checkpointer_of(storage: Storage) -> LoopCheckpointer:
 def locks_of(storage: Storage) -> ThreadLocks:
     """The locks of threads that hold between all processes that use this storage."""
     if isinstance(storage, JsonDatabase):
-        return ThreadLocks()  # one process alone
+        return JsonLocks(storage)
     if isinstance(storage, SqliteDatabase):
         return FileLocks(storage.path.with_name(f"{storage.path.name}.locks"))
     return PostgresLocks(cast("Database", storage))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import shutil
 import signal
 import sqlite3
 from pathlib import Path
@@ -239,6 +240,31 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
     async with graph_on(as_json) as graph:
         kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
     assert [message.text for message in kept][::2] == ["One.", "Two.", "Three."]
+
+
+async def test_json_whose_writer_dies_while_the_model_answers_has_the_question(as_json: Settings) -> None:
+    work = (
+        "import os, signal\n"
+        "EchoModel._generate = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        'await say(graph, "Do not lose this.")'
+    )
+    other = in_another_process(as_json, work)
+    _, told = await asyncio.to_thread(other.communicate)
+    assert other.returncode == -signal.SIGKILL, told
+    async with graph_on(as_json) as graph:
+        state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+    assert [message.content for message in state["messages"]] == ["Do not lose this.", "You said: Do not lose this."]
+
+
+async def test_json_has_the_whole_turn_when_it_is_over(as_json: Settings, tmp_path: Path) -> None:
+    async with graph_on(as_json) as graph:
+        state = await say(graph, "One.")
+        (tmp_path / "copy").mkdir()
+        shutil.copy(tmp_path / "memory.json", tmp_path / "copy")
+    async with graph_on(as_json.but(data_dir=tmp_path / "copy")) as graph:
+        found = await graph.aget_state(thread())
+    assert found.next == ()
+    assert found.values["messages"] == state["messages"]
 
 
 async def test_json_keeps_the_newest_checkpoint_of_a_thread(as_json: Settings, tmp_path: Path) -> None:
