@@ -1,8 +1,8 @@
 """`JsonDatabase`: everything in one JSON file that a person can read, for small threads and one process at a time.
 
-The tables are those of `SqliteDatabase`, in memory; the file is written anew, whole, after each change of the
-archive and at the end of a turn, so that a turn costs the more the longer the file is. Where the disk fails, talk goes on in memory: the user is
-told after the turn, and the next step tries again.
+The tables are those of `SqliteDatabase`, in memory; the file is written anew, whole, after each change of the archive
+and at the end of a turn, so that a turn costs the more the longer the file is. Where the disk fails, talk goes on in
+memory: the user is told after the turn, and the next step tries again.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class JsonDatabase(SqliteDatabase):
         self._lock: int | None = None
         self._holder = "another process"
         self._must_write = False
+        self._changes = 0
         self._written_changes = 0
         self._removals = 0
 
@@ -59,7 +60,7 @@ class JsonDatabase(SqliteDatabase):
             StorageError: the file cannot be read or written.
         """
         self.turns -= 1
-        await self.on_thread(lambda _: None)
+        await self.on_thread(self._save)
 
     async def open(self) -> None:
         """Read the file, and keep other processes from writing to it.
@@ -92,13 +93,20 @@ class JsonDatabase(SqliteDatabase):
             raise
         if self._lock is None:
             connection.execute("PRAGMA query_only = ON")
-        self._written_changes = connection.total_changes
+        self._changes = self._written_changes = connection.total_changes
 
     def _written(self, *, durable: bool = True) -> None:
-        if not durable or self._open is None or self._open.total_changes == self._written_changes:
+        if self._open is None:
+            return
+        before, self._changes = self._changes, self._open.total_changes
+        if durable and (self._changes != before or self.trouble is not None):
+            self._save(self._open)
+
+    def _save(self, connection: sqlite3.Connection) -> None:
+        if connection.total_changes == self._written_changes:
             return
         try:
-            self._write(self._open)
+            self._write(connection)
         except OSError as error:
             self.trouble = (
                 f"{self.path} cannot be written ({error.strerror}): what was said since is kept in memory only, until "
