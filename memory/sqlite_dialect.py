@@ -14,7 +14,7 @@ from typing import Final
 _RECORDS: Final = re.compile(r"jsonb_to_recordset\(%\((\w+)\)s(?:::jsonb)?\)\s+AS\s+(\w+)\(([^)]*)\)")
 _UNNEST: Final = re.compile(r"unnest\(((?:\s*%\(\w+\)s::\w+\[\],?)+)\)\s+AS\s+(\w+)\(([^)]*)\)")
 _NOTHING: Final = re.compile(r"pg_advisory_xact_lock|SET TRANSACTION ISOLATION LEVEL|DELETE FROM checkpoint_blobs")
-_INSERTS_FROM: Final = re.compile(r"(FROM json_each\([^\n]*\)\) AS \w+)(\s+ON CONFLICT)")
+_INSERTS_FROM: Final = re.compile(r"(FROM json_each\([^\n]*\) LIMIT -1\) AS \w+)(\s+ON CONFLICT)")
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(pattern), by)
@@ -53,10 +53,13 @@ def translated(statement: str) -> str:
     return text
 
 
+# The limit, which is none, has the JSON read once; else it would be read for every row of the table it is joined with.
+
+
 def _from_objects(found: re.Match[str]) -> str:
     """Rows from an array of objects: a column for each field."""
     columns = ", ".join(_field(*column.split(maxsplit=1)) for column in found[3].split(","))
-    return f"(SELECT {columns} FROM json_each(%({found[1]})s)) AS {found[2]}"  # noqa: S608  # all parts are ours
+    return f"(SELECT {columns} FROM json_each(%({found[1]})s) LIMIT -1) AS {found[2]}"  # noqa: S608  # all parts are ours
 
 
 def _field(name: str, kind: str) -> str:
@@ -68,7 +71,7 @@ def _zipped(found: re.Match[str]) -> str:
     """Rows from several arrays of one length: a column for each array."""
     arrays = ", ".join(f"%({name})s" for name in re.findall(r"%\((\w+)\)s", found[1]))
     columns = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in enumerate(found[3].split(",")))
-    return f"(SELECT {columns} FROM json_each(zipped({arrays}))) AS {found[2]}"  # noqa: S608  # all parts are ours
+    return f"(SELECT {columns} FROM json_each(zipped({arrays})) LIMIT -1) AS {found[2]}"  # noqa: S608  # all parts are ours
 
 
 Procedure = Callable[..., list[dict[str, object]]]
