@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..memory.database import Database
 from ..memory.fact_rows import FactRows
+from ..memory.storages import storage_of
 from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..state.records import now
@@ -81,7 +81,7 @@ def _pin_row(pin: Pin) -> tuple[str, ...]:
 def _with_rows(values: dict[str, Any], work: Callable[[FactRows, str], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = Settings(**values)
-        database = Database(settings)
+        database = storage_of(settings)
         try:
             await work(FactRows(database), settings.user_id)
         finally:

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from ..memory.database import Database
 from ..memory.reindex import Reindex, changed_model
+from ..memory.storages import storage_of
 from ..models.embeddings import Embedder
 from ..state.settings import Settings
 from .transfer import into_store, progress_bar
@@ -27,7 +27,7 @@ def run_reindex(values: dict[str, Any]) -> None:
 async def _reindex(settings: Settings) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     user_id, timeout = settings.user_id, settings.embedding_timeout
-    database, embedder = Database(settings), Embedder(settings.embedding_model)
+    database, embedder = storage_of(settings), Embedder(settings.embedding_model)
     try:
         if settings.vector_store is not None:
             done = await into_store(database, embedder, settings)

@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ..memory.archive import Archive
-from ..memory.checkpointer import PostgresCheckpointer
-from ..memory.database import Database
 from ..memory.deletion import Deletion
+from ..memory.storage import Storage
+from ..memory.storages import checkpointer_of, locks_of, storage_of
 from ..memory.store_index import vector_index
-from ..memory.thread_lock import ThreadLocks
 from ..models.embeddings import Embedder
 from ..state.errors import InputError
 from ..state.settings import Settings
@@ -28,7 +27,7 @@ def list_threads(values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Database, settings: Settings) -> None:
+    async def work(database: Storage, settings: Settings) -> None:
         table = Table("thread", "messages", "last message")
         for row in await Archive(database).threads(settings.user_id):
             last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
@@ -46,7 +45,7 @@ def show_history(thread: str, values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Database, settings: Settings) -> None:
+    async def work(database: Storage, settings: Settings) -> None:
         found = await Archive(database).messages(settings.user_id, thread_id(thread, settings.user_id))
         if not found:
             raise InputError(f"There is no thread {thread!r} with messages: `everthread threads` lists yours.")
@@ -66,10 +65,10 @@ def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Database, settings: Settings) -> None:
+    async def work(database: Storage, settings: Settings) -> None:
         id_ = thread_id(thread, settings.user_id)
         await Archive(database).own_thread(settings.user_id, id_)
-        await PostgresCheckpointer(database).aprune([id_])
+        await checkpointer_of(database).aprune([id_])
         Console().print("Kept the newest checkpoint.")
 
     _with_database(values, work)
@@ -88,8 +87,8 @@ def delete_threads(thread: str | None, values: dict[str, Any]) -> None:
         StorageError: the database cannot be reached; nothing was deleted.
     """
 
-    async def work(database: Database, settings: Settings) -> None:
-        locks = ThreadLocks(database)
+    async def work(database: Storage, settings: Settings) -> None:
+        locks = locks_of(database)
         vectors = vector_index(settings, database, Embedder(settings.embedding_model))
         try:
             id_ = None if thread is None else thread_id(thread, settings.user_id)
@@ -104,10 +103,10 @@ def delete_threads(thread: str | None, values: dict[str, Any]) -> None:
     _with_database(values, work)
 
 
-def _with_database(values: dict[str, Any], work: Callable[[Database, Settings], Awaitable[None]]) -> None:
+def _with_database(values: dict[str, Any], work: Callable[[Storage, Settings], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = Settings(**values)
-        database = Database(settings)
+        database = storage_of(settings)
         try:
             await work(database, settings)
         finally:

@@ -11,8 +11,8 @@ from rich.tree import Tree
 
 from ..memory.archive import Archive
 from ..memory.archive_rows import ArchivedMessage
-from ..memory.database import Database
 from ..memory.sources import SummaryTree
+from ..memory.storages import storage_of
 from ..memory.summary_rows import SummaryRows
 from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
@@ -38,7 +38,7 @@ def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
     settings = Settings(**values)
 
     async def work() -> list[tuple[SummaryTree, list[SummaryVersion]]]:
-        database = Database(settings)
+        database = storage_of(settings)
         try:
             archive, rows, owner = Archive(database), SummaryRows(database), settings.user_id
             id_, picked = await _found(archive, rows, owner, thread, wanted)

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..memory.bulk_embedding import BulkEmbedding
-from ..memory.database import Database
+from ..memory.storage import Storage
+from ..memory.storages import storage_of
 from ..memory.store_index import vector_index
 from ..memory.transfer import Added, export_rows, import_rows
 from ..memory.transfer_format import Checked, check_file
@@ -30,7 +31,7 @@ def run_export(file: Path, thread: str | None, values: dict[str, Any]) -> None:
 
 
 async def _export(file: Path, thread: str | None, settings: Settings) -> None:
-    database = Database(settings)
+    database = storage_of(settings)
     try:
         with progress_bar() as bar:
             task = bar.add_task("Writing", total=None)
@@ -64,7 +65,7 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     beside = embed and settings.vector_store is None
     if embed:
         embedder.load()
-    database = Database(settings)
+    database = storage_of(settings)
     try:
         with Console().status("Checking the file ..."):
             checked = await asyncio.to_thread(check_file, file)
@@ -83,7 +84,7 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     )
 
 
-async def into_store(database: Database, embedder: Embedder, settings: Settings) -> int:
+async def into_store(database: Storage, embedder: Embedder, settings: Settings) -> int:
     """Embed what is not in the vector store of the settings, with a progress bar; returns how many were done.
 
     Raises:
@@ -104,7 +105,7 @@ async def into_store(database: Database, embedder: Embedder, settings: Settings)
 class Import:
     """One import with its bars: one for the lines of the file, one for what is embedded."""
 
-    def __init__(self, database: Database, settings: Settings, file: Path, checked: Checked, bar: Progress) -> None:
+    def __init__(self, database: Storage, settings: Settings, file: Path, checked: Checked, bar: Progress) -> None:
         self._database = database
         self._settings = settings
         self._file = file

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.reports import TurnReports
+from ..memory.storages import checkpointer_of
 from ..nodes.resources import Resources
 from ..state.conversation import ConversationState
 from ..state.errors import InputError, StorageError
@@ -49,7 +49,7 @@ async def find_report(resources: Resources, user_id: str, thread_id: str, turn: 
 
 async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None:
     """What there is of the thread's newest turn, if that one did not come to its end."""
-    graph = build_graph(resources=resources).compile(checkpointer=PostgresCheckpointer(resources.database))
+    graph = build_graph(resources=resources).compile(checkpointer=checkpointer_of(resources.database))
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     state: ConversationState = snapshot.values  # type: ignore[assignment]  # LangGraph gives the state as a plain dict
     progress, report = state.get("progress"), state.get("report")

@@ -12,9 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
-from ..memory.checkpointer import PostgresCheckpointer
 from ..memory.loop_thread import node_thread
-from ..memory.thread_lock import ThreadLocks
+from ..memory.storages import checkpointer_of, locks_of
 from ..nodes.resources import Resources
 from ..nodes.toolbox import Tool
 from ..search.engines import SearchEngine
@@ -26,9 +25,9 @@ from .telemetry import watch
 
 def conversation_on(resources: Resources) -> Conversation:
     """The compiled graph on resources that are not opened: the database opens itself with its first use."""
-    checkpointer = PostgresCheckpointer(resources.database)
+    checkpointer = checkpointer_of(resources.database)
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer, name="everthread")
-    return Conversation.around(graph, resources, ThreadLocks(resources.database))
+    return Conversation.around(graph, resources, locks_of(resources.database))
 
 
 class open_graph:  # noqa: N801  # used like the function `open`

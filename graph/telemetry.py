@@ -36,7 +36,7 @@ from weakref import WeakSet
 
 from langgraph.errors import GraphBubbleUp
 
-from ..memory.database import Database
+from ..memory.storage import Storage
 from ..nodes.resources import Resources
 from ..state.observer import Observer
 from ..state.report_records import TurnReport
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_databases: WeakSet[Database] = WeakSet()
+_databases: WeakSet[Storage] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""

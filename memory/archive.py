@@ -15,9 +15,9 @@ from psycopg.rows import DictRow
 from ..state.errors import ThreadOwnershipError
 from ..state.records import Fragment, Hit, Summary
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
-from .database import Database
 from .exchanges import exchanges
 from .sources import SummaryTree, as_summary, summary_tree
+from .storage import Storage
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "SummaryTree"]
@@ -121,7 +121,7 @@ class Archive:
         database: where they are kept.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Storage) -> None:
         self._database = database
 
     def of(self, user_id: str) -> UserRows:

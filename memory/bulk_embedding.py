@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, LiteralString, NamedTuple
 from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH, Embedder
-from .database import Database
+from .storage import Storage
 from .user_rows import UserRows
 from .vector_rows import chunks, write_vectors
 
@@ -74,7 +74,7 @@ class BulkEmbedding:
 
     def __init__(
         self,
-        database: Database,
+        database: Storage,
         embedder: Embedder,
         user_id: str,
         *,

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -20,13 +19,13 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from ..state.conversation import RECORDS
 from ..state.messages import clean
 from ..state.settings import Settings
 from .database import Database, Pool
+from .loop_checkpointer import LoopCheckpointer
 from .loop_thread import io_thread
+from .storage import Storage
 
 T = TypeVar("T")
 
@@ -46,12 +45,7 @@ _COPY_THREAD = (
 )
 
 
-def serializer() -> JsonPlusSerializer:
-    """LangGraph's serializer, allowed to bring back our records."""
-    return JsonPlusSerializer(allowed_msgpack_modules=[(record.__module__, record.__name__) for record in RECORDS])
-
-
-class PostgresCheckpointer(BaseCheckpointSaver[str]):
+class PostgresCheckpointer(LoopCheckpointer):
     """Checkpoints in the pool of a `Database`, on that database's own loop.
 
     Each call takes a connection for as long as its statements run, and none between them. A connection lost in
@@ -63,7 +57,7 @@ class PostgresCheckpointer(BaseCheckpointSaver[str]):
     """
 
     def __init__(self, database: Database, serde: SerializerProtocol | None = None) -> None:
-        super().__init__(serde=serde or serializer())
+        super().__init__(serde)
         self._database = database
 
     async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
@@ -141,74 +135,27 @@ class PostgresCheckpointer(BaseCheckpointSaver[str]):
         """The version after `current`, as the Postgres saver numbers them."""
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
 
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """`aget_tuple`, blocking."""
-        return io_thread.run_sync(self.aget_tuple(config))
-
-    def list(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,  # noqa: A002
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> Iterator[CheckpointTuple]:
-        """`alist`, blocking."""
-
-        async def read() -> Collection[CheckpointTuple]:
-            return [found async for found in self.alist(config, filter=filter, before=before, limit=limit)]
-
-        yield from io_thread.run_sync(read())
-
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """`aput`, blocking."""
-        return io_thread.run_sync(self.aput(config, checkpoint, metadata, new_versions))
-
-    def put_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """`aput_writes`, blocking."""
-        io_thread.run_sync(self.aput_writes(config, writes, task_id, task_path))
-
-    def delete_thread(self, thread_id: str) -> None:
-        """`adelete_thread`, blocking."""
-        io_thread.run_sync(self.adelete_thread(thread_id))
-
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """`adelete_for_runs`, blocking."""
-        io_thread.run_sync(self.adelete_for_runs(run_ids))
-
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """`acopy_thread`, blocking."""
-        io_thread.run_sync(self.acopy_thread(source_thread_id, target_thread_id))
-
-    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`aprune`, blocking."""
-        io_thread.run_sync(self.aprune(thread_ids, strategy=strategy))
-
 
 @lru_cache(maxsize=1)
-def shared_database() -> Database:
-    """The database that the served graph and its checkpointer share, from the environment's settings."""
-    return Database(Settings())
+def shared_database() -> Storage:
+    """The storage that the served graph and its checkpointer share, from the environment's settings."""
+    from .storages import storage_of  # which knows this module
+
+    return storage_of(Settings())
 
 
 @asynccontextmanager
-async def checkpointer() -> AsyncIterator[PostgresCheckpointer]:
+async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
     """The checkpointer that `langgraph.json` names: that of the environment's settings.
 
     Raises:
-        StorageError: the database cannot be started or reached.
+        StorageError: the storage cannot be started or reached.
     """
-    database = shared_database()
-    await database.open()
+    from .storages import checkpointer_of
+
+    storage = shared_database()
+    await storage.open()
     try:
-        yield PostgresCheckpointer(database)
+        yield checkpointer_of(storage)
     finally:
-        await database.close()
+        await storage.close()

@@ -17,6 +17,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from ..state.errors import StorageError, first_line
 from ..state.observer import Observer
 from ..state.settings import Settings
+from ..state.storage_settings import StorageKind
 from .embedded_server import default_data_dir, ensure_server
 from .loop_thread import io_thread
 from .migrations import migrate
@@ -43,8 +44,14 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.observer = Observer()
+        self.trouble: str | None = None
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
+
+    @property
+    def kind(self) -> StorageKind:
+        """Postgres."""
+        return "postgres"
 
     @property
     def schema(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, LiteralString
 
 from ..state.errors import InputError
 from ..state.records import Deleted
-from .database import Database
+from .storage import Storage
 from .thread_lock import ThreadLocks
 from .user_rows import Exchange, UserRows
 from .vectors import VectorIndex
@@ -56,7 +56,7 @@ class Deletion:
         locks: those of the open graph; turns that run are waited for.
     """
 
-    def __init__(self, database: Database, vectors: VectorIndex, locks: ThreadLocks) -> None:
+    def __init__(self, database: Storage, vectors: VectorIndex, locks: ThreadLocks) -> None:
         self._database = database
         self._vectors = vectors
         self._locks = locks

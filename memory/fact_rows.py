@@ -17,8 +17,8 @@ from ..facts.reading import Ledger, Message
 from ..facts.sheet import weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
-from .database import Database
 from .keywords import term_keys
+from .storage import Storage
 from .user_rows import Exchange, UserRows
 
 UNREAD: Final = 50
@@ -122,7 +122,7 @@ class FactRows:
         database: where they are kept.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Storage) -> None:
         self._database = database
 
     def of(self, user_id: str) -> UserRows:

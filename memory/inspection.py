@@ -16,9 +16,9 @@ from psycopg.rows import DictRow
 from ..state.records import Summary
 from ..state.tool_calls import STAND_IN_KEY
 from .archive_rows import as_jsonb, message_rows
-from .database import Database
 from .keywords import message_keys
 from .sources import as_summary
+from .storage import Storage
 from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 from .vector_rows import CHUNK_CHARACTERS, chunks
@@ -134,7 +134,7 @@ class Inspection:
         user_id: whose.
     """
 
-    def __init__(self, database: Database, user_id: str) -> None:
+    def __init__(self, database: Storage, user_id: str) -> None:
         self._rows = UserRows(database, user_id)
 
     async def read(self, thread_id: str) -> ThreadRows:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from .database import Database
+from .storage import Storage
 from .terms import date_terms, terms
 from .user_rows import UserRows
 
@@ -35,7 +35,7 @@ class KeywordIndex:
         database: where they are kept.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Storage) -> None:
         self._database = database
 
     async def index_pending(self, user_id: str) -> int:

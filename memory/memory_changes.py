@@ -138,3 +138,20 @@ def matrix(rows: Sequence[VectorRow]) -> NDArray[np.float32]:
     """The vectors of rows that have the same number of dimensions, one a row."""
     body = b"".join(row.numbers[_VECTOR_HEAD:] for row in rows)
     return np.frombuffer(body, ">f4").astype(np.float32).reshape(len(rows), -1)
+
+
+def array_bytes(numbers: Sequence[int]) -> bytes:
+    """Numbers as Postgres sends an array of them, for a storage that keeps them so."""
+    body = np.zeros(len(numbers), _NUMBER)
+    body["size"], body["value"] = 8, np.array(numbers, dtype=np.int64)
+    return bytes(_ARRAY_HEAD) + body.tobytes()
+
+
+def vector_bytes(numbers: Sequence[float]) -> bytes:
+    """A vector as pgvector sends it, for a storage that keeps it so."""
+    return bytes(_VECTOR_HEAD) + np.asarray(numbers, dtype=">f4").tobytes()
+
+
+def vector_of(sent: bytes) -> NDArray[np.float32]:
+    """The vector that was sent."""
+    return np.frombuffer(sent, ">f4", offset=_VECTOR_HEAD).astype(np.float32)

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .database import Database
 from .loop_thread import io_thread
 from .memory_changes import ALL, Changes, changes_since
+from .storage import Storage
 from .user_memory import UserMemory
 from .user_rows import UserRows
 
@@ -47,7 +47,7 @@ class RecallCache:
         max_bytes: bytes of all memories that are held, at most; the one in use is held anyway.
     """
 
-    def __init__(self, database: Database, model: Callable[[], str], max_bytes: int) -> None:
+    def __init__(self, database: Storage, model: Callable[[], str], max_bytes: int) -> None:
         self._database = database
         self._model = model
         self._max_bytes = max_bytes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..models.embeddings import Embedder
 from ..state.errors import EmbeddingError
 from .bulk_embedding import BulkEmbedding
-from .database import Database
+from .storage import Storage
 from .user_rows import UserRows
 
 # Three steps through the index (user_id, model, ...), however many vectors there are.
@@ -64,7 +64,7 @@ class ChangedModel(NamedTuple):
 
 
 async def changed_model(
-    database: Database, embedder: Embedder, user_id: str, *, timeout: float, wait: bool = True
+    database: Storage, embedder: Embedder, user_id: str, *, timeout: float, wait: bool = True
 ) -> ChangedModel | None:
     """Whether the user has vectors of another model than the current one.
 
@@ -111,7 +111,7 @@ class Reindex:
 
     def __init__(
         self,
-        database: Database,
+        database: Storage,
         embedder: Embedder,
         user_id: str,
         *,

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from ..state.messages import clean
 from ..state.report_records import TurnReport
-from .database import Database
+from .storage import Storage
 from .user_rows import UserRows
 
 _KEEP = """
@@ -32,7 +32,7 @@ class TurnReports:
         database: where they are kept.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Storage) -> None:
         self._database = database
 
     async def keep(self, user_id: str, thread_id: str, report: TurnReport) -> None:

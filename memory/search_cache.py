@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
-from .database import Connection, Database
+from .storage import Connection, Storage
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class SearchCache:
         max_entries: the oldest beyond so many go.
     """
 
-    def __init__(self, database: Database, max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(self, database: Storage, max_entries: int = MAX_ENTRIES) -> None:
         self._database = database
         self._max_entries = max_entries
 

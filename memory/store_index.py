@@ -15,8 +15,8 @@ from ..models.embeddings import BATCH as CALL
 from ..models.embeddings import Embedder
 from ..models.shared_embeddings import SharedEmbeddings
 from ..state.settings import Settings
-from .database import Database
 from .recall_cache import RecallCache
+from .storage import Storage
 from .store_client import StoreClient
 from .user_memory import SummarySource
 from .user_rows import UserRows
@@ -82,7 +82,7 @@ class StoreIndex(VectorIndex):
     """
 
     def __init__(
-        self, database: Database, embedder: Embedder, memories: RecallCache, store: VectorStore | str, *, timeout: float
+        self, database: Storage, embedder: Embedder, memories: RecallCache, store: VectorStore | str, *, timeout: float
     ) -> None:
         super().__init__(database, embedder, memories)
         self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
@@ -203,7 +203,7 @@ def _source(row: DictRow) -> SummarySource:
 
 def vector_index(
     settings: Settings,
-    database: Database,
+    database: Storage,
     embedder: Embedder,
     store: VectorStore | str | None = None,
 ) -> VectorIndex:

@@ -11,8 +11,8 @@ from ..state.compression_records import SummaryVersion
 from ..state.messages import summary_message
 from ..state.records import Summary, now
 from .archive_rows import archived
-from .database import Database
 from .sources import as_summary
+from .storage import Storage
 from .user_rows import UserRows
 
 _NAMES: Final = "SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s"
@@ -66,7 +66,7 @@ class SummaryRows:
         database: where they are kept.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Storage) -> None:
         self._database = database
 
     def of(self, user_id: str) -> UserRows:

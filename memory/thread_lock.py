@@ -1,8 +1,8 @@
 """`ThreadLocks`: one turn at a time in a thread, first come first served, in this process and between processes.
 
-Within a process it is a lock on the database's loop. Between processes it is an advisory lock of Postgres, which the
-server gives back when a process dies. All advisory locks of a process are held by one connection of its own, so that
-no pooled connection is held while a model answers.
+Within a process it is a lock on the database's loop. Between processes it is what the storage offers: of Postgres,
+`PostgresLocks`, an advisory lock, which the server gives back when a process dies. All advisory locks of a process are
+held by one connection of its own, so that no pooled connection is held while a model answers.
 """
 
 from __future__ import annotations
@@ -23,24 +23,18 @@ logger = logging.getLogger(__name__)
 
 _TRY: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 1)) AS locked"
 _GIVE_BACK: Final = "SELECT pg_advisory_unlock(hashtextextended(%s, 1))"
-_POLL_SECONDS: Final = 0.05
+POLL_SECONDS: Final = 0.05
+"""Between two looks whether another process has given a lock back."""
+
 _WAIT_SECONDS: Final = 600.0
 
 
 class ThreadLocks:
-    """The locks of one process.
+    """The locks of one process, which keep turns of the same process apart."""
 
-    Args:
-        database: whose server keeps the locks between processes. Behind PgBouncer (`prepare_statements` off) there
-            are no sessions to hold them, and turns only wait for those of the same process.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: dict[str, int] = {}
-        self._session: Connection | None = None
-        self._one_statement = asyncio.Lock()
 
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
@@ -65,8 +59,7 @@ class ThreadLocks:
             io_thread.run_sync(self._give_back(thread_id))
 
     async def close(self) -> None:
-        """Give back the connection that holds the locks."""
-        await io_thread.run(self._close())
+        """Give back what holds the locks."""
 
     async def _take(self, thread_id: str) -> None:
         turn = self._turns.setdefault(thread_id, asyncio.Lock())
@@ -90,10 +83,7 @@ class ThreadLocks:
 
     async def _give_back(self, thread_id: str) -> None:
         try:
-            if self._database.settings.prepare_statements and self._session is not None:
-                await self._ask(_GIVE_BACK, thread_id)
-        except psycopg.Error:
-            logger.warning("A thread's lock was lost with its connection.")
+            await self._give_back_between_processes(thread_id)
         finally:
             self._turns[thread_id].release()
             self._forget(thread_id)
@@ -105,10 +95,42 @@ class ThreadLocks:
             del self._waiting[thread_id], self._turns[thread_id]
 
     async def _take_between_processes(self, thread_id: str) -> None:
+        """Wait until no other process has the thread: one process alone has nothing to wait for."""
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        """Let another process have the thread; must not raise."""
+
+
+class PostgresLocks(ThreadLocks):
+    """The locks of one process, and advisory locks of Postgres between processes.
+
+    Args:
+        database: whose server keeps the locks between processes. Behind PgBouncer (`prepare_statements` off) there
+            are no sessions to hold them, and turns only wait for those of the same process.
+    """
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+        self._session: Connection | None = None
+        self._one_statement = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Give back the connection that holds the locks."""
+        await io_thread.run(self._close())
+
+    async def _take_between_processes(self, thread_id: str) -> None:
         if not self._database.settings.prepare_statements:
             return
         while not await self._ask(_TRY, thread_id):  # noqa: ASYNC110  # the lock is in the database
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        try:
+            if self._database.settings.prepare_statements and self._session is not None:
+                await self._ask(_GIVE_BACK, thread_id)
+        except psycopg.Error:
+            logger.warning("A thread's lock was lost with its connection.")
 
     async def _ask(self, question: str, thread_id: str) -> bool:
         async with self._one_statement:

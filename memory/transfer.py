@@ -18,8 +18,8 @@ from psycopg.rows import DictRow
 
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
-from .database import Database
 from .keywords import message_keys
+from .storage import Storage
 from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
@@ -111,7 +111,7 @@ class Added(NamedTuple):
 
 
 async def export_rows(
-    database: Database, user_id: str, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
+    database: Storage, user_id: str, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
 ) -> Counts:
     """Write all that the archive holds of a user, or of one thread, as it is at this moment.
 
@@ -169,7 +169,7 @@ def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
 
 
 async def import_rows(
-    database: Database, user_id: str, file: Path, checked: Checked, *, added: Callable[[Added], None]
+    database: Storage, user_id: str, file: Path, checked: Checked, *, added: Callable[[Added], None]
 ) -> Counts:
     """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
 

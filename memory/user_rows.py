@@ -9,7 +9,7 @@ from psycopg.rows import DictRow, tuple_row
 
 from ..state.errors import StorageError
 from ..state.messages import clean_text
-from .database import Connection, Database
+from .storage import Connection, Storage
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class UserRows:
         StorageError: the user id is empty, or holds what cannot be stored.
     """
 
-    def __init__(self, database: Database, user_id: str) -> None:
+    def __init__(self, database: Storage, user_id: str) -> None:
         if not isinstance(user_id, str) or not user_id.strip():
             raise StorageError("A query for a user's data came without a user id: pass user_id in the context.")
         if clean_text(user_id) != user_id:

@@ -17,9 +17,9 @@ from psycopg.rows import DictRow
 from ..models.embeddings import Embedder
 from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
-from .database import Database
 from .recall_cache import RecallCache
 from .reindex import changed_model
+from .storage import Storage
 from .user_memory import Near, UserMemory, View
 from .user_rows import UserRows
 from .vector_rows import MAX_DIMENSIONS, chunks, write_vectors
@@ -74,7 +74,7 @@ class VectorIndex:
         memories: the users' memories, in which is searched.
     """
 
-    def __init__(self, database: Database, embedder: Embedder, memories: RecallCache) -> None:
+    def __init__(self, database: Storage, embedder: Embedder, memories: RecallCache) -> None:
         self.memories = memories
         self._database = database
         self._embedder = embedder

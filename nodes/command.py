@@ -28,8 +28,6 @@ from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_STORAGE: str = STORAGES["postgres"]
-
 
 class Answer(NamedTuple):
     """What a command is answered, and what it changes."""
@@ -102,16 +100,23 @@ async def _answered(found: Command, state: ConversationState, turn: Turn) -> Ans
     return _setup(found, control, state, turn)
 
 
+def _storage(turn: Turn) -> str:
+    """What keeps the conversation, by the name that the user is shown."""
+    return STORAGES[turn.resources.database.kind]
+
+
 def _setup(found: Command, control: ThreadCompression, state: ConversationState, turn: Turn) -> Answer:
     """The two steps of `/summary`: where it is kept, then after how many messages."""
+    storage = _storage(turn)
     if found.name == "setup":
-        kinds = " ".join(f"[{name}{' (in use)' if name == _STORAGE else ''}]" for name in STORAGES.values())
+        kinds = " ".join(f"[{name}{' (in use)' if name == storage else ''}]" for name in STORAGES.values())
         return Answer(f"Choose storage format: {kinds}", control.model_copy(update={"pending": "storage"}))
     threshold = "After how many messages should I compress? Send a number 1-500."
     if found.name == "storage":
         chosen = STORAGES[found.value]
-        if chosen != _STORAGE:
-            threshold = f"{chosen} is chosen where everthread is started; here it is {_STORAGE}. {threshold}"
+        if chosen != storage:
+            how = f"where everthread is started (EVERTHREAD_STORAGE={found.value})"
+            threshold = f"{chosen} is chosen {how}; here it is {storage}. {threshold}"
         return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
     name = policy_of(turn.settings).threshold_name
     try:
@@ -119,7 +124,7 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
         turn.settings.but(**{name: number})
     except SettingsError as error:
         return Answer(f"{error} {threshold}", control.model_copy(update={"pending": "threshold"}))
-    text = f"External memory configured!\nStorage: {_STORAGE}\nThreshold: {number} messages"
+    text = f"External memory configured!\nStorage: {storage}\nThreshold: {number} messages"
     return Answer(text, control.model_copy(update={"enabled": True, "threshold_name": name, "threshold": number}))
 
 
@@ -156,7 +161,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
     lines = [
         f"Summaries: {'on' if control_of(state).enabled else 'off'}",
         f"Profile: {turn.settings.profile}",
-        f"Storage: {_STORAGE}",
+        f"Storage: {_storage(turn)}",
         f"Compression: {_rhythm(state, turn)}",
         f"Messages since the last summary: {since}",
     ]

@@ -40,6 +40,8 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     except (StorageError, EmbeddingError) as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
+    if trouble := turn.resources.database.trouble:
+        upkeep = upkeep.model_copy(update={"error": trouble})
     outdated = set(outdated_ids(messages, turn.settings))
     kept = lighten([message for message in messages if message.id not in outdated])
     # Overwrite, because single removals would show up in the stream of messages.

@@ -16,7 +16,6 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
-from ..memory.database import Database
 from ..memory.fact_reading import read_batch
 from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
@@ -24,6 +23,8 @@ from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
 from ..memory.reindex import ChangedModel, changed_model
 from ..memory.reports import TurnReports
+from ..memory.storage import Storage
+from ..memory.storages import storage_of
 from ..memory.store_index import StoreIndex, vector_index
 from ..memory.summary_rows import SummaryRows
 from ..models.answering import Candidate
@@ -73,10 +74,10 @@ class Resources:
         fallbacks: Sequence[BaseChatModel] = (),
         tools: Sequence[Tool] = (),
         responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
-        database: Database | None = None,
+        database: Storage | None = None,
     ) -> None:
         self.settings = settings
-        self.database = database or Database(settings)
+        self.database = database or storage_of(settings)
         self.archive = Archive(self.database)
         self.summaries = SummaryRows(self.database)
         self.reports = TurnReports(self.database)

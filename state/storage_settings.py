@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, model_validator
 
 from .forms import PROCESS
+
+StorageKind = Literal["postgres", "sqlite", "json"]
 
 
 class StorageSettings(BaseModel):
     """Where everything is kept."""
 
+    storage: StorageKind | None = Field(
+        None,
+        description="What keeps everything: postgres, sqlite (the file memory.db), or json (memory.json, for small "
+        "threads only). Unset: what `database_url` names, else postgres.",
+        json_schema_extra=PROCESS,
+    )
     database_url: SecretStr | None = Field(
         None,
-        description="A Postgres server with pgvector, as postgresql://... Unset: an embedded server in `data_dir`.",
+        description="A Postgres server with pgvector, as postgresql://...; or a file, as sqlite:///memory.db or "
+        "json:///memory.json (four slashes before an absolute path). Unset: an embedded server or a file in "
+        "`data_dir`.",
         json_schema_extra=PROCESS,
     )
     database_schema: str = Field(
@@ -29,7 +40,36 @@ class StorageSettings(BaseModel):
     )
     data_dir: Path | None = Field(
         None,
-        description="Folder of the embedded server. Unset: the platform's folder for user data "
-        "(/var/lib/everthread for root).",
+        description="Folder of the embedded server, memory.db and memory.json. Unset: the platform's folder for user "
+        "data (/var/lib/everthread for root).",
         json_schema_extra=PROCESS,
     )
+
+    @model_validator(mode="after")
+    def _check_storage(self) -> Self:
+        kind, path = self.storage_kind, self.storage_path
+        if self.storage not in {None, kind}:
+            raise ValueError(f"storage is {self.storage!r} and database_url names {kind}: leave one of them out")
+        if self.database_url is not None and kind != "postgres" and path is None:
+            raise ValueError(f"database_url names no file: expected {kind}:///FILE, or {kind}:////FOLDER/FILE")
+        return self
+
+    @property
+    def storage_kind(self) -> StorageKind:
+        """What keeps everything."""
+        scheme = self._url.partition(":")[0].lower()
+        if scheme in {"sqlite", "json"}:
+            return "sqlite" if scheme == "sqlite" else "json"
+        return "postgres" if self._url else self.storage or "postgres"
+
+    @property
+    def storage_path(self) -> Path | None:
+        """The file that `database_url` names; None where it names none."""
+        if not self._url or self.storage_kind == "postgres":
+            return None
+        name = self._url.partition(":///")[2]
+        return Path(name).expanduser() if name and not name.endswith("/") else None
+
+    @property
+    def _url(self) -> str:
+        return self.database_url.get_secret_value() if self.database_url is not None else ""

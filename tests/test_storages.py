@@ -1,0 +1,410 @@
+"""One contract for all storages: what holds on Postgres holds in a SQLite file and in a JSON file (seed 003)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from test_cli import run
+
+from everthread import (
+    Settings,
+    SettingsError,
+    StorageError,
+    Summary,
+    ThreadOwnershipError,
+    open_graph,
+    thread_id,
+)
+from everthread.cli import explain, facts, threads, trace, transfer
+from everthread.memory.transfer import export_rows, import_rows
+from everthread.memory.transfer_format import check_file
+from everthread.nodes.resources import Resources
+from everthread.state.messages import is_summary, live_chain
+
+Kind = Literal["postgres", "sqlite", "json"]
+KINDS: list[Kind] = ["postgres", "sqlite", "json"]
+
+
+def settings_of(kind: Kind, settings: Settings, folder: Path) -> Settings:
+    if kind == "postgres":
+        return settings
+    return settings.but(database_url=None, storage=kind, data_dir=folder)
+
+
+@pytest.fixture(params=KINDS)
+def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
+    """Settings on each storage, empty."""
+    return settings_of(request.param, settings, tmp_path)
+
+
+@pytest.fixture
+def opened(stored: Settings) -> Callable[..., open_graph]:
+    """Open the same storage once more, as a new process would."""
+
+    def again(**values: Any) -> open_graph:
+        embeddings = DeterministicFakeEmbedding(size=8)
+        return open_graph(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+
+    return again
+
+
+async def test_a_thread_goes_on_where_it_was(opened: Callable[..., open_graph]) -> None:
+    async with opened() as graph:
+        await say(graph, "My dog is called Biscuit.")
+        before = (await graph.aget_state(thread())).values
+    async with opened() as graph:
+        assert (await graph.aget_state(thread())).values["messages"] == before["messages"]
+        state = await say(graph, "And on.")
+        archived = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+    assert [message.content for message in state["messages"]] == [
+        "My dog is called Biscuit.", "You said: My dog is called Biscuit.", "And on.", "You said: And on.",
+    ]  # fmt: skip
+    assert [(message.seq, message.text, message.active) for message in archived] == [
+        (n, message.content, True) for n, message in enumerate(state["messages"], start=1)
+    ]
+    assert state["upkeep"].error is None
+
+
+async def test_it_works_from_sync_code(opened: Callable[..., open_graph]) -> None:
+    def talk() -> str:
+        with opened() as graph:
+            graph.invoke({"messages": [("user", "hello")]}, thread(), context={"user_id": "ada"})
+            state = graph.invoke({"messages": [("user", "again")]}, thread(), context={"user_id": "ada"})
+            assert len(list(graph.get_state_history(thread()))) > 2
+        return str(state["messages"][-1].content)
+
+    assert await asyncio.to_thread(talk) == "You said: again"
+
+
+CONTENTS: list[Any] = [
+    "", "NUL \x00 and a lone surrogate \ud800", "你好，世界 مرحبا İstanbul 👩‍👩‍👧", "x = 1\n" * 2_000,
+    [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}],
+]  # fmt: skip
+
+ARGUMENTS = {"at": ["é", 1.5, None], "big": 2**53}
+
+
+async def test_content_of_any_kind_is_kept_as_postgres_keeps_it(settings: Settings, tmp_path: Path) -> None:
+    moment = {"created_at": "2024-02-29T23:59:59.5+02:00"}
+    said: list[Any] = [HumanMessage(text, id=f"m{n}", additional_kwargs=moment) for n, text in enumerate(CONTENTS)]
+    said += [
+        AIMessage(
+            "", id="call", additional_kwargs=moment, tool_calls=[{"name": "look", "args": ARGUMENTS, "id": "c1"}]
+        ),
+        ToolMessage("seen", id="result", additional_kwargs=moment, tool_call_id="c1", artifact={"n": float("nan")}),
+    ]
+    kept = {}
+    for kind in KINDS:
+        resources = Resources(settings_of(kind, settings, tmp_path), embeddings=DeterministicFakeEmbedding(size=8))
+        assert await resources.archive.add_messages("ada", "t1", said) == [message.id for message in said]
+        assert await resources.archive.add_messages("ada", "t1", said) == []
+        await resources.database.close()
+        kept[kind] = await resources.archive.messages("ada", "t1")  # read again
+        await resources.close()
+    assert len(kept["postgres"]) == len(said)
+    assert kept["sqlite"] == kept["json"] == kept["postgres"]
+
+
+async def test_an_id_with_another_content_is_refused(stored: Settings) -> None:
+    resources = Resources(stored)
+    await resources.archive.add_messages("ada", "t1", [HumanMessage("One.", id="m")])
+    offered = await resources.archive.offer_messages(
+        "ada", "t1", [HumanMessage("Two.", id="m"), HumanMessage("Three.", id="n")]
+    )
+    assert offered == (("n",), ("m",))
+    with pytest.raises(Exception, match="with another content"):
+        await resources.archive.add_messages("ada", "t1", [HumanMessage("Two.", id="m"), HumanMessage("4.", id="o")])
+    assert [message.text for message in await resources.archive.messages("ada", "t1")] == ["One.", "Three."]
+    await resources.close()
+
+
+async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[..., open_graph]) -> None:
+    """Seed 003, "Example Progression": after the 6th level-1 summary, one of level 2 and one of level 1 are active."""
+    async with opened(profile="archive", summary_every_n=1) as graph:
+        for n in range(6):
+            state = await say(graph, f"My remark number {n} is about trains, tickets and the seat {n}.")
+            assert state["upkeep"].error is None
+        archive = graph.resources.archive  # type: ignore[attr-defined]
+        messages, summaries = await archive.messages("ada", "t1"), await archive.summaries("ada", "t1")
+        counts = await archive.compression("ada", "t1")
+        (highest,) = [summary for summary in summaries if summary.level == 2]
+        tree = await archive.sources("ada", "t1", highest.id)
+    assert [(message.active, message.chunk_id) for message in messages] == [(False, 1 + n // 2) for n in range(12)]
+    assert sorted(summary.level for summary in summaries) == [1] * 6 + [2]
+    assert (counts["messages"], counts["archived"], counts["summaries"], counts["level"]) == (12, 12, 2, 2)
+    assert tree is not None
+    assert [message.seq for message in tree.messages()] == list(range(1, 11))
+    assert sum(is_summary(message) for message in live_chain(state["messages"])) == 2
+
+
+async def test_active_summaries_stay_within_the_seeds_ten(opened: Callable[..., open_graph]) -> None:
+    async with opened(profile="archive", summary_every_n=1) as graph:
+        archive = graph.resources.archive  # type: ignore[attr-defined]
+        for n in range(17):
+            await say(graph, f"My remark number {n} is about trains, tickets and the seat {n}.")
+            assert (await archive.compression("ada", "t1"))["summaries"] <= 10
+        assert (await archive.compression("ada", "t1"))["archived"] == 34
+
+
+class NoSummaries(EchoModel):
+    """Answers, and fails where it is to summarize."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> Any:
+        if messages[-1].text.endswith("Summary:"):
+            raise ConnectionError("quota")
+        return super()._generate(messages, stop, run_manager, **options)
+
+
+async def test_where_the_summary_fails_the_messages_stay_active(opened: Callable[..., open_graph]) -> None:
+    """Seed 003, "Summarization Failures"."""
+    values = {"model": NoSummaries(prompts=[]), "summary_model": None, "profile": "archive", "summary_every_n": 2}
+    async with opened(**values) as graph:
+        for n in range(3):
+            state = await say(graph, f"The seat {n} is mine.")
+        archive = graph.resources.archive  # type: ignore[attr-defined]
+        assert "quota" in state["upkeep"].error
+        assert all(message.active for message in await archive.messages("ada", "t1"))
+        assert await archive.summaries("ada", "t1") == []
+
+
+async def test_an_old_remark_is_recalled_by_another_process(stored: Settings, embeddings: Embeddings) -> None:
+    async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "My locker is number QX-4471.", to="old")
+        for n in range(8):
+            await say(graph, f"Soup for lunch on day {n}.", to="old")
+    async with open_graph(stored, model=(model := EchoModel(prompts=[])), embeddings=embeddings) as graph:
+        state = await say(graph, "Which number does my locker have?", to="new")
+    assert state["recall"].error is None
+    assert any("QX-4471" in message.text for message in model.prompts[-1])
+
+
+CORPUS = [
+    ("user", "I adopted a cat called Miso last spring."), ("assistant", "Congratulations on Miso!"),
+    ("user", "My sister Hanna lives in Porto."), ("assistant", "Porto is lovely."),
+    ("user", "The cat scratched the blue sofa."), ("assistant", "Cats do that."),
+    ("user", "I have a dentist appointment in March."), ("assistant", "I noted the appointment."),
+    ("user", "我喜欢绿茶。"), ("assistant", "绿茶很好。"),
+]  # fmt: skip
+QUESTIONS = ["What is the name of my cat?", "Where does Hanna live?", "绿茶", "When do I see the dentist?", "hello"]
+
+
+async def test_recall_is_in_the_same_order_as_on_postgres(
+    settings: Settings, tmp_path: Path, embeddings: Embeddings
+) -> None:
+    found: dict[Kind, list[Any]] = {}
+    for kind in KINDS:
+        resources = Resources(settings_of(kind, settings, tmp_path), embeddings=embeddings)
+        kinds = {"user": HumanMessage, "assistant": AIMessage}
+        said = [kinds[role](text, id=f"m{n}") for n, (role, text) in enumerate(CORPUS)]
+        await resources.archive.add_messages("ada", "t1", said)
+        summary = Summary(id="s", content="A cat called Miso and a sofa.", level=1, source_ids=("m0", "m4"))
+        await resources.archive.add_summary("ada", "t1", summary)
+        await resources.vectors.embed_pending("ada", timeout=60)
+        for question in QUESTIONS:
+            recall = await resources.search.find("ada", "now", question, limit=9, threshold=0.7, timeout=60)
+            assert recall.error is None
+            found.setdefault(kind, []).append([
+                (hit.source_type, hit.source_id, hit.rank, hit.keyword_rank, hit.vector_rank,
+                 pytest.approx(hit.similarity, abs=1e-5), pytest.approx(hit.score, abs=0.01))
+                for hit in recall.hits
+            ])  # fmt: skip
+            pairs = await resources.archive.exchanges("ada", recall.hits)
+            found[kind].append(sorted((key, tuple(part.id for part in parts)) for key, parts in pairs.items()))
+        await resources.close()
+    assert found["postgres"][0][0][1] in {"m0", "s"}
+    assert len(found["postgres"][2]) > 0
+    assert found["sqlite"] == found["postgres"]
+    assert found["json"] == found["postgres"]
+
+
+async def test_one_user_never_sees_what_is_anothers(stored: Settings) -> None:
+    resources = Resources(stored, embeddings=DeterministicFakeEmbedding(size=8))
+    for user in ("a", "a%", "a'; DROP TABLE messages; --"):
+        said = [HumanMessage(f"The locker QX-4471 is {user}.", id="m")]
+        await resources.archive.add_messages(user, f"of {user}", said)
+        await resources.vectors.embed_pending(user, timeout=60)
+    recall = await resources.search.find("a", "now", "locker QX-4471", limit=50, threshold=0.0, timeout=60)
+    assert {(hit.thread_id, hit.source_id) for hit in recall.hits} == {("of a", "m")}
+    assert await resources.archive.messages("a", "of a%") == []
+    with pytest.raises(ThreadOwnershipError):
+        await resources.archive.own_thread("a%", "of a")
+    with pytest.raises(StorageError, match="user id"):
+        await resources.archive.messages("", "of a")
+    with pytest.raises(StorageError, match="does not filter by"):
+        await resources.archive.of("a").fetch("SELECT * FROM messages")
+    await resources.close()
+
+
+async def test_facts_and_pins_are_learned_superseded_and_forgotten(opened: Callable[..., open_graph]) -> None:
+    async with opened() as graph:
+        await say(graph, "My dog is called Biscuit. Remember that I am allergic to nuts.")
+        await say(graph, "I live in Porto.")
+        await say(graph, "I moved, I live in Lisbon now.")
+        facts = graph.resources.facts  # type: ignore[attr-defined]
+        states = {fact.value or fact.text: fact.state for fact in await facts.all_facts("ada")}
+        pins = [pin.text for pin in await facts.pins("ada")]
+    assert "current" in states.values()
+    assert any("nuts" in pin for pin in pins)
+    async with opened() as graph:
+        facts = graph.resources.facts  # type: ignore[attr-defined]
+        open_ = [fact for fact in await facts.all_facts("ada") if fact.is_open]
+        assert await facts.forget("ada", open_[0].id, open_[0].confirmed_at) == open_[0].text
+        assert await facts.forget("ada", open_[0].id, open_[0].confirmed_at) is None
+        assert len([fact for fact in await facts.all_facts("ada") if fact.is_open]) == len(open_) - 1
+
+
+async def test_commands_in_the_chat_name_the_storage(opened: Callable[..., open_graph], stored: Settings) -> None:
+    name = {"postgres": "Postgres", "sqlite": "SQLite", "json": "JSON file"}[stored.storage_kind]
+    async with opened(profile="archive") as graph:
+        texts = [
+            (await say(graph, text))["messages"][-1].content for text in ("/summary", name, "15", "/summary_status")
+        ]
+    assert f"[{name} (in use)]" in texts[0]
+    assert texts[2] == f"External memory configured!\nStorage: {name}\nThreshold: 15 messages"
+    assert f"Storage: {name}" in texts[3]
+
+
+async def test_what_one_storage_exports_another_imports_and_exports_the_same(
+    settings: Settings, tmp_path: Path
+) -> None:
+    lines = {}
+    async with open_graph(
+        settings, model=EchoModel(prompts=[]), embeddings=DeterministicFakeEmbedding(size=8), profile="archive",
+        summary_every_n=2,
+    ) as graph:  # fmt: skip
+        for n in range(5):
+            await say(graph, f"Remark {n}: I live in Porto and my cat is called Miso{n}.")
+    source = settings
+    for kind in ("postgres", "sqlite", "json", "sqlite"):
+        resources = Resources(source)
+        file = tmp_path / f"{kind}.jsonl"
+        await export_rows(resources.database, "ada", file, written=lambda *_: None)
+        await resources.close()
+        lines[kind] = file.read_text().split("\n", 1)[1]
+        source = settings_of("json" if kind == "sqlite" else "sqlite", settings, tmp_path / f"to-{len(lines)}")
+        resources = Resources(source, embeddings=DeterministicFakeEmbedding(size=8))
+        counts = await import_rows(resources.database, "ada", file, check_file(file), added=lambda _: None)
+        assert (counts.threads, counts.messages) == (1, 10)
+        assert await resources.vectors.embed_pending("ada", timeout=60) > 10
+        await resources.close()
+    assert lines["sqlite"] == lines["json"] == lines["postgres"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "json"])
+def test_the_command_line_works_without_postgres(
+    kind: Kind, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values: dict[str, Any] = {"storage": kind, "data_dir": tmp_path, "user_id": "ada"}
+    name, file = thread_id("work", "ada"), tmp_path / "all.jsonl"
+    with open_graph(
+        settings_of(kind, settings, tmp_path),
+        model=EchoModel(prompts=[]),
+        embeddings=DeterministicFakeEmbedding(size=8),
+    ) as graph:
+        for text in ("My dog is called Biscuit.", "/summary_now"):
+            graph.invoke({"messages": [("user", text)]}, thread(name), context={"user_id": "ada"})
+
+    def shown(command: Callable[..., None], *words: Any, **options: Any) -> str:
+        command(*words, **options)
+        return capsys.readouterr().out
+
+    assert "2" in shown(threads.list_threads, values)
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, values)
+    assert "Biscuit" in shown(facts.list_facts, values)
+    assert "level 1" in shown(trace.show_trace, name, None, values)
+    assert "My dog is called Biscuit." in shown(explain.run_explain, name, 1, values, as_json=False)
+    assert "newest" in shown(threads.prune_checkpoints, name, values)
+    assert "2 messages, 1 summaries" in " ".join(shown(transfer.run_export, file, None, values).split())
+    elsewhere = {**values, "data_dir": tmp_path / "new"}
+    assert "2 of them new" in " ".join(shown(transfer.run_import, file, elsewhere, embed=False).split())
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere)
+
+
+def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:
+    environment = {name: value for name, value in environment.items() if "DATABASE" not in name}
+    environment |= {"EVERTHREAD_STORAGE": "sqlite", "EVERTHREAD_DATA_DIR": str(tmp_path)}
+    done = run(environment, "threads")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["memory.db"]
+
+
+async def test_a_deleted_thread_is_gone_with_all_that_was_made_from_it(
+    opened: Callable[..., open_graph], stored: Settings
+) -> None:
+    async with opened(profile="archive", summary_every_n=2) as graph:
+        for name in ("t1", "t2"):
+            for n in range(3):
+                await say(graph, f"Remark {n}: my cat is called Miso, and the word is zanzibar.", to=name)
+        deleted = await graph.adelete("ada", "t1")  # type: ignore[attr-defined]
+        assert (deleted.threads, deleted.messages, deleted.summaries) == (1, 6, 1)
+        resources = graph.resources  # type: ignore[attr-defined]
+        assert await resources.archive.messages("ada", "t1") == []
+        assert await resources.archive.known_count("ada", "t2") == 6
+        assert (await graph.aget_state(thread())).values == {}
+        assert len((await graph.aget_state(thread("t2"))).values["messages"]) > 2
+        recall = await resources.search.find("ada", "now", "zanzibar", limit=50, threshold=0.0, timeout=60)
+        assert {hit.thread_id for hit in recall.hits} == {"t2"}
+        await graph.adelete("ada")  # type: ignore[attr-defined]
+    if stored.storage_kind != "postgres":
+        assert stored.data_dir is not None
+        assert not [file for file in stored.data_dir.iterdir() if file.is_file() and b"zanzibar" in file.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"storage": "json", "database_url": "sqlite:///a.db"}, "storage is 'json' and database_url names sqlite"),
+        ({"storage": "sqlite", "database_url": "postgresql://h/d"}, "database_url names postgres"),
+        ({"database_url": "sqlite://"}, "expected sqlite:///FILE"),
+        ({"database_url": "json:///folder/"}, "expected json:///FILE"),
+        ({"storage": "mysql"}, "storage"),
+    ],
+)
+def test_a_storage_that_cannot_be_is_told_in_one_sentence(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Settings(**values)
+
+
+def test_the_storage_follows_from_the_url_or_the_setting(tmp_path: Path) -> None:
+    assert Settings().storage_kind == "postgres"
+    assert Settings(storage="sqlite").storage_kind == "sqlite"
+    relative = Settings(database_url="json:///memory.json")
+    assert (relative.storage_kind, relative.storage_path) == ("json", Path("memory.json"))
+    assert Settings(database_url="sqlite:////var/m.db", storage="sqlite").storage_path == Path("/var/m.db")
+    assert Resources(Settings(storage="sqlite", data_dir=tmp_path)).database.kind == "sqlite"
+
+
+ANOTHER_PROCESS = """
+import asyncio, sys
+sys.path.insert(0, {tests!r})
+from conversation import EchoModel, say
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from everthread import Settings, open_graph
+
+async def main() -> None:
+    settings, fake = Settings(web_search="off", summary_model="extractive"), DeterministicFakeEmbedding(size=8)
+    async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=fake) as graph:
+        {work}
+
+asyncio.run(main())
+"""
+
+
+def in_another_process(stored: Settings, work: str) -> subprocess.Popen[str]:
+    """Run lines of Python, given the graph, in a process of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EVERTHREAD_")}
+    environment |= {"EVERTHREAD_STORAGE": stored.storage_kind, "EVERTHREAD_DATA_DIR": str(stored.data_dir)}
+    code = ANOTHER_PROCESS.format(tests=str(Path(__file__).parent), work=work.replace("\n", "\n        "))
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
