@@ -44,7 +44,7 @@ async def cost(options: argparse.Namespace) -> Any:
 
 async def survival(options: argparse.Namespace) -> Any:
     rows: Rows = defaultdict(list)
-    async with driver() as bench:
+    async with driver(embed=not options.words_only) as bench:
         for haystack in itertools.islice(locomo(options.data), options.conversations):
             found = await survive(haystack, options.lengths, bench, budget=options.budget, questions=options.questions)
             for key, values in found.items():
@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[25, 50, 100, 200])
     parser.add_argument("--questions", type=int, default=25, help="survival: of each conversation at each length")
     parser.add_argument("--budget", type=int, default=3000, help="survival: tokens of a prompt")
+    parser.add_argument("--words-only", action="store_true", help="survival: recall by words alone, which is quick")
     parser.add_argument("--batches", type=int, default=20, help="summarizer: summaries of each conversation")
     parser.add_argument("--nodes", type=int, default=20, help="stress: each so-manieth also through the nodes; 0: none")
     parser.add_argument("--data", type=Path, help="a file in the form of LoCoMo")

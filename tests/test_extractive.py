@@ -119,8 +119,8 @@ def test_of_summaries_the_oldest_does_not_weigh_more():
 
 def test_what_the_talk_begins_with_weighs_more():
     said = [
-        "We want to plan a party for her.", "The neighbours bring wooden benches and lamps.",
-        "The bakery delivers three lemon cakes early.", "My brother plays guitar near the fountain.",
+        "They plan a party near the old fountain.", "The neighbours bring wooden benches and lamps.",
+        "The bakery delivers three lemon cakes early.", "My brother plays guitar near the gate.",
         "Her colleagues bring flowers, candles, records.",
     ]  # fmt: skip
     talk = [("user" if place % 2 else "assistant", text) for place, text in enumerate(said)]
