@@ -68,7 +68,7 @@ async def summarizer(options: argparse.Namespace) -> Any:
     for name, sets in (("LoCoMo", locomo(options.data)), ("BEAM", beam())):
         chosen = list(itertools.islice(sets, options.conversations))
         figures[name] = await small_summaries(chosen, options.batches)
-        print(f"\n{name}: {figures[name]}")
+        print(f"\n{name}: {figures[name]}", flush=True)
     return figures
 
 
