@@ -17,8 +17,7 @@ from ..state.records import Fragment, Hit, Summary
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .exchanges import exchanges
 from .sources import SummaryTree, as_summary, summary_tree
-from .storage import Storage
-from .user_rows import UserRows
+from .user_rows import UserTables
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "SummaryTree"]
 
@@ -114,19 +113,12 @@ class Offered(NamedTuple):
     changed: tuple[str, ...]
 
 
-class Archive:
+class Archive(UserTables):
     """Messages and summaries in Postgres.
 
     Args:
         database: where they are kept.
     """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    def of(self, user_id: str) -> UserRows:
-        """The rows of one user."""
-        return UserRows(self._database, user_id)
 
     async def own_thread(self, user_id: str, thread_id: str, name: str | None = None) -> None:
         """Claim a new thread for the user, or check that it is theirs; give it the name, if one is given.

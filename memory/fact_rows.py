@@ -18,8 +18,7 @@ from ..facts.sheet import weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
 from .keywords import term_keys
-from .storage import Storage
-from .user_rows import Exchange, UserRows
+from .user_rows import Exchange, UserTables
 
 UNREAD: Final = 50
 """Messages that are read for facts at once."""
@@ -115,19 +114,12 @@ WHERE user_id = %(user_id)s AND id = %(id)s AND forgotten_at IS NULL RETURNING t
 """
 
 
-class FactRows:
+class FactRows(UserTables):
     """The facts and pins of all users.
 
     Args:
         database: where they are kept.
     """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    def of(self, user_id: str) -> UserRows:
-        """The rows of one user."""
-        return UserRows(self._database, user_id)
 
     async def unread(self, user_id: str, limit: int = UNREAD) -> list[Message]:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""

@@ -34,12 +34,16 @@ class Places(NamedTuple):
         thread = int(np.searchsorted(self.starts, position, side="right")) - 1
         return self.names[thread], int(self.seqs[position])
 
+    def span(self, thread: str) -> tuple[int, int]:
+        """Where a thread begins and ends in the arrays; the same number twice for one that is not there."""
+        if thread not in self.names:
+            return 0, 0
+        number = self.names.index(thread)
+        return int(self.starts[number]), int(self.starts[number + 1])
+
     def position(self, thread: str, seq: int) -> int:
         """The position of a place in the arrays; -1 for one that is not there."""
-        if thread not in self.names:
-            return -1
-        number = self.names.index(thread)
-        start, stop = self.starts[number], self.starts[number + 1]
+        start, stop = self.span(thread)
         found = int(start + np.searchsorted(self.seqs[start:stop], seq))
         return found if found < stop and self.seqs[found] == seq else -1
 

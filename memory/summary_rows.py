@@ -12,8 +12,7 @@ from ..state.messages import summary_message
 from ..state.records import Summary, now
 from .archive_rows import archived
 from .sources import as_summary
-from .storage import Storage
-from .user_rows import UserRows
+from .user_rows import UserTables
 
 _NAMES: Final = "SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s"
 _SOME: Final = """
@@ -59,19 +58,12 @@ class Sources(NamedTuple):
     missing: tuple[str, ...]
 
 
-class SummaryRows:
+class SummaryRows(UserTables):
     """The summaries of all users, to be made again.
 
     Args:
         database: where they are kept.
     """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    def of(self, user_id: str) -> UserRows:
-        """The rows of one user."""
-        return UserRows(self._database, user_id)
 
     async def named(self, user_id: str, beginning: str) -> list[tuple[str, str]]:
         """Thread and id of the user's summaries whose id begins so."""

@@ -115,7 +115,7 @@ class UserMemory:
         self._whole = None
         rows = list({(row[0], row[1]): row for row in rows}.values())
         keys, sizes = term_numbers(row.keys for row in rows)
-        at = [self._rows.get((row[0], row[1]), -1) for row in rows]
+        at = [self._row(row[0], row[1]) for row in rows]
         known = np.array(at, dtype=np.int64)
         values = np.array([self._values(row, size) for row, size in zip(rows, sizes.tolist(), strict=True)], _MESSAGE)
         self._forget_terms(known[known >= 0])
@@ -161,12 +161,11 @@ class UserMemory:
         if thread_id is None:
             return self._whole
         places, rows, _ = self._whole
-        number = places.names.index(thread_id) if thread_id in places.names else None
-        start, stop = (0, 0) if number is None else (int(places.starts[number]), int(places.starts[number + 1]))
+        start, stop = places.span(thread_id)
         part = slice(start, stop)
         only = Places(
-            [] if number is None else [thread_id],
-            np.array([0] if number is None else [0, stop - start]),
+            [thread_id],
+            np.array([0, stop - start]),
             places.seqs[part],
             places.times[part],
             places.lengths[part],
@@ -194,11 +193,12 @@ class UserMemory:
         length = float(np.linalg.norm(asked))
         best, of_summaries = np.full(len(self), -np.inf), np.full(len(self._summaries), -np.inf)
         if length > 0 and len(asked) in self._vectors:
-            column, owners = self._vectors[len(asked)]
+            column, held = self._vectors[len(asked)]
             cosines = (column.values @ (asked / length)).astype(np.float64)
-            np.maximum.at(best, owners.values[owners.values >= 0], cosines[owners.values >= 0])
-            summaries = -2 - owners.values[owners.values < _NOBODY]
-            np.maximum.at(of_summaries, summaries, cosines[owners.values < _NOBODY])
+            owners = held.values
+            of_message, of_summary = owners >= 0, owners < _NOBODY
+            np.maximum.at(best, owners[of_message], cosines[of_message])
+            np.maximum.at(of_summaries, -2 - owners[of_summary], cosines[of_summary])
         best[view.positions < 0] = -np.inf
         threads = set(view.places.names)
         of_summaries[[source.thread_id not in threads for source in self._summaries]] = -np.inf

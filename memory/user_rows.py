@@ -129,6 +129,25 @@ class UserRows:
         return await self._database.run(in_snapshot)
 
 
+class UserTables:
+    """Tables that hold rows of many users, each reached in the name of one.
+
+    Args:
+        database: where they are kept.
+    """
+
+    def __init__(self, database: Storage) -> None:
+        self._database = database
+
+    def of(self, user_id: str) -> UserRows:
+        """The rows of one user.
+
+        Raises:
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        return UserRows(self._database, user_id)
+
+
 class Exchange:
     """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
 
