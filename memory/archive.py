@@ -16,7 +16,7 @@ from ..state.errors import ThreadOwnershipError
 from ..state.records import Fragment, Hit, Summary
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .exchanges import exchanges
-from .sources import SummaryTree, as_summary, summary_tree
+from .sources import SummaryTree, as_summary, newest_sources, summary_tree
 from .user_rows import UserTables
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "SummaryTree"]
@@ -233,6 +233,12 @@ class Archive(UserTables):
     async def sources(self, user_id: str, thread_id: str, summary_id: str) -> SummaryTree | None:
         """What a summary was made from, down to the raw messages; None where the user has no such summary."""
         return await summary_tree(self.of(user_id), thread_id, summary_id)
+
+    async def newest_sources(
+        self, user_id: str, thread_id: str, summary_id: str, *, limit: int
+    ) -> list[ArchivedMessage]:
+        """The newest raw messages under a summary, so many at most, in the order they were said."""
+        return await newest_sources(self.of(user_id), thread_id, summary_id, limit)
 
     async def summaries(self, user_id: str, thread_id: str) -> list[Summary]:
         """All summaries of a thread, oldest first, those included that a higher one has replaced."""

@@ -1,4 +1,7 @@
-"""The days that a question means: "yesterday", "last week", "three months ago", and their like in other languages."""
+"""The days that a question means: "yesterday", "last week", "three months ago", and their like in other languages.
+
+And whether a question asks for a time, and a message tells one.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _DAYS: Final[dict[str, Callable[[date], Days]]] = {
 }
 
 _CHARACTERS: Final = 2000
-"""Characters of the question that are read."""
+"""Characters of a text that are read."""
 
 
 def periods(question: str, now: datetime) -> list[Period]:
@@ -47,13 +50,28 @@ def periods(question: str, now: datetime) -> list[Period]:
         question: any text.
         now: aware; its zone is that of the days meant.
     """
-    text, today = question[:_CHARACTERS].lower().replace("\u2019", "'"), now.date()
+    text, today = _read(question), now.date()
     return [
         Period(
             datetime.combine(first, time.min, tzinfo=now.tzinfo), datetime.combine(last, time.max, tzinfo=now.tzinfo)
         )
         for first, last in _named_days(text, today)
     ]
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a day or a year: "when", "in welchem Jahr"."""
+    return _asking().search(_read(question)) is not None
+
+
+def tells_when(text: str) -> bool:
+    """Whether a text names a day, a month or a year, such as "yesterday", "in June" or "2019"."""
+    text = _read(text)
+    return any(phrase.search(text) for phrase in _telling())
+
+
+def _read(text: str) -> str:
+    return text[:_CHARACTERS].lower().replace("\u2019", "'")
 
 
 def _named_days(text: str, today: date) -> Iterator[Days]:
@@ -133,3 +151,19 @@ def _weekday_phrase() -> regex.Pattern[str]:
     return regex.compile(
         rf"{_BEGIN}{_any(words['weekday_before'])}\s+{day}{_END}|{_BEGIN}{day}\s+{_any(words['weekday_behind'])}{_END}"
     )
+
+
+_YEAR: Final = r"(?<!\p{N})(?:19|20)\d\d(?!\p{N})"
+
+
+@cache
+def _asking() -> regex.Pattern[str]:
+    return regex.compile(_BEGIN + _any(_words()["asks_when"]) + _END)
+
+
+@cache
+def _telling() -> tuple[regex.Pattern[str], ...]:
+    words = _words()
+    days = [day for names in words["weekdays"].values() for day in names]
+    named = [*(phrase for phrases in words["periods"].values() for phrase in phrases), *words["coming"], *days]
+    return regex.compile(f"{_BEGIN}{_any([*named, *words['months']])}{_END}|{_YEAR}|\\d月"), *_ago_phrases().values()

@@ -42,7 +42,14 @@ ONE_SITTING: Final = timedelta(hours=36)
 COSINE_WEIGHT: Final = 15.0
 NAMED_SPEAKER: Final = 4.0
 NAMED_DAY: Final = 4.0
+TIME_ASKED_FOR: Final = 2.0
 ASKS: Final = 1.0
+FILLER: Final = 10.0
+"""What is taken off a message without words: what there is of neighbours in its score tells of them, not of it."""
+
+FEW: Final = 5.0
+"""With each so many terms more, `FILLER` is less by the factor e."""
+
 REPLY: Final = 8.0
 """What is taken off an assistant's reply: what people ask for later is mostly what they said themselves, and long
 replies would crowd it out. The reply comes along by pairing."""
@@ -110,19 +117,30 @@ def day_scores(places: Places, named: Sequence[Period]) -> Numbers:
     return NAMED_DAY * said
 
 
-def combined(lexical: Numbers, cosine: Numbers, *, asks: Flags, is_reply: Flags, speaker_is_named: Flags) -> Numbers:
+def combined(
+    lexical: Numbers,
+    cosine: Numbers,
+    *,
+    lengths: Numbers,
+    asks: Flags,
+    is_reply: Flags,
+    speaker_is_named: Flags,
+    tells_time_asked_for: Flags,
+) -> Numbers:
     """The scores of messages: arrays of one length.
 
     Args:
         lexical: of the keyword arm; 0 where that did not find it.
         cosine: shared with its neighbours.
+        lengths: in terms.
         asks: whether it ends in a question mark: a question seldom holds the answer.
         is_reply: whether an assistant said it, and not a person with a name.
         speaker_is_named: whether the question names who said it.
+        tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
     """
-    scores: Numbers = (
-        lexical + COSINE_WEIGHT * cosine - ASKS * asks - REPLY * is_reply + NAMED_SPEAKER * speaker_is_named
-    )
+    scores: Numbers = lexical + COSINE_WEIGHT * cosine
+    scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + REPLY * is_reply
+    scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
 
 

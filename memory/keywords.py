@@ -11,11 +11,15 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from .dates import tells_when
 from .storage import Storage
 from .terms import date_terms, terms
 from .user_rows import UserRows
 
 _BATCH: Final = 500
+
+TELLS_WHEN: Final = "<when>"
+"""A term of messages that tell a time; no word is like it."""
 
 _WITHOUT_TERMS = """
 SELECT thread_id, id, text, created_at FROM messages
@@ -54,8 +58,8 @@ def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
 
 
 def message_keys(user_id: str, text: str, said_at: datetime) -> list[int]:
-    """The keys of a message's terms: its words, and the day on which it was said."""
-    return term_keys(user_id, [*terms(text), *date_terms(said_at)])
+    """The keys of a message's terms: its words, the day on which it was said, and whether it tells a time."""
+    return term_keys(user_id, [*terms(text), *date_terms(said_at), *([TELLS_WHEN] if tells_when(text) else [])])
 
 
 def term_keys(user_id: str, of: Sequence[str]) -> list[int]:

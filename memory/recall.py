@@ -10,13 +10,13 @@ import numpy as np
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
-from .dates import periods
+from .dates import asks_when, periods
 from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
-from .keywords import KeywordIndex, term_keys
+from .keywords import TELLS_WHEN, KeywordIndex, term_keys
 from .places import Places
 from .recall_cache import RecallCache
 from .terms import question_terms, terms
-from .user_memory import Indices, Near, SummarySource, UserMemory
+from .user_memory import Indices, Near, SummarySource, UserMemory, View
 from .vectors import Lookup, VectorIndex
 
 DEPTH: Final = 300
@@ -145,9 +145,11 @@ def _candidates(
     scores = combined(
         by_words,
         _shared(view.places, cosines),
+        lengths=view.places.lengths,
         asks=messages["asks"],
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
+        tells_time_asked_for=_tells_time_asked_for(memory, view, question, user_id),
     )
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~messages["is_system"])
     of_summaries = np.array([cosine for _, cosine in near.summaries])
@@ -158,6 +160,14 @@ def _candidates(
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
     )
+
+
+def _tells_time_asked_for(memory: UserMemory, view: View, question: str, user_id: str) -> Flags:
+    """Of each place whether the question asks for a time, and the message tells one."""
+    if not asks_when(question):
+        return np.zeros(len(view.rows), dtype=bool)
+    telling: Flags = memory.counts(view, term_keys(user_id, [TELLS_WHEN]))[0] > 0
+    return telling
 
 
 def _named(memory: UserMemory, question: str) -> list[int]:

@@ -26,6 +26,17 @@ SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
 """
 
 
+_NEXT = """
+SELECT source_ids FROM summaries
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s) ORDER BY created_at, id
+"""
+_NEWEST = """
+SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
+ORDER BY seq DESC LIMIT %(limit)s
+"""
+_DEPTH = 8
+
+
 class SummaryTree(NamedTuple):
     """A summary and its sources, in their order: messages, or the trees of the summaries it was made from.
 
@@ -63,6 +74,30 @@ async def summary_tree(rows: UserRows, thread_id: str, summary_id: str) -> Summa
     ids = {id_ for row in summaries.values() for id_ in row["source_ids"]} - set(summaries)
     messages = {row["id"]: archived(row) for row in await rows.fetch(_RAW, thread_id=thread_id, ids=list(ids))}
     return _tree(summary_id, summaries, messages)
+
+
+async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[ArchivedMessage]:
+    """The newest raw messages under a summary, in the order they were said; of a large or deep tree the newest part.
+
+    Args:
+        rows: the user's.
+        thread_id: where the summary stands.
+        summary_id: which one; where there is none, nothing is found.
+        limit: messages, at most.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    below: dict[str, None] = {}
+    ids = [summary_id]
+    for _ in range(_DEPTH):
+        found = await rows.fetch(_NEXT, thread_id=thread_id, ids=ids)
+        ids = [id_ for row in found for id_ in row["source_ids"] if id_ not in below][-limit:]
+        below.update(dict.fromkeys(ids))
+        if not ids or len(below) >= 2 * limit:
+            break
+    messages = await rows.fetch(_NEWEST, thread_id=thread_id, ids=list(below), limit=limit) if below else []
+    return [archived(row) for row in reversed(messages)]
 
 
 def as_summary(row: DictRow) -> Summary:

@@ -32,6 +32,9 @@ _MEMORY_SHARE: Final = 3
 _WHOLE: Final = 80
 """Tokens up to which a source of a summary is told whole or not at all."""
 
+_SOURCES: Final = 200
+"""Messages under a summary that are looked at: what a summary of a whole life holds can be found by itself."""
+
 _LEAST: Final = 40
 """Tokens of a fragment, however many there are."""
 
@@ -129,8 +132,10 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     expanded = []
     for memory in memories:
         if memory.source_type == "summary" and left > 0:
-            tree = await turn.resources.archive.sources(turn.user_id, memory.thread_id, memory.source_ids[0])
-            raw = [m for m in tree.messages() if (m.thread_id, m.id) not in told] if tree is not None else []
+            below = await turn.resources.archive.newest_sources(
+                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
+            )
+            raw = [message for message in below if (message.thread_id, message.id) not in told]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             told |= {(memory.thread_id, fragment.id) for fragment in chosen}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -64,6 +65,21 @@ def test_nothing_found_can_close_the_fence() -> None:
     nonce = text[closing:].split("=")[1].split(">")[0]
     assert text.count(f"</context id={nonce}>") == 1
     assert text[closing:].endswith("question")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(400, 6_000), st.integers(1, 4))
+def test_what_is_cut_keeps_its_closing_fence(budget: int, number: int) -> None:
+    found = [result(f"Ants of kind {n} live in hills. " * 400) for n in range(number)]
+    chain: list[AnyMessage] = [HumanMessage("Where do ants live?", id="1")]
+    prompt, report = assemble(chain, [], found, system_prompt="x", budget=budget)
+    fence = re.fullmatch(
+        r"<context id=(\w+)[^>]*>\n.*\n</context id=(\w+)>\s*Where do ants live\?", prompt[-1].text, re.DOTALL
+    )
+    assert fence is not None
+    assert fence[1] == fence[2]
+    assert any(section.name == "results" and section.tokens for section in report.sections)
+    assert count_message_tokens(prompt) <= budget
 
 
 texts = st.one_of(st.text(max_size=60), st.text(min_size=200, max_size=3000), st.just("word " * 4000))

@@ -186,6 +186,20 @@ async def test_a_source_that_is_a_memory_already_is_not_told_twice(resources: Re
     assert [ids(memory) for memory in memories] == [["m0"], ["up", "m3"]]
 
 
+async def test_of_a_summary_of_a_whole_life_the_newest_sources_are_looked_at(resources: Resources) -> None:
+    """A summary that was made again from the one before it, time after time, stands on all that was ever said."""
+    told = [HumanMessage(f"My locker number {n} is green.", id=f"m{n}") for n in range(600)]
+    await resources.archive.add_messages("ada", "t", told)
+    for n in range(300):
+        before = (f"s{n - 1}",) if n else ()
+        summary = Summary(id=f"s{n}", content="Lockers.", level=1, source_ids=(*before, f"m{2 * n}", f"m{2 * n + 1}"))
+        await resources.archive.add_summary("ada", "t", summary)
+    (newest,) = await bring(resources, summary_hit("s299"), question="What about locker number 599?")
+    assert "m599" in ids(newest)
+    (oldest,) = await bring(resources, summary_hit("s299"), question="What about locker number 0?")
+    assert "m0" not in ids(oldest)
+
+
 texts = st.text(max_size=400) | st.text("ab 你😀\n", max_size=6000)
 
 

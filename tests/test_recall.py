@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.memory.dates import tells_when
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.places import places
 from everthread.memory.terms import MAX_CHARACTERS, question_terms, terms
@@ -105,6 +106,37 @@ async def test_a_date_in_the_question_finds_what_was_said_on_that_day(resources:
     await resources.archive.add_messages("ada", "t1", days)
     recall = await find(resources, "What did I see on 9 March 2024?", limit=1)
     assert await texts(resources, recall) == ["Saw a stork in the park."]
+
+
+async def test_a_question_that_asks_when_prefers_what_tells_a_time(resources: Resources) -> None:
+    chat = [
+        "Tom and I repaired the old boat together.", "Nice.",
+        "Tom and I repaired the old boat in June.", "Nice.",
+        "Tom and I repaired the old boat with glue.", "Nice.",
+    ]  # fmt: skip
+    await resources.archive.add_messages("ada", "t1", [said(text, 20 * n) for n, text in enumerate(chat)])
+    for question in ("When did Tom and I repair the old boat?", "Wann haben Tom und ich das old boat repariert?"):
+        assert (await texts(resources, await find(resources, question)))[0] == chat[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("We met last week.", True), ("Das war im März 2019.", True), ("我们昨天见面了", True), ("3月に会った", True),
+        ("Il y a deux ans.", True), ("See you tomorrow!", True), ("Room 20194 is on floor 7.", False),
+        ("The marching band plays.", False), ("", False),
+    ],
+)  # fmt: skip
+def test_what_tells_a_time(text: str, tells: bool) -> None:
+    assert tells_when(text) is tells
+
+
+async def test_few_words_beside_the_answer_do_not_outrank_it(resources: Resources) -> None:
+    chat = ["Which gift did you get for the wedding?", "Wow!", "We got them a hand-painted vase from Delft.", "Cool!"]
+    messages = [said(text, n, name=("Ann", "Bob")[n % 2]) for n, text in enumerate(chat)]
+    await resources.archive.add_messages("ada", "t1", messages)
+    found = await texts(resources, await find(resources, "What gift was it for the wedding?"))
+    assert set(found[:2]) == {chat[0], chat[2]}
 
 
 async def test_a_name_in_the_question_prefers_what_that_person_said(resources: Resources) -> None:
