@@ -44,6 +44,7 @@ import turn_peers
 from everthread import PostgresCheckpointer, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.memory.embedded_server import stop_server
+from everthread.memory.fact_reading import read_batch
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
 WARM = 4
@@ -167,6 +168,8 @@ class Bench:
         for start in range(0, len(history), 500):
             await resources.archive.add_messages(thread, thread, history[start : start + 500])
         while await resources.vectors.embed_pending(thread, timeout=600, limit=500):
+            pass
+        while (await read_batch(resources.facts, thread, None))[1]:
             pass
         context: Any = {"user_id": thread}
 

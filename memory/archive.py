@@ -68,7 +68,8 @@ ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _MARK_MESSAGES = """
 UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
-    SELECT coalesce(max(chunk_id), 0) + 1 FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s))
+    SELECT coalesce(max(chunk_id), 0) + 1 FROM messages
+    WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND chunk_id IS NOT NULL))
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
 """
 _MARK_SUMMARIES = """

@@ -47,12 +47,12 @@ ASKS: Final = 1.0
 FILLER: Final = 10.0
 """What is taken off a message without words: what there is of neighbours in its score tells of them, not of it."""
 
-FEW: Final = 5.0
+FEW: Final = 4.0
 """With each so many terms more, `FILLER` is less by the factor e."""
 
-REPLY: Final = 8.0
-"""What is taken off an assistant's reply: what people ask for later is mostly what they said themselves, and long
-replies would crowd it out. The reply comes along by pairing."""
+REPLY: Final = 2.5
+"""What is taken off an assistant's reply, times the logarithm of its length: what people ask for later is mostly what
+they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing."""
 
 _DENSE: Final = 8
 """A term that more than one message in so many holds is added for all of them at once."""
@@ -139,7 +139,7 @@ def combined(
         tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
     """
     scores: Numbers = lexical + COSINE_WEIGHT * cosine
-    scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + REPLY * is_reply
+    scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + REPLY * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
 
