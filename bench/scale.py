@@ -193,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--users", type=int, default=1000)
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=150)
     parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
