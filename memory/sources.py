@@ -35,6 +35,7 @@ SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
 ORDER BY seq DESC LIMIT %(limit)s
 """
 _DEPTH = 8
+"""Levels of summaries that `newest_sources` goes down."""
 
 
 class SummaryTree(NamedTuple):
