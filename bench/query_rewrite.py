@@ -70,7 +70,7 @@ def row(name: str, items: Sequence[Item], query: Callable[[Item], str]) -> dict[
 async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[str, str | None], Counter[str]]:
     """The queries of the small model by item, and how it decided."""
     from everthread.models.chat import aload
-    from everthread.nodes.router_call import ask
+    from everthread.nodes.router_call import ask, is_about
     from everthread.nodes.slm_router import prompts
     from everthread.search.cleaning import search_query
 
@@ -86,8 +86,11 @@ async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[
             decided[type(error).__name__] += 1
         else:
             decided["neither" if answer is None else "yes" if answer.needed else "no"] += 1
-        found[item["id"]] = search_query(answer.query or "") or None if answer else None
-        decided["with a query"] += found[item["id"]] is not None
+        query = search_query(answer.query or "") if answer else ""
+        about = is_about(query, " ".join(item["user_turns"]))
+        found[item["id"]] = query if about else None
+        decided["with a query"] += about
+        decided["with a query about something else"] += bool(query) and not about
     return found, decided
 
 

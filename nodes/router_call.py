@@ -14,12 +14,17 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langgraph.constants import TAG_NOSTREAM
 
+from ..memory.terms import terms
 from ..prompts.router import SearchDecision
 from ..search.router_answer import Answer, parse_answer
 from ..state.messages import message_text
 
 _REFUSED: Final = re.compile(r"(?i)\b(?:tools?|functions?|tool_choice|response_format|json_schema|structured)\b")
 """What is in the error of a model that takes no schema, though its class says so: many hosts serve such models."""
+
+
+_ABOUT: Final = 3
+"""A query is taken if one in so many of its terms was said."""
 
 
 def takes_schema(model: BaseChatModel) -> bool:
@@ -29,6 +34,15 @@ def takes_schema(model: BaseChatModel) -> bool:
     if type(model).with_structured_output is not BaseChatModel.with_structured_output:
         return known is not False
     return bool(known is not False and type(model).bind_tools is not BaseChatModel.bind_tools)
+
+
+def is_about(query: str, said: str) -> bool:
+    """Whether a query is about what was said: at least a third of its terms are there.
+
+    A very small model makes up queries about something else (`bench/query_rewrite.py` measures it).
+    """
+    asked = set(terms(query))
+    return bool(asked) and _ABOUT * len(asked & set(terms(said))) >= len(asked)
 
 
 async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequence[BaseMessage]) -> Answer | None:

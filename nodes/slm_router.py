@@ -27,7 +27,7 @@ from ..state.messages import earlier_questions, is_summary, live_chain, message_
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from .local_router import judge_locally
-from .router_call import ask
+from .router_call import ask, is_about
 from .turn import Turn
 
 _log = logging.getLogger(__name__)
@@ -152,10 +152,17 @@ async def _outcome(state: ConversationState, answer: Answer | None, question: st
         return _failed(state, "The small model answered neither yes nor no.")
     if not answer.needed:
         return _decided(state, False, "The small model sees no need for a web search.")
-    query = search_query(answer.query or "")
+    query, reason = search_query(answer.query or ""), "The small model asks for a web search."
+    if query and not await asyncio.to_thread(is_about, query, _said(state, question)):
+        query, reason = "", f"{reason} Its query was about something else, so the question itself is searched for."
     if not query:
         query = await asyncio.to_thread(standalone_query, question, earlier_questions(state["messages"]))
-    return _decided(state, True, "The small model asks for a web search.", query)
+    return _decided(state, True, reason, query)
+
+
+def _said(state: ConversationState, question: str) -> str:
+    """What the model was shown of the talk, in one text."""
+    return "\n".join([*(text for _, text in _turns(state["messages"])), question])
 
 
 def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:

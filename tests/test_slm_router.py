@@ -82,6 +82,13 @@ async def test_yes_without_a_query_searches_for_the_question() -> None:
     assert (outcome.needed, outcome.query) == (True, "And how much is Eiffel Tower to go up?")
 
 
+async def test_a_query_about_something_else_is_not_searched_for() -> None:
+    """SmolLM2 answers most follow-ups with a query that has nothing to do with them."""
+    outcome = await route(Spy(reply="yes: best pizza recipes with mushrooms"))
+    assert (outcome.needed, outcome.query) == (True, "And how much is Eiffel Tower to go up?")
+    assert "about something else" in outcome.reason
+
+
 async def test_the_query_is_cut() -> None:
     query = (await route(Spy(reply="yes: " + "tower " * 200))).query
     assert query is not None
@@ -217,8 +224,8 @@ async def test_a_no_by_schema_has_no_query() -> None:
     ("arguments", "reply", "expected"),
     [
         ({"needs_search": "perhaps"}, "", (False, None, "The small model answered neither yes nor no.")),
-        ({"search": "yes", "query": "tides"}, "", (True, "tides", None)),
-        (None, "yes: tides", (True, "tides", None)),
+        ({"search": "yes", "query": "tower tickets"}, "", (True, "tower tickets", None)),
+        (None, "yes: tower tickets", (True, "tower tickets", None)),
         (None, "I cannot tell", (False, None, "The small model answered neither yes nor no.")),
     ],
 )
@@ -230,8 +237,8 @@ async def test_what_does_not_keep_to_the_schema_is_read_leniently(
 
 
 async def test_a_model_that_refuses_a_schema_is_asked_in_text() -> None:
-    spy = Structured(refuses="this model does not support tools", reply="yes: tides", asked=[], tags=[])
-    assert (await route(spy)).query == "tides"
+    spy = Structured(refuses="this model does not support tools", reply="yes: tower tickets", asked=[], tags=[])
+    assert (await route(spy)).query == "tower tickets"
     assert "one line" in str(spy.asked[-1][0].content)
 
 
