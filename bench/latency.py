@@ -11,9 +11,7 @@ import argparse
 import asyncio
 import json
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -27,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 from datasets import locomo, message
 from langchain_core.messages import AnyMessage, HumanMessage
+from server_folder import server_folder
 
 from everthread.memory import recall
-from everthread.memory.embedded_server import stop_server
 from everthread.memory.recall_cache import RecallCache
 from everthread.memory.user_memory import UserMemory
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
@@ -139,13 +137,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder() as folder:
         figures = asyncio.run(run(options, folder))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     print(f"| p50 / p95, ms | {' | '.join(f'{size:,} messages' for size in figures)} |\n|---|{'---|' * len(figures)}")
     for part in next(iter(figures.values())):
         print(f"| {part} | {' | '.join('{} / {}'.format(*row[part]) for row in figures.values())} |")

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import shutil
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,8 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from datasets import SETS, Haystack, Question
 from langchain_core.messages import HumanMessage
 from peers import Peer, open_peers
+from server_folder import server_folder
 
-from everthread.memory.embedded_server import ensure_server, stop_server
+from everthread.memory.embedded_server import ensure_server
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.models.tokens import estimate_tokens
@@ -143,16 +142,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="another file (or folder) of the same form")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
     figures = {}
-    try:
+    with server_folder() as folder:
         for name in SETS if options.set == "all" else [options.set]:
             rows = asyncio.run(run(name, options.data, folder, with_peers=options.peers))
             figures[name] = table(name, rows)
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2))
 

@@ -3,7 +3,7 @@
 The messages are turns of LoCoMo, dealt out to the users in turn, so that the rows of one user lie scattered over the
 whole table; each vector is that of its turn with noise added. The questions are LoCoMo's, each asked through the node
 `memory_retrieval` by a user whose memory this process does not hold yet, and then another one by the same user. Given
-are p50 and p95 of both, with the embedding of the question; what the vector arm of the second takes without it; the
+are p50 and p95 of both, with the embedding of the question; the
 share of the 10 nearest messages of a scan over the rows as they were made that the vector arm finds as well; and the
 size of the tables. After each fill the tables are vacuumed and written out, as in a server that has run a while.
 """
@@ -14,9 +14,7 @@ import argparse
 import asyncio
 import json
 import random
-import shutil
 import sys
-import tempfile
 import time
 import uuid
 from collections import defaultdict
@@ -31,9 +29,9 @@ from datasets import locomo
 from langchain_core.messages import HumanMessage
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector_async
+from server_folder import server_folder
 
 from everthread.memory.database import Connection
-from everthread.memory.embedded_server import stop_server
 from everthread.memory.keywords import message_keys
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -197,13 +195,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder() as folder:
         figures = asyncio.run(run(options, folder))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     print("| " + " | ".join(figures[0]) + " |\n|" + "---|" * len(figures[0]))
     for row in figures:
         print("| " + " | ".join(map(str, row.values())) + " |")

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..memory.inspection import EMBEDDED_ROLES, Kept, KeptSummary, ThreadRows
 from ..state.health_records import Finding, FindingKind
-from ..state.messages import is_command, is_covered, is_empty, is_kept, is_summary, live_chain, summary_of
+from ..state.messages import is_covered, is_kept, is_said, is_summary, live_chain, summary_of
 from ..state.records import Summary
 from ..state.tool_calls import open_calls
 from .places import gaps, out_of_order
@@ -92,11 +92,6 @@ class Seen:
         """Where a message stands in the archive, or the first message under a summary."""
         places = [self.messages[below].seq for below in self.below([id_]) if below in self.messages]
         return min(places, default=None)
-
-
-def is_said(message: AnyMessage) -> bool:
-    """Whether a message of the chain belongs into the archive."""
-    return not (is_summary(message) or is_empty(message) or is_command(message))
 
 
 def check(seen: Seen) -> list[Finding]:

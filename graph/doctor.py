@@ -9,7 +9,8 @@ from ..memory.store_index import StoreIndex
 from ..state.errors import InputError
 from ..state.health_records import Checkup, Finding
 from ..state.lighten import is_lightened
-from .checks import Seen, check, is_said, lost
+from ..state.messages import is_said
+from .checks import Seen, check, lost
 from .conversation import CompiledConversation, Conversation
 from .mending import Mending
 from .older_states import of_other_branches

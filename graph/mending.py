@@ -14,9 +14,9 @@ from ..nodes.remake import with_summaries
 from ..nodes.remember import renamed
 from ..state.health_records import FindingKind
 from ..state.lighten import is_lightened
-from ..state.messages import is_summary, summary_message, summary_of, unmarked
+from ..state.messages import is_said, is_summary, summary_message, summary_of, unmarked
 from ..state.tool_calls import with_results
-from .checks import Seen, is_said, lost, not_embedded, orders
+from .checks import Seen, lost, not_embedded, orders
 from .older_states import Older, search
 from .places import next_free, put_in_order
 from .thread_state import ThreadState

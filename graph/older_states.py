@@ -11,8 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..state.lighten import is_lightened
-from ..state.messages import is_summary, unmarked
-from .checks import is_said
+from ..state.messages import is_said, is_summary, unmarked
 from .thread_state import ThreadState
 
 _MOST: Final = 5_000

@@ -15,7 +15,7 @@ from ..memory.vectors import BATCH
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.lighten import is_lightened, lighten
-from ..state.messages import is_command, is_empty, is_summary
+from ..state.messages import is_said
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..state.turn_records import Upkeep
 from .facts import learn
@@ -55,8 +55,7 @@ async def _archived(messages: list[AnyMessage], turn: Turn) -> tuple[list[AnyMes
     thread) gets an id of its own, so that both are kept.
     """
     archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
-    added, changed = await archive.offer_messages(*where, said)
+    added, changed = await archive.offer_messages(*where, _said_whole(messages))
     if not changed:
         return messages, len(added)
     logger.warning("%d messages came with the id of another message: each is kept under its own.", len(changed))
@@ -78,8 +77,12 @@ async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:
     Raises:
         StorageError: the database fails.
     """
-    said = [m for m in messages if not (is_summary(m) or is_empty(m) or is_lightened(m) or is_command(m))]
-    return await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, said)
+    return await turn.resources.archive.add_messages(turn.user_id, turn.thread_id, _said_whole(messages))
+
+
+def _said_whole(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """What belongs into the archive and is there as it was said: what was lightened is archived already."""
+    return [message for message in messages if is_said(message) and not is_lightened(message)]
 
 
 async def _embed(turn: Turn) -> int:

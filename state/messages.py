@@ -175,6 +175,11 @@ def is_command(message: BaseMessage) -> bool:
     return bool(message.additional_kwargs.get(_COMMAND_KEY))
 
 
+def is_said(message: AnyMessage) -> bool:
+    """Whether a message of the chain belongs into the archive."""
+    return not (is_summary(message) or is_empty(message) or is_command(message))
+
+
 def _marked(message: AnyMessage, key: str) -> AnyMessage:
     marked: AnyMessage = message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, key: True}})
     return marked
