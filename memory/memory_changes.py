@@ -23,16 +23,20 @@ _VECTOR_HEAD: Final = 4
 _NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 # All that is committed now is below `horizon`, or is read again the next time. Transactions of a time to come stand in
-# rows that were restored from another server.
+# rows that were restored from another server. Each row is asked for in the order of an index, because with statistics
+# from before an import the planner takes many rows to match and reads the whole table for the first of them.
 _HEAD: Final[LiteralString] = """
 SELECT pg_snapshot_xmin(snapshot)::text AS horizon,
        coalesce((SELECT times FROM memory_removals WHERE user_id = %(user_id)s), 0) AS removals,
        EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND term_keys IS NULL) AS without_terms,
-       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND embedded_with IS NULL)
-       OR EXISTS (SELECT FROM summaries WHERE user_id = %(user_id)s AND embedded_with IS NULL) AS without_vectors,
-       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND changed > pg_snapshot_xmax(snapshot))
-       OR EXISTS (SELECT FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s
-                  AND changed > pg_snapshot_xmax(snapshot)) AS restored
+       (SELECT id FROM messages WHERE user_id = %(user_id)s AND embedded_with IS NULL
+        ORDER BY created_at DESC LIMIT 1) IS NOT NULL
+       OR (SELECT id FROM summaries WHERE user_id = %(user_id)s AND embedded_with IS NULL
+           ORDER BY thread_id LIMIT 1) IS NOT NULL AS without_vectors,
+       coalesce((SELECT changed FROM messages WHERE user_id = %(user_id)s ORDER BY changed DESC LIMIT 1)
+                > pg_snapshot_xmax(snapshot), false)
+       OR coalesce((SELECT changed FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s
+                    ORDER BY changed DESC LIMIT 1) > pg_snapshot_xmax(snapshot), false) AS restored
 FROM pg_current_snapshot() AS snapshot
 """
 _VECTORS: Final[LiteralString] = """

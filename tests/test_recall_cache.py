@@ -10,6 +10,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Settings
+from everthread.memory import memory_changes, vectors
 from everthread.nodes.resources import Resources
 
 
@@ -105,6 +106,21 @@ async def test_rows_restored_from_another_server_are_found_and_read_once(
     async with await sql(settings, schema) as by_hand:
         cursor = await by_hand.execute("SELECT count(*) FROM messages WHERE changed = '999999999999'")
         assert await cursor.fetchone() == (0,)
+
+
+@pytest.mark.parametrize("query", [memory_changes._HEAD, vectors._PENDING])
+async def test_what_is_asked_for_in_every_turn_reads_no_whole_table_after_an_import(
+    resources: Resources, settings: Settings, schema: str, query: str
+) -> None:
+    """The server's statistics are from the moment when nothing of the import was embedded."""
+    await say(resources, *(f"Remark {n}." for n in range(2000)))
+    async with await sql(settings, schema) as by_hand:
+        await by_hand.execute("ANALYZE messages")
+        await by_hand.execute("UPDATE messages SET embedded_with = 'x'")
+        values = {"user_id": "ada", "model": "x", "refused": [], "limit": 64}
+        plan = str(await (await by_hand.execute(f"EXPLAIN {query}", values)).fetchall())
+    assert "messages_embed_next" in plan
+    assert "Seq Scan on messages" not in plan
 
 
 async def test_with_no_room_for_two_users_each_is_answered_from_their_own_memory(settings: Settings) -> None:
