@@ -8,14 +8,15 @@ message is worth about as much as two rare words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from .dates import Period
+from .neighbours import REACH, with_neighbours
 from .places import Places
 
 SATURATION: Final = 1.2
@@ -24,20 +25,11 @@ SATURATION: Final = 1.2
 LENGTH: Final = 0.5
 """BM25's b: how much a term in much text counts less than one in little."""
 
-REACH: Final = 8
-"""Messages up to this far away count as neighbours."""
-
-NEAR: Final = 20.0
-"""Terms of distance at which a neighbour's term counts half."""
-
 VECTOR_REACH: Final = 2
 """Messages up to this far away share their meaning, at half the distance in terms."""
 
 ALIKE: Final = 0.3
 """How much the cosines of neighbours go together: a correlation."""
-
-ONE_SITTING: Final = timedelta(hours=36)
-"""A longer silence parts two sittings, and there are no neighbours across it: talk that goes on the next day does."""
 
 COSINE_WEIGHT: Final = 15.0
 NAMED_SPEAKER: Final = 4.0
@@ -54,11 +46,9 @@ REPLY: Final = 2.5
 """What is taken off an assistant's reply, times the logarithm of its length: what people ask for later is mostly what
 they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing."""
 
-_DENSE: Final = 8
-"""A term that more than one message in so many holds is added for all of them at once."""
-
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
 
 
 def lexical_scores(places: Places, counts: Numbers) -> Numbers:
@@ -72,25 +62,16 @@ def lexical_scores(places: Places, counts: Numbers) -> Numbers:
     if not counts.any():
         return np.zeros(number)
     holding = (counts > 0).sum(axis=1)
-    idf = np.log1p((number - holding + 0.5) / (holding + 0.5))
-    held = [np.flatnonzero(row) for row in counts]
-    lengths, frequencies = np.zeros(number), np.zeros(counts.shape)
-    for source, target, weight in _neighbours(places, REACH, NEAR):
-        lengths[target] += weight * places.lengths[source]
-        shift = target.start - source.start
-        for term, at in enumerate(held):
-            if _DENSE * len(at) > number:
-                frequencies[term, target] += weight * counts[term, source]
-            else:
-                inside = at[(at >= source.start) & (at < source.stop)]
-                frequencies[term, inside + shift] += weight[inside - source.start] * counts[term, inside]
-    mean = max(float(lengths.mean()), 1e-9)
-    norm = SATURATION * (1 - LENGTH + LENGTH * lengths / mean)
-    scores: Numbers = idf @ (frequencies * (SATURATION + 1) / (frequencies + norm))
+    idf = np.log1p((number - holding + 0.5) / (holding + 0.5)).astype(np.float32)
+    frequencies = with_neighbours(counts.astype(np.float32), places.weights)
+    mean = max(float(places.around.mean()), 1e-9)
+    norm = SATURATION * (1 - LENGTH + LENGTH / mean * places.around)
+    saturated = frequencies * (SATURATION + 1) / (frequencies + norm)
+    scores: Numbers = np.einsum("t,tn->n", idf, saturated).astype(np.float64)
     return scores
 
 
-def shared_cosines(places: Places, cosines: Numbers) -> Numbers:
+def shared_cosines(places: Places, cosines: Numbers, at: Indices) -> Numbers:
     """Cosines with soft neighbours: what is said around a message tells what it is about, too.
 
     A sum weighted by distance, over the deviation that it would have if neighbours were alike as much as they mostly
@@ -99,13 +80,14 @@ def shared_cosines(places: Places, cosines: Numbers) -> Numbers:
     Args:
         places: all of the user's messages.
         cosines: one a place, in [-1, 1].
+        at: the positions whose shared cosines are asked for.
     """
-    total, weights, squares = np.zeros((3, len(cosines)))
-    for source, target, weight in _neighbours(places, VECTOR_REACH, NEAR / 2):
-        total[target] += weight * cosines[source]
-        weights[target] += weight
-        squares[target] += weight**2
-    shared: Numbers = total / np.sqrt(squares + ALIKE * (weights**2 - squares))
+    lent = places.weights[at, REACH - VECTOR_REACH : REACH + VECTOR_REACH + 1]
+    weights = lent / (2 - lent)  # of half the distance
+    windows = sliding_window_view(np.pad(cosines.astype(np.float32), VECTOR_REACH), weights.shape[1])
+    total = np.einsum("nw,nw->n", windows[at], weights)
+    squares = np.einsum("nw,nw->n", weights, weights)
+    shared: Numbers = (total / np.sqrt(squares + ALIKE * (weights.sum(axis=1) ** 2 - squares))).astype(np.float64)
     return shared
 
 
@@ -142,19 +124,3 @@ def combined(
     scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + REPLY * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
-
-
-def _neighbours(places: Places, reach: int, near: float) -> Iterator[tuple[slice, slice, Numbers]]:
-    """For each distance from -reach to reach: slices of sources and targets, and how much each source lends."""
-    number = len(places.seqs)
-    # In the order of the arrays: a new sitting begins with a new thread, or after a long silence.
-    begins = np.abs(np.diff(places.times, prepend=np.inf)) > ONE_SITTING.total_seconds()
-    begins[places.starts[places.starts < number]] = True
-    sittings = np.cumsum(begins)
-    middles = np.cumsum(places.lengths) - places.lengths / 2
-    reach = min(reach, number - 1)
-    for away in range(-reach, reach + 1):
-        source = slice(max(0, away), number + min(0, away))
-        target = slice(max(0, -away), number + min(0, -away))
-        same = sittings[source] == sittings[target]
-        yield source, target, same / (1 + np.abs(middles[source] - middles[target]) / near)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .neighbours import REACH, Weights, neighbours, with_neighbours
 
 Place = tuple[str, int]
 """Thread and sequence number of a message."""
@@ -21,6 +23,8 @@ class Places(NamedTuple):
         seqs: the sequence number in the thread.
         times: seconds since 1970.
         lengths: terms in the message.
+        weights: what its neighbours lend to each.
+        around: terms in it and, as much as they lend, in its neighbours.
     """
 
     names: Sequence[str]
@@ -28,6 +32,21 @@ class Places(NamedTuple):
     seqs: NDArray[np.int64]
     times: NDArray[np.float64]
     lengths: NDArray[np.float64]
+    weights: Weights
+    around: NDArray[np.float32]
+
+    @classmethod
+    def at_rest(
+        cls,
+        names: Sequence[str],
+        starts: NDArray[np.int64],
+        seqs: NDArray[np.int64],
+        times: NDArray[np.float64],
+        lengths: NDArray[np.float64],
+    ) -> Self:
+        """The places with their weights."""
+        weights = neighbours(_begins(starts, len(seqs)), times, lengths)
+        return cls(names, starts, seqs, times, lengths, weights, with_neighbours(lengths.astype(np.float32), weights))
 
     def at(self, position: int) -> Place:
         """The place at a position of the arrays."""
@@ -47,11 +66,69 @@ class Places(NamedTuple):
         found = int(start + np.searchsorted(self.seqs[start:stop], seq))
         return found if found < stop and self.seqs[found] == seq else -1
 
+    def last_seq(self, thread: str) -> int:
+        """The sequence number of the last message of a thread; -1 for one that is not there."""
+        start, stop = self.span(thread)
+        return int(self.seqs[stop - 1]) if stop > start else -1
+
+    def only(self, thread: str) -> Self:
+        """The places of one thread: nothing is lent across threads."""
+        start, stop = self.span(thread)
+        part = slice(start, stop)
+        return type(self)(
+            [thread],
+            np.array([0, stop - start]),
+            self.seqs[part],
+            self.times[part],
+            self.lengths[part],
+            self.weights[part],
+            self.around[part],
+        )
+
+    def with_next(
+        self, thread: int, name: str, seqs: NDArray[np.int64], times: NDArray[np.float64], lengths: NDArray[np.float64]
+    ) -> tuple[Self, int]:
+        """The places with messages that come after all others of a thread; with it, the position of the first of them.
+
+        Args:
+            thread: the number of the thread, or the next number for one that is new.
+            name: its id.
+            seqs: sequence numbers, higher than those of the thread.
+            times: seconds since 1970.
+            lengths: in terms.
+        """
+        names, starts = self.names, self.starts
+        if thread == len(names):
+            names, starts = [*names, name], np.append(starts, starts[-1])
+        at, number = int(starts[thread + 1]), len(seqs)
+        starts = starts.copy()
+        starts[thread + 1 :] += number
+        every_seq, every_time, every_length = (
+            np.insert(old, at, new)
+            for old, new in zip((self.seqs, self.times, self.lengths), (seqs, times, lengths), strict=True)
+        )
+        # Only what stands near to the new ones is lent something else than before.
+        low, high = max(0, at - REACH), min(len(every_seq), at + number + REACH)
+        seen = slice(max(0, low - REACH), min(len(every_seq), high + REACH))
+        near = neighbours(_begins(starts, len(every_seq))[seen], every_time[seen], every_length[seen])
+        sums = with_neighbours(every_length[seen].astype(np.float32), near)
+        changed = slice(low - seen.start, high - seen.start)
+        weights = np.concatenate([self.weights[:low], near[changed], self.weights[high - number :]])
+        around = np.concatenate([self.around[:low], sums[changed], self.around[high - number :]])
+        return type(self)(names, starts, every_seq, every_time, every_length, weights, around), at
+
+
+def _begins(starts: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
+    """Whether a thread begins with each of so many messages."""
+    begins = np.zeros(number, dtype=bool)
+    begins[starts[starts < number]] = True
+    return begins
+
 
 def places(threads: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[int]]]) -> Places:
     """The places of messages given by thread: their sequence numbers, in order, their times and their lengths."""
     parts = list(threads.values())
-    return Places(
+    return Places.at_rest(
         list(threads),
         np.cumsum([0, *(len(seqs) for seqs, _, _ in parts)]),
         np.array([seq for seqs, _, _ in parts for seq in seqs], dtype=np.int64),

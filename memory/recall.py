@@ -92,25 +92,33 @@ class MemorySearch:
 
         self._vectors.expect(question)
         memory, error = await self._memory(user_id, timeout)
-        found: Lookup | None = None
-        if error is None:
+
+        async def near() -> tuple[Lookup | None, str | None]:
+            if error is not None:
+                return None, error
             try:
-                found = await self._vectors.lookup(
+                look_up = self._vectors.lookup(
                     user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
                 )
+                return await look_up, None
             except EmbeddingError as failed:
-                error = str(failed)
+                return None, str(failed)
+
+        # The keyword arm does not wait for the embedding of the question.
+        words, (found, failed) = await asyncio.gather(
+            asyncio.to_thread(_words, memory, thread_only, question, user_id), near()
+        )
         live = [(thread_id, id_) for id_ in live_ids]
 
         def recall() -> Recall:
             with memory.lock:
-                candidates = _candidates(memory, thread_only, question, user_id, found)
+                candidates = _candidates(memory, words, question, found)
                 allowed = np.ones(len(candidates.scores), dtype=bool)
                 allowed[: len(candidates.rows)] = ~np.isin(candidates.rows, memory.rows_of(live))
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
                 hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough & allowed), limit))
             cosines = candidates.cosines[allowed & ~np.isnan(candidates.cosines)]
-            told = None if error is None else f"{error} Memory was searched by keywords alone."
+            told = None if failed is None else f"{failed} Memory was searched by keywords alone."
             return Recall(hits=hits, nearest=_similarity(float(cosines.max())) if len(cosines) else None, error=told)
 
         return await asyncio.to_thread(recall)
@@ -121,53 +129,67 @@ class MemorySearch:
         With it, why the latter failed, if so.
         """
         known = await self._memories.of(user_id)
-        done, error = 0, None
+        changed, error = known.without_terms, None
         if known.without_terms:
-            done += await self._keywords.index_pending(user_id)
+            await self._keywords.index_pending(user_id)
         if self._vectors.may_have_pending(user_id, without_vectors=known.without_vectors):
+            changed = True  # even where this finds nothing left to do: it has waited for who did it
             try:
-                done += await self._vectors.embed_pending(user_id, timeout=timeout)
+                await self._vectors.embed_pending(user_id, timeout=timeout)
             except EmbeddingError as failed:
                 error = str(failed)
-        return (await self._memories.of(user_id) if done else known).memory, error
+        return (await self._memories.of(user_id) if changed else known).memory, error
 
 
-def _candidates(
-    memory: UserMemory, thread_only: str | None, question: str, user_id: str, found: Lookup | None
-) -> Candidates:
+class Words(NamedTuple):
+    """What the keyword arm found: arrays of one length, one value a place of the view.
+
+    Attributes:
+        view: of the messages among which was searched.
+        scores: of the places that the question's words and days reach best; else 0.
+        tells_time_asked_for: whether the question asks for a time, and the message tells one.
+    """
+
+    view: View
+    scores: Numbers
+    tells_time_asked_for: Flags
+
+
+def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> Words:
+    """The keyword arm."""
+    with memory.lock:
+        view = memory.view(thread_only)
+        counts = memory.counts(view, term_keys(user_id, question_terms(question)))
+        telling = np.zeros(len(view.rows), dtype=bool)
+        if asks_when(question):
+            telling = memory.counts(view, term_keys(user_id, [TELLS_WHEN]))[0] > 0
+    return Words(view, _by_words(question, view.places, counts), telling)
+
+
+def _candidates(memory: UserMemory, words: Words, question: str, found: Lookup | None) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    view = memory.view(thread_only)
+    view, by_words, telling = words
     near = found(memory, view) if found is not None else Near(np.full(len(memory), np.nan), ())
-    counts = memory.counts(view, term_keys(user_id, question_terms(question)))
-    by_words = _by_words(question, view.places, counts)
     cosines = near.messages[view.rows]
-    messages = memory.messages[view.rows]
+    at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
+    messages = view.messages[at]
     scores = combined(
-        by_words,
-        _shared(view.places, cosines),
-        lengths=view.places.lengths,
+        by_words[at],
+        _shared(view.places, cosines, at),
+        lengths=view.places.lengths[at],
         asks=messages["asks"],
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
-        tells_time_asked_for=_tells_time_asked_for(memory, view, question, user_id),
+        tells_time_asked_for=telling[at],
     )
-    at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~messages["is_system"])
     of_summaries = np.array([cosine for _, cosine in near.summaries])
     return Candidates(
         view.rows[at],
         [source for source, _ in near.summaries],
-        np.concatenate([scores[at], COSINE_WEIGHT * of_summaries]),
+        np.concatenate([scores, COSINE_WEIGHT * of_summaries]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
     )
-
-
-def _tells_time_asked_for(memory: UserMemory, view: View, question: str, user_id: str) -> Flags:
-    """Of each place whether the question asks for a time, and the message tells one."""
-    if not asks_when(question):
-        return np.zeros(len(view.rows), dtype=bool)
-    telling: Flags = memory.counts(view, term_keys(user_id, [TELLS_WHEN]))[0] > 0
-    return telling
 
 
 def _named(memory: UserMemory, question: str) -> list[int]:
@@ -190,11 +212,17 @@ def _by_words(question: str, places: Places, counts: Numbers) -> Numbers:
     return scores
 
 
-def _shared(places: Places, cosines: Numbers) -> Numbers:
-    """Each place's cosine shared with its neighbours; one that the vector arm did not bring is like the last."""
+def _shared(places: Places, cosines: Numbers, at: Indices) -> Numbers:
+    """The cosines of some places, shared with their neighbours; one that the vector arm did not bring is like the last.
+
+    Args:
+        places: all of the user's messages.
+        cosines: of all; NaN where the vector arm did not bring it.
+        at: the positions that are asked for.
+    """
     if np.isnan(cosines).all():
-        return np.zeros(len(cosines))
-    return shared_cosines(places, np.where(np.isnan(cosines), np.nanmin(cosines), cosines))
+        return np.zeros(len(at))
+    return shared_cosines(places, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
 
 
 def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int) -> Iterator[Hit]:

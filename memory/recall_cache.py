@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .loop_thread import io_thread
 from .memory_changes import ALL, Changes, changes_since
 from .storage import Storage
 from .user_memory import UserMemory
 from .user_rows import UserRows
+
+_FEW_CHANGES: Final = 32
+"""Messages and vectors, as a turn or two bring them, that take about a millisecond to add to a memory."""
+
+_SMALL: Final = 25_000
+"""Messages in such a memory."""
 
 
 class Known(NamedTuple):
@@ -71,7 +77,7 @@ class RecallCache:
                 held.memory, held.horizon = UserMemory(), ALL
                 changes = await changes_since(rows, key[1], ALL)
             if changes.messages or changes.vectors:
-                await asyncio.to_thread(_take, held.memory, changes)
+                await _take(held.memory, changes)
             held.horizon, held.removals = changes.horizon, changes.removals
         self._make_room()
         return Known(held.memory, changes.without_terms, changes.without_vectors)
@@ -83,7 +89,23 @@ class RecallCache:
             size -= oldest.memory.nbytes
 
 
-def _take(memory: UserMemory, changes: Changes) -> None:
+async def _take(memory: UserMemory, changes: Changes) -> None:
+    """Add what changed: at once where it takes less time than to hand it to a thread, and nobody searches."""
+    few = len(changes.messages) + len(changes.vectors) <= _FEW_CHANGES and len(memory) <= _SMALL
+    if few and memory.lock.acquire(blocking=False):
+        try:
+            _add(memory, changes)
+        finally:
+            memory.lock.release()
+    else:
+        await asyncio.to_thread(_add_locked, memory, changes)
+
+
+def _add_locked(memory: UserMemory, changes: Changes) -> None:
     with memory.lock:
-        memory.add_messages(changes.messages)
-        memory.add_vectors(changes.vectors)
+        _add(memory, changes)
+
+
+def _add(memory: UserMemory, changes: Changes) -> None:
+    memory.add_messages(changes.messages)
+    memory.add_vectors(changes.vectors)

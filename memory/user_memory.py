@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .columns import Column
 from .memory_changes import MessageRow, VectorRow, matrix, term_numbers
 from .places import Places
+from .postings import NOBODY, Postings
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -23,11 +24,11 @@ _MESSAGE: Final = np.dtype(
 )  # fmt: skip
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
-_NOBODY: Final = -1
-"""The owner of a term or vector that was replaced."""
-
 _LONGEST: Final = 2**40
 """Messages in a thread, at most."""
+
+_FEW_THREADS: Final = 8
+"""Threads to whose ends messages are added one thread after the other; with more, all is arranged anew."""
 
 _OBJECTS: Final = 500
 """Bytes, about, that the ids of a message and of its vector take."""
@@ -49,11 +50,13 @@ class View(NamedTuple):
         places: where they stand.
         rows: the row of each position.
         positions: the position of each row; -1 for one outside.
+        messages: what is known of each: `speaker`, `asks`, `is_reply`, `is_system`, ...
     """
 
     places: Places
     rows: Indices
     positions: Indices
+    messages: NDArray[Any]
 
 
 class Near(NamedTuple):
@@ -73,12 +76,12 @@ class UserMemory:
         self.lock = threading.Lock()
         self.ids: list[tuple[str, str]] = []
         self.roles: list[str] = []
+        self._hashes: list[int] = []
         self._rows: dict[tuple[str, str], int] = {}
         self._threads: dict[str, int] = {}
         self._speakers: dict[str | None, int] = {}
         self._messages: Column[Any] = Column(_MESSAGE)
-        self._keys: Column[np.int64] = Column(np.int64)
-        self._holders: Column[np.int64] = Column(np.int64)
+        self._postings = Postings()
         self._summaries: list[SummarySource] = []
         self._summary_numbers: dict[tuple[str, str], int] = {}
         self._vectors: dict[int, tuple[Column[np.float32], Column[np.int64]]] = {}
@@ -91,7 +94,7 @@ class UserMemory:
     @property
     def nbytes(self) -> int:
         """Bytes that the memory takes, about."""
-        columns = [self._messages, self._keys, self._holders, *(c for pair in self._vectors.values() for c in pair)]
+        columns = [self._messages, self._postings, *(c for pair in self._vectors.values() for c in pair)]
         return sum(column.nbytes for column in columns) + _OBJECTS * (len(self.ids) + len(self._vector_rows))
 
     @property
@@ -110,31 +113,34 @@ class UserMemory:
 
     def add_messages(self, rows: Sequence[MessageRow]) -> None:
         """Add messages; one that is known takes the place it had."""
-        if not rows:
+        news = [row for row in {(row[0], row[1]): row for row in rows}.values() if self._is_news(row)]
+        if not news:
             return
-        self._whole = None
-        rows = list({(row[0], row[1]): row for row in rows}.values())
-        keys, sizes = term_numbers(row.keys for row in rows)
-        at = [self._row(row[0], row[1]) for row in rows]
-        known = np.array(at, dtype=np.int64)
-        values = np.array([self._values(row, size) for row, size in zip(rows, sizes.tolist(), strict=True)], _MESSAGE)
-        self._forget_terms(known[known >= 0])
-        self.messages[known[known >= 0]] = values[known >= 0]
-        fresh = known < 0
-        known[fresh] = np.arange(len(self), len(self) + fresh.sum())
-        new = [row for row, place in zip(rows, at, strict=True) if place < 0]
-        self._rows.update({(row[0], row[1]): place for place, row in enumerate(new, start=len(self))})
+        keys, sizes = term_numbers(row.keys for row in news)
+        at = np.array([self._row(row[0], row[1]) for row in news], dtype=np.int64)
+        values = np.array([self._values(row, size) for row, size in zip(news, sizes.tolist(), strict=True)], _MESSAGE)
+        known, fresh, first = at >= 0, at < 0, len(self)
+        if known.any():
+            self._postings.forget(at[known])
+        self.messages[at[known]] = values[known]
+        for row, place in zip(news, at.tolist(), strict=True):
+            if place >= 0:
+                self._hashes[place] = hash(row)
+        at[fresh] = np.arange(first, first + fresh.sum())
+        new = [row for row, is_fresh in zip(news, fresh.tolist(), strict=True) if is_fresh]
+        self._rows.update({(row[0], row[1]): place for place, row in enumerate(new, start=first)})
         self.ids.extend((row[0], row[1]) for row in new)
         self.roles.extend(row.role for row in new)
+        self._hashes.extend(map(hash, new))
         self._messages.extend(values[fresh])
-        self._keys.extend(keys)
-        self._holders.extend(np.repeat(known, sizes))
+        self._postings.add(keys, np.repeat(at, sizes))
+        self._whole = None if known.any() else self._grown(first)
 
     def add_vectors(self, rows: Sequence[VectorRow]) -> None:
         """Add vectors; one that is known takes the place it had. Those of messages that are not known are left out."""
         by_size: dict[int, list[tuple[VectorRow, int]]] = {}
         for row in rows:
-            if (owner := self._owner(row)) != _NOBODY:
+            if (owner := self._owner(row)) != NOBODY:
                 by_size.setdefault(len(row.numbers), []).append((row, owner))
         for alike in by_size.values():
             self._add_alike([row for row, _ in alike], np.array([owner for _, owner in alike], dtype=np.int64))
@@ -146,7 +152,7 @@ class UserMemory:
         column, held = self._vectors.setdefault(size, (Column(np.float32, size), Column(np.int64)))
         for row in rows:
             if (old := self._vector_rows.get(row.id)) is not None:
-                self._vectors[old[0]][1].values[old[1]] = _NOBODY
+                self._vectors[old[0]][1].values[old[1]] = NOBODY
         lengths = np.linalg.norm(vectors, axis=1)
         good = np.isfinite(lengths) & (lengths > 0)
         kept = [rows[n].id for n in np.flatnonzero(good).tolist()]
@@ -160,26 +166,19 @@ class UserMemory:
             self._whole = self._arranged()
         if thread_id is None:
             return self._whole
-        places, rows, _ = self._whole
-        start, stop = places.span(thread_id)
-        part = slice(start, stop)
-        only = Places(
-            [thread_id],
-            np.array([0, stop - start]),
-            places.seqs[part],
-            places.times[part],
-            places.lengths[part],
-        )
-        return View(only, rows[part], self._positions(rows[part]))
+        places, rows, _, messages = self._whole
+        part = slice(*places.span(thread_id))
+        return View(places.only(thread_id), rows[part], self._positions(rows[part]), messages[part])
 
     def counts(self, view: View, keys: Sequence[int]) -> Numbers:
         """How often each message holds each term: one row a term, one column a position of the view."""
-        found = np.zeros((len(keys), len(view.rows)))
-        for number, key in enumerate(keys):
-            holders = self._holders.values[self._keys.values == key]
-            at = view.positions[holders[holders != _NOBODY]]
-            found[number] = np.bincount(at[at >= 0], minlength=len(view.rows))
-        return found
+        number = len(view.rows)
+        held = [self._postings.rows_of(key) for key in keys]
+        terms = np.repeat(np.arange(len(keys)), [len(rows) for rows in held])
+        at = view.positions[np.concatenate(held)] if held else np.zeros(0, dtype=np.int64)
+        inside = at >= 0
+        flat = np.bincount(terms[inside] * number + at[inside], minlength=len(keys) * number)
+        return flat.reshape(len(keys), number).astype(np.float64)
 
     def near(self, view: View, vector: Sequence[float], limit: int) -> Near:
         """Cosines of the messages and summaries nearest to a vector; of a message with several chunks the best counts.
@@ -197,10 +196,12 @@ class UserMemory:
             # Not `@`: its threads go on spinning beside the rest of the turn for longer than the product takes.
             cosines = np.einsum("ij,j->i", column.values, asked / length).astype(np.float64)
             owners = held.values
-            of_message, of_summary = owners >= 0, owners < _NOBODY
+            of_message, of_summary = owners >= 0, owners < NOBODY
             np.maximum.at(best, owners[of_message], cosines[of_message])
             np.maximum.at(of_summaries, -2 - owners[of_summary], cosines[of_summary])
-        best[view.positions < 0] = -np.inf
+        outside = np.ones(len(self), dtype=bool)
+        outside[view.rows] = False  # also of what was said since the view was made
+        best[outside] = -np.inf
         threads = set(view.places.names)
         of_summaries[[source.thread_id not in threads for source in self._summaries]] = -np.inf
         both = np.concatenate([best, of_summaries])
@@ -228,6 +229,10 @@ class UserMemory:
     def _row(self, thread_id: str, id_: str) -> int:
         return self._rows.get((thread_id, id_), -1)
 
+    def _is_news(self, row: MessageRow) -> bool:
+        place = self._row(row[0], row[1])
+        return place < 0 or self._hashes[place] != hash(row)
+
     def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
         thread_id, _, seq, role, name, micros, ending, _ = row
         thread = self._threads.setdefault(thread_id, len(self._threads))
@@ -244,26 +249,40 @@ class UserMemory:
             self._summaries.append(SummarySource(row.thread_id, row.source_id, row.role, said_at))
         return -2 - number
 
-    def _forget_terms(self, rows: Indices) -> None:
-        if len(rows):
-            holders = self._holders.values
-            holders[np.isin(holders, rows)] = _NOBODY
-
     def _positions(self, rows: Indices) -> Indices:
         positions = np.full(len(self), -1, dtype=np.int64)
         positions[rows] = np.arange(len(rows))
         return positions
 
+    def _grown(self, first: int) -> View | None:
+        """The view of all with the rows from `first` on, where they come last in a few threads; else None."""
+        view, threads = self._whole, self.messages["thread"][first:]
+        touched = np.unique(threads).tolist()
+        if view is None or len(touched) > _FEW_THREADS:
+            return None
+        places, rows, _, messages = view
+        names = list(self._threads)
+        for thread in touched:
+            fresh = first + np.flatnonzero(threads == thread)
+            fresh = fresh[np.argsort(self.messages["seq"][fresh])]
+            new = self.messages[fresh]
+            if thread > len(places.names) or new["seq"][0] <= places.last_seq(names[thread]):
+                return None
+            places, at = places.with_next(
+                thread, names[thread], new["seq"], new["micros"] / 1e6, new["length"].astype(np.float64)
+            )
+            rows, messages = np.insert(rows, at, fresh), np.insert(messages, at, new)
+        return View(places, rows, self._positions(rows), messages)
+
     def _arranged(self) -> View:
-        messages = self.messages
-        order = np.argsort(messages["thread"] * _LONGEST + messages["seq"], kind="stable")
-        ordered = messages[order]
+        order = np.argsort(self.messages["thread"] * _LONGEST + self.messages["seq"], kind="stable")
+        ordered = self.messages[order]
         starts = np.searchsorted(ordered["thread"], np.arange(len(self._threads) + 1))
-        places = Places(
+        places = Places.at_rest(
             list(self._threads),
             starts.astype(np.int64),
             ordered["seq"].copy(),
             ordered["micros"] / 1e6,
             ordered["length"].astype(np.float64),
         )
-        return View(places, order, self._positions(order))
+        return View(places, order, self._positions(order), ordered)
