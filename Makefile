@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,8 +19,9 @@ help:  ## Show the targets
 run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on with a thread
 	@$(BIN)/everthread chat $(ARGS)
 
-test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some
-	@$(BIN)/python -m pytest $(ARGS)
+# Two processes, each with a server of its own; one thread a process, because two models on all cores slow each other down.
+test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## Lint and type check
 	$(BIN)/ruff check .
