@@ -76,11 +76,20 @@ class Contestant:
         length: turns that the thread has already.
         thread: whose checkpoints are counted; empty where there are none.
         turn: takes the turn of that number; returns milliseconds by part, if it knows them.
+        afterwards: waits for what goes on in the background after a turn, which is measured by itself.
     """
 
-    def __init__(self, name: str, length: int, thread: str, turn: Callable[[int], Awaitable[Any]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        length: int,
+        thread: str,
+        turn: Callable[[int], Awaitable[Any]],
+        afterwards: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.name, self.length, self.thread = name, length, thread
         self._turn = turn
+        self._afterwards = afterwards
         self._taken = 0
         self.times: list[float] = []
         self.cpu: list[float] = []
@@ -95,6 +104,10 @@ class Contestant:
         self._taken += 1
         for part, spent in (parts or {}).items():
             self.parts[part].append(spent)
+        if self._afterwards is not None:
+            started = time.perf_counter()
+            await self._afterwards()
+            self.parts["afterwards, in the background"].append((time.perf_counter() - started) * 1000)
 
     def begin(self) -> None:
         """Forget the turns that were taken to get warm."""
@@ -181,7 +194,8 @@ class Bench:
 
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns
             await turn(n)
-        return Contestant("everthread", length, thread, turn)
+            await resources.settled()
+        return Contestant("everthread", length, thread, turn, resources.settled)
 
     async def commits(self, length: int) -> Contestant:
         """A graph of as many supersteps as everthread's turn has, whose nodes do nothing."""

@@ -120,7 +120,7 @@ def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
     if (upkeep := report.upkeep) is None:
         yield "not reached"
         return
-    yield f"{upkeep.archived} messages archived, {upkeep.embedded} embedded, {len(upkeep.summaries)} summaries made"
+    yield f"{upkeep.archived} messages archived, {len(upkeep.summaries)} summaries made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
         yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")

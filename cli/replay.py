@@ -39,8 +39,6 @@ async def _replay(file: Path, thread: str, conversation: str | None, settings: S
     id_ = thread_id(thread, settings.user_id)
     messages = await asyncio.to_thread(read_conversation, file, id_, conversation)
     opened = open_graph(settings)
-    # Larger batches, beside the writes: embedding takes most of the time of a replay.
-    opened.resources.embeds_in_background = True
     async with opened as graph:
         await opened.resources.archive.own_thread(settings.user_id, id_, thread)
         added = await _feed(graph, opened.resources, settings, id_, messages)
@@ -64,7 +62,7 @@ async def _feed(
                 await graph.aupdate_state(config, {"messages": new}, as_node="llm_call")
                 state = await graph.ainvoke(None, config, context=settings)
                 added += len(new)
-                if (error := state["upkeep"].error) and "embedding" not in error:
+                if error := state["upkeep"].error:
                     raise StorageError(f"The replay stopped: {error}")
             progress.advance(task, len(exchange))
     return added

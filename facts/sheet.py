@@ -33,25 +33,32 @@ def weight(fact: Fact) -> float:
     return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
 
 
-def choose(found: Iterable[Fact], pins: Sequence[Pin], terms: Collection[str], max_facts: int) -> FactSheet:
-    """The sheet of a turn, the most important first: what the question names, then what does harm if forgotten.
+def importance(asked: Collection[str], terms: Iterable[str], of_its_own: float) -> float:
+    """How much a fact matters to a turn: what the question names comes first, then what does harm if forgotten.
 
     Args:
-        found: the facts to choose from.
-        pins: in their order. A fact in the words of a pin is not told again.
-        terms: the words of the question.
+        asked: the words of the question.
+        terms: those of the fact.
+        of_its_own: its `weight`.
+    """
+    shared = len(frozenset(asked).intersection(terms))
+    return of_its_own + (1.0 + shared / len(asked) if shared else 0.0)
+
+
+def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSheet:
+    """The sheet of a turn. A fact in the words of a pin, or of a fact before it, is not told again.
+
+    Args:
+        found: the facts to choose from, the most important first; not more of them are looked at than needed.
+        pins: in their order.
         max_facts: facts, at most.
     """
-    pinned = {key(pin.text) for pin in pins}
-    asked = frozenset(terms)
-
-    def importance(fact: Fact) -> tuple[float, float, str]:
-        shared = len(asked.intersection(fact.terms))
-        relevance = 1.0 + shared / len(asked) if shared else 0.0
-        return relevance + weight(fact), fact.said_at.timestamp(), fact.id
-
-    chosen: dict[str, Fact] = {}
-    for fact in sorted(found, key=importance, reverse=True):
-        if key(fact.text) not in pinned:
-            chosen.setdefault(key(fact.text), fact)
-    return FactSheet(pins=tuple(pins), facts=tuple(chosen.values())[:max_facts])
+    told = {key(pin.text) for pin in pins}
+    facts: list[Fact] = []
+    for fact in found if max_facts else ():
+        if (words := key(fact.text)) not in told:
+            told.add(words)
+            facts.append(fact)
+        if len(facts) == max_facts:
+            break
+    return FactSheet(pins=tuple(pins), facts=tuple(facts))

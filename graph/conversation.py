@@ -59,6 +59,14 @@ class Conversation(CompiledConversation):
         """`adelete`, blocking."""
         return node_thread.run_sync(self.adelete(user_id, thread_id))
 
+    async def asettled(self) -> None:
+        """Wait until all that was said is embedded and read for facts, which goes on after each turn."""
+        await self.resources.settled()
+
+    def settled(self) -> None:
+        """`asettled`, blocking."""
+        node_thread.run_sync(self.asettled())
+
     # The signatures are LangGraph's own, which has several for each of the two methods.
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """LangGraph's `stream`, when it is this turn's turn.
@@ -75,7 +83,7 @@ class Conversation(CompiledConversation):
             return
         user_id = self._user_of(options.get("context"))
         io_thread.run_sync(self.resources.archive.own_thread(user_id, thread_id))
-        with self.locks.hold_sync(thread_id):
+        with self.locks.hold_sync(thread_id), self.resources.turn_of(user_id, thread_id):
             if known:
                 io_thread.run_sync(self.resources.archive.refuse_changed(user_id, thread_id, known))
             yield from super().stream(input, config, **options)
@@ -92,10 +100,11 @@ class Conversation(CompiledConversation):
         user_id = self._user_of(options.get("context"))
         await self.resources.archive.own_thread(user_id, thread_id)
         async with self.locks.hold(thread_id):
-            if known:
-                await self.resources.archive.refuse_changed(user_id, thread_id, known)
-            async for part in super().astream(input, config, **options):
-                yield part
+            with self.resources.turn_of(user_id, thread_id):
+                if known:
+                    await self.resources.archive.refuse_changed(user_id, thread_id, known)
+                async for part in super().astream(input, config, **options):
+                    yield part
 
     def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with a context that is a mapping made to settings: LangGraph would make them anew each time."""

@@ -19,7 +19,7 @@ from ..nodes.toolbox import Tool
 from ..search.engines import SearchEngine
 from ..state.settings import Settings
 from .build import build_graph
-from .conversation import CompiledConversation, Conversation
+from .conversation import Conversation
 from .telemetry import watch
 
 
@@ -76,7 +76,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
             responder=responder,
         )
 
-    async def __aenter__(self) -> CompiledConversation:
+    async def __aenter__(self) -> Conversation:
         await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
         graph = conversation_on(self.resources)
@@ -89,7 +89,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
         await self._locks.close()
         await self.resources.close()
 
-    def __enter__(self) -> CompiledConversation:
+    def __enter__(self) -> Conversation:
         return node_thread.run_sync(self.__aenter__())
 
     def __exit__(

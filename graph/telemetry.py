@@ -192,6 +192,10 @@ class Telemetry(Observer):
         """A cache hit or miss."""
         self._count("cache", 1, cache=cache, found=found)
 
+    def left_undone(self, part: str) -> None:
+        """Work in the background that could not be done."""
+        self._count("degraded", 1, part=part)
+
     @contextmanager
     def _span(self, name: str, parent: Context | None = None) -> Iterator[None]:
         """A span; of an error in it only the kind is told, for its text may quote what was said."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from ..facts.clauses import MOST_CHARACTERS
 from ..facts.extraction import Said
 from ..facts.ledger import changed, meaning
 from ..facts.reading import Ledger, Message
-from ..facts.sheet import weight
+from ..facts.sheet import importance, weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
 from .keywords import term_keys
@@ -83,20 +83,28 @@ SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
 _UPSERT_PINS: Final = f"""{PUT_PINS}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 """
+# Of both pools together, what the question names comes first, as `facts.sheet.importance` has it.
 _SHEET = """
 WITH found AS (
-    (SELECT id FROM facts
+    (SELECT * FROM facts
      WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')
        AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
      ORDER BY weight DESC, said_at DESC LIMIT %(pool)s)
     UNION
-    (SELECT id FROM facts
+    (SELECT * FROM facts
      WHERE user_id = %(user_id)s AND term_keys && %(keys)s::bigint[] AND state IN ('current', 'conflicting')
        AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
      ORDER BY said_at DESC LIMIT %(pool)s)
+), ranked AS (
+    SELECT found.* FROM found
+    CROSS JOIN LATERAL (SELECT count(*)::float8 AS n FROM unnest(term_keys) AS k
+                        WHERE k = ANY(%(keys)s::bigint[])) AS shared
+    WHERE NOT (thread_id = %(thread_id)s AND source_id = ANY(%(newest)s::text[]))
+    ORDER BY weight + CASE WHEN n > 0 THEN 1 + n / cardinality(%(keys)s::bigint[]) ELSE 0 END DESC,
+             said_at DESC, id DESC
+    LIMIT %(most)s
 )
-(SELECT 'fact' AS what, to_jsonb(f) AS row FROM facts AS f JOIN found USING (id)
- WHERE user_id = %(user_id)s AND NOT (thread_id = %(thread_id)s AND source_id = ANY(%(newest)s::text[])))
+(SELECT 'fact' AS what, to_jsonb(f) AS row FROM ranked AS f)
 UNION ALL
 (SELECT 'pin', to_jsonb(p) FROM pins AS p
  WHERE user_id = %(user_id)s AND forgotten_at IS NULL
@@ -173,9 +181,9 @@ class FactRows(UserTables):
 
     async def sheet(
         self, user_id: str, thread_id: str, terms: Iterable[str], *, live: Sequence[str], newest: Sequence[str],
-        pool: int, max_pins: int, this_thread_only: bool,
-    ) -> tuple[list[Fact], list[Pin]]:  # fmt: skip
-        """The facts and pins among which a turn's are chosen, in one round trip.
+        pool: int, most: int, max_pins: int, this_thread_only: bool,
+    ) -> tuple[Iterator[Fact], list[Pin]]:  # fmt: skip
+        """The facts and pins among which a turn's are chosen, the most important facts first, in one round trip.
 
         Args:
             user_id: whose turn it is.
@@ -183,22 +191,29 @@ class FactRows(UserTables):
             terms: the words of the question.
             live: ids of the live chain; what is pinned by itself from there is left out.
             newest: ids of the messages that are in every context anyway: no facts from these.
-            pool: facts, at most: so many by their weight, and so many that the question names.
+            pool: facts that are looked at: so many by their weight, and so many that the question names.
+            most: facts, at most.
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
         """
+        asked = list(terms)
         rows = await self.of(user_id).fetch(
             _SHEET,
             thread_id=thread_id,
             thread_only=thread_id if this_thread_only else None,
-            keys=term_keys(user_id, list(terms)),
+            keys=term_keys(user_id, asked),
             live=list(live),
             newest=list(newest),
             pool=pool,
+            most=most,
             max_pins=max_pins,
         )
-        facts = [fact_of(row["row"]) for row in rows if row["what"] == "fact"]
-        return facts, [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
+
+        def rank(row: DictRow) -> tuple[float, datetime, str]:
+            return importance(asked, row["terms"], row["weight"]), datetime.fromisoformat(row["said_at"]), row["id"]
+
+        ranked = sorted((row["row"] for row in rows if row["what"] == "fact"), key=rank, reverse=True)
+        return map(fact_of, ranked), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
     async def all_facts(self, user_id: str) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""

@@ -90,12 +90,12 @@ class StoreIndex(VectorIndex):
         self._recovered: set[str] = set()
         self._passages: OrderedDict[tuple[str, str], dict[tuple[str, str], str]] = OrderedDict()
 
-    async def embed_pending(self, user_id: str, *, timeout: float, limit: int = BATCH) -> int:
-        """As for `VectorIndex`. What is in another store, or in our own table, counts as not embedded."""
+    async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
+        """What is in another store, or in our own table, counts as not embedded."""
         if user_id not in self._adopted:
             await self._adopt(user_id, lost=False)
             self._adopted.add(user_id)
-        return await super().embed_pending(user_id, timeout=timeout, limit=limit)
+        return await super()._embed_pending(user_id, timeout, limit)
 
     def may_have_pending(self, user_id: str, *, without_vectors: bool) -> bool:
         """As for `VectorIndex`; what is in another store is found out the first time."""

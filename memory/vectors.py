@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from psycopg.rows import DictRow
@@ -17,6 +18,7 @@ from psycopg.rows import DictRow
 from ..models.embeddings import Embedder
 from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
+from .loop_thread import io_thread
 from .recall_cache import RecallCache
 from .reindex import changed_model
 from .storage import Storage
@@ -80,6 +82,7 @@ class VectorIndex:
         self._embedder = embedder
         self._refused: dict[tuple[str, str], None] = {}
         self._unchanged: set[str] = set()
+        self._embedding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def embed_pending(self, user_id: str, *, timeout: float, limit: int = BATCH) -> int:
         """Embed what of the user's has no vector yet, the newest first; returns how many were done.
@@ -95,6 +98,14 @@ class VectorIndex:
         Raises:
             EmbeddingError: the model fails or is too slow; what is pending stays pending.
         """
+        return await io_thread.run(self._embed_alone(user_id, timeout, limit))
+
+    async def _embed_alone(self, user_id: str, timeout: float, limit: int) -> int:
+        """Two at once would embed the same."""
+        async with self._embedding.setdefault(user_id, asyncio.Lock()):
+            return await self._embed_pending(user_id, timeout, limit)
+
+    async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
         rows = UserRows(self._database, user_id)
         refused = [id_ for owner, id_ in self._refused if owner == user_id]
         pending = await rows.fetch(_PENDING, limit=limit, refused=refused)

@@ -14,7 +14,6 @@ from ..facts.extraction import Said
 from ..facts.ledger import merge
 from ..facts.sheet import choose, question_terms
 from ..memory.archive_rows import said_at
-from ..memory.fact_reading import read_batch
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import live_chain, message_text, newest_question, role_of
@@ -22,26 +21,20 @@ from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
+_ALIKE: Final = 20
+"""Facts read beyond those that are told, because some are in the words of a pin or of another fact."""
+
 _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
 
 
-async def learn(turn: Turn) -> int:
-    """Read what the user said since the last time, and keep the facts and pins in it; returns how many
-    are new or changed.
+def learn(turn: Turn) -> None:
+    """Begin to read what the user said since the last time, and to keep the facts and pins in it.
 
-    A turn that is resumed finds nothing twice, and one that failed is caught up with. What is more than a batch, as
-    after an import, is read in the background.
-
-    Raises:
-        StorageError: the database fails; the next turn tries again.
+    A turn that is resumed finds nothing twice, and one that failed is caught up with.
     """
-    if not turn.settings.facts:
-        return 0
-    count, more = await read_batch(turn.resources.facts, turn.user_id, turn.settings.auto_pin_score)
-    if more:
+    if turn.settings.facts:
         turn.resources.learn_later(turn.user_id, turn.settings.auto_pin_score)
-    return count
 
 
 async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence[AnyMessage]) -> int:
@@ -77,15 +70,16 @@ async def known_facts(messages: Sequence[AnyMessage], turn: Turn) -> FactSheet:
     settings = turn.settings
     if not settings.facts or not (settings.max_facts or settings.max_pins):
         return FactSheet()
+    await turn.resources.background.caught_up("facts", turn.user_id)
     live = [str(message.id) for message in live_chain(messages)]
     terms = await asyncio.to_thread(question_terms, newest_question(messages))
     try:
         found, pins = await turn.resources.facts.sheet(
             turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
-            pool=2 * settings.max_facts + 10, max_pins=settings.max_pins,
-            this_thread_only=settings.memory_scope == "thread",
+            pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
+            max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return choose(found, pins, terms, settings.max_facts)
+    return await asyncio.to_thread(choose, found, pins, settings.max_facts)

@@ -34,7 +34,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """
     question = newest_question(state["messages"])
     try:
-        await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
+            await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
         facts, recall = await asyncio.gather(known_facts(state["messages"], turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise

@@ -1,4 +1,4 @@
-"""Remember: the turn goes into the archive, is read for facts and embedded, after the reply went out."""
+"""Remember: the turn goes into the archive after the reply went out; reading it for facts and embedding it begin."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
 from ..compression.engine import outdated_ids
-from ..memory.vectors import BATCH
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EmbeddingError, StorageError
+from ..state.errors import StorageError
 from ..state.lighten import is_lightened, lighten
 from ..state.messages import is_said
 from ..state.records import EVERTHREAD_NAMESPACE
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 async def remember(state: ConversationState, turn: Turn) -> Update:
-    """Archive what is not archived yet, read what the user said for facts, and embed what has no vector yet.
+    """Archive what is not archived yet; begin to read it for facts, and to embed what has no vector yet.
 
     Every message of the chain is offered to the archive, which keeps the ones it knows as they are: so a turn whose
     archiving failed is archived with the next. A failure is told in `upkeep.error`, and the turn goes on.
@@ -35,11 +34,11 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     try:
         messages, archived = await _archived(messages, turn)
         upkeep = Upkeep(archived=archived)
-        upkeep = upkeep.model_copy(update={"facts": await learn(turn)})
-        upkeep = upkeep.model_copy(update={"embedded": await _embed(turn)})
-    except (StorageError, EmbeddingError) as error:
+    except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
+    learn(turn)
+    turn.resources.embed_later(turn.user_id, turn.settings.embedding_timeout)
     if trouble := turn.resources.database.trouble:
         upkeep = upkeep.model_copy(update={"error": trouble})
     outdated = set(outdated_ids(messages, turn.settings))
@@ -83,13 +82,3 @@ async def archive_said(messages: Sequence[AnyMessage], turn: Turn) -> list[str]:
 def _said_whole(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """What belongs into the archive and is there as it was said: what was lightened is archived already."""
     return [message for message in messages if is_said(message) and not is_lightened(message)]
-
-
-async def _embed(turn: Turn) -> int:
-    """Embed a batch now if the model is at hand, and the rest in the background."""
-    resources, timeout = turn.resources, turn.settings.embedding_timeout
-    now = resources.embedder.ready and not resources.embeds_in_background
-    done = await resources.vectors.embed_pending(turn.user_id, timeout=timeout) if now else 0
-    if done >= BATCH or not now:
-        resources.embed_later(turn.user_id, timeout)
-    return done

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -37,12 +38,16 @@ from ..search.engines import SearchEngine
 from ..state.errors import EverthreadError, ModelError
 from ..state.observer import Observer
 from ..state.settings import Settings
+from .background import Background
 from .responder import Responder
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
-_CONTEXTS = 256
+CLOSING_SECONDS: Final = 2.0
+"""That the graph waits, when it is closed, for what goes on in the background."""
+
+_CONTEXTS: Final = 256
 
 
 class Resources:
@@ -92,12 +97,11 @@ class Resources:
         self.observer = Observer()
         self.toolbox = Toolbox(tools)
         self.responder = Responder(responder) if responder is not None else None
-        self.embeds_in_background = False
+        self.background = Background(self._left_undone)
+        self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
         self._contexts: dict[Hashable, Settings] = {}
-        self._catching_up: dict[str, Future[None]] = {}
-        self._learning: dict[str, Future[None]] = {}
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
@@ -218,43 +222,52 @@ class Resources:
             return None
         return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
 
+    @contextmanager
+    def turn_of(self, user_id: str, thread_id: str) -> Iterator[None]:
+        """A turn that has claimed its thread for the user, which its nodes need not do again."""
+        self._turns[thread_id] = user_id
+        try:
+            yield
+        finally:
+            del self._turns[thread_id]
+
+    def is_claimed(self, user_id: str, thread_id: str) -> bool:
+        """Whether the turn that runs in the thread has claimed it for the user."""
+        return self._turns.get(thread_id) == user_id
+
     async def close(self) -> None:
-        """Give the connections back. What is not embedded yet is embedded after the next start."""
-        for work in [
-            *self._catching_up.values(),
-            *self._learning.values(),
-            *([self._checking] if self._checking else []),
-        ]:
-            work.cancel()
+        """Give the connections back, when what was begun in the background is done or has taken `CLOSING_SECONDS`.
+
+        What is not embedded by then is embedded after the next start.
+        """
+        await self.background.settled(CLOSING_SECONDS)
+        self.background.cancel()
+        if self._checking is not None:
+            self._checking.cancel()
         await self.database.close()
+
+    async def settled(self) -> None:
+        """Wait until all that was said is embedded and read for facts."""
+        await self.background.settled()
 
     def embed_later(self, user_id: str, timeout: float) -> None:
         """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
-        if user_id not in self._catching_up:
-            work = asyncio.run_coroutine_threadsafe(self._embed_all(user_id, timeout), io_thread.loop)
-            self._catching_up[user_id] = work
-            work.add_done_callback(lambda _: self._catching_up.pop(user_id, None))
 
-    async def _embed_all(self, user_id: str, timeout: float) -> None:
-        try:
-            while await self.vectors.embed_pending(user_id, timeout=timeout):
-                pass
-        except EverthreadError as error:
-            logger.warning("Embedding in the background stopped: %s", error)
+        async def step() -> bool:
+            return await self.vectors.embed_pending(user_id, timeout=timeout) > 0
+
+        self.background.begin("embedding", user_id, step)
+
+    def _left_undone(self, part: str) -> None:
+        self.observer.left_undone(part)
 
     def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
         """Read what of the user's messages was not read for facts yet, in the background."""
-        if user_id not in self._learning:
-            work = asyncio.run_coroutine_threadsafe(self._learn_all(user_id, auto_pin_score), io_thread.loop)
-            self._learning[user_id] = work
-            work.add_done_callback(lambda _: self._learning.pop(user_id, None))
 
-    async def _learn_all(self, user_id: str, auto_pin_score: float | None) -> None:
-        try:
-            while (await read_batch(self.facts, user_id, auto_pin_score))[1]:
-                pass
-        except EverthreadError as error:
-            logger.warning("Reading for facts in the background stopped: %s", error)
+        async def step() -> bool:
+            return (await read_batch(self.facts, user_id, auto_pin_score))[1]
+
+        self.background.begin("facts", user_id, step)
 
     async def _warn_of_changed_model(self) -> None:
         try:

@@ -65,9 +65,18 @@ async def known(state: ConversationState, turn: Turn) -> list[str]:
         return []
     message = newest_question(state["messages"])[:_READ]
     terms = await asyncio.to_thread(question_terms, f"{state['search'].query or ''} {message}")
-    facts, pins = await turn.resources.facts.sheet(
-        turn.user_id, turn.thread_id, terms, live=[], newest=[], pool=_FACTS, max_pins=_FACTS, this_thread_only=False
+    found, pins = await turn.resources.facts.sheet(
+        turn.user_id,
+        turn.thread_id,
+        terms,
+        live=[],
+        newest=[],
+        pool=_FACTS,
+        most=2 * _FACTS,
+        max_pins=_FACTS,
+        this_thread_only=False,
     )
+    facts = await asyncio.to_thread(list, found)
     names = [fact.value for fact in facts if fact.attribute == "name" and fact.value]
     return [*(fact.text for fact in facts), *(pin.text for pin in pins), *names]
 

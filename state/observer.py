@@ -37,3 +37,6 @@ class Observer:
 
     def looked_up(self, cache: str, *, found: bool) -> None:
         """Something was looked up in a cache."""
+
+    def left_undone(self, part: str) -> None:
+        """Work in the background, such as embedding, could not be done: the next turn tries again."""

@@ -77,7 +77,7 @@ class TurnReport(Record):
     memories: tuple[Recalled, ...] = Field((), description="The memories, with the arm that found each, and its score.")
     context: ContextReport | None = Field(None, description="Tokens by section, and what was dropped.")
     reply: ReplyReport | None = Field(None, description="Which model answered, with how many tokens.")
-    upkeep: Upkeep | None = Field(None, description="What was archived, embedded and summarized after the reply.")
+    upkeep: Upkeep | None = Field(None, description="What was archived and summarized after the reply.")
     summaries: tuple[Summary, ...] = Field((), description="The summaries that were made in this turn.")
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")

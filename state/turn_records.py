@@ -89,11 +89,9 @@ class ReplyReport(Record):
 
 
 class Upkeep(Record):
-    """What was done after the reply: archived, embedded, read for facts, summarized."""
+    """What was done after the reply: archived, summarized. Embedding and reading for facts go on after the turn."""
 
     archived: int = 0
-    embedded: int = 0
-    facts: int = Field(0, description="Facts that are new or changed.")
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
     remade: tuple[str, ...] = Field((), description="Ids of earlier summaries that were made again in this turn.")
     not_remade: str | None = Field(None, description="Why one that was to be made again was not: one sentence.")

@@ -161,6 +161,7 @@ async def test_a_vector_store_of_ones_own_is_emptied_as_well(
     async with reopen(vector_store=store) as graph:
         await say(graph, "My locker is QX-4471.", to="t1")
         await say(graph, "The bus is late.", to="t2")
+        await graph.asettled()  # type: ignore[attr-defined]
         assert len(store.store) == 4
         await graph.adelete("ada", "t1")  # type: ignore[attr-defined]
     assert {entry["metadata"]["conversation_id"] for entry in store.store.values()} == {"t2"}

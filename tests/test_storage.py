@@ -165,6 +165,7 @@ async def test_other_langchain_code_reads_our_vectors(
     graph: CompiledConversation, settings: Settings, embeddings: Embeddings
 ) -> None:
     await say(graph, "My dog is called Biscuit.")
+    await graph.asettled()  # type: ignore[attr-defined]
     assert settings.database_url is not None
     url = settings.database_url.get_secret_value().replace("postgresql://", "postgresql+psycopg://")
     engine = PGEngine.from_connection_string(url)
@@ -187,7 +188,7 @@ async def test_a_failing_embedding_model_leaves_the_turn_without_memories_and_sa
     async with reopen(embeddings=FailingEmbeddings()) as graph:
         state = await say(graph, "What is my dog called?", to="two")
         assert "no room for the model" in state["recall"].error
-        assert "no room for the model" in state["upkeep"].error
+        assert state["upkeep"].error is None
         assert state["messages"][-1].text.endswith("What is my dog called?")
     async with reopen(model=counting_model()) as graph:
         state = await say(graph, "What is my dog called?", to="three")

@@ -89,6 +89,7 @@ async def test_a_turn_is_one_span_with_its_nodes_below_it(
 ) -> None:
     async with open_graph(measured, model=echo, embeddings=embeddings) as graph:
         await say(graph, "My dog is called Biscuit.", to="monday")
+        await graph.asettled()  # type: ignore[attr-defined]
         seen.spans.clear()
         await say(graph, "What is my dog called?", to="tuesday")
     spans = {span.name: span for span in seen.spans.get_finished_spans()}
@@ -146,7 +147,7 @@ async def test_a_failing_model_and_failing_embeddings_are_counted_by_kind(measur
     assert turn.status.description == "ModelError"
     async with open_graph(measured, model=EchoModel(prompts=[]), embeddings=FailingEmbeddings()) as graph:
         await say(graph, "hello again")
-    assert {attributes["part"] for attributes, _ in grown(seen, "degraded", degraded)} == {"recall", "upkeep"}
+    assert {attributes["part"] for attributes, _ in grown(seen, "degraded", degraded)} == {"recall", "embedding"}
 
 
 async def test_nothing_that_was_said_and_no_id_is_in_any_span_or_metric(
