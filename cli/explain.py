@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -18,6 +18,12 @@ from ..state.errors import InputError
 from ..state.report_records import TurnReport
 from ..state.settings import Settings
 from ..state.threads import thread_id
+
+_NODES: Final = (
+    "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
+    "llm_call", "tools", "remember", "summarize",
+)  # fmt: skip
+"""As the diagram has them; the database keeps no order."""
 
 
 def run_explain(thread: str, turn: int, values: dict[str, Any], *, as_json: bool) -> None:
@@ -120,7 +126,9 @@ def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
     if (upkeep := report.upkeep) is None:
         yield "not reached"
         return
-    yield f"{upkeep.archived} messages archived, {len(upkeep.summaries)} summaries made"
+    messages, summaries = upkeep.archived, len(upkeep.summaries)
+    archived = f"{messages} {'message' if messages == 1 else 'messages'} archived"
+    yield f"{archived}, {summaries} {'summary' if summaries == 1 else 'summaries'} made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
         yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
@@ -132,9 +140,13 @@ def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:
     table = _table("node", "ms")
-    for node, spent in report.nodes.items():
+    for node, spent in sorted(report.nodes.items(), key=_place):
         table.add_row(node, f"{spent:g}")
     yield table
+
+
+def _place(spent: tuple[str, float]) -> int:
+    return _NODES.index(spent[0]) if spent[0] in _NODES else len(_NODES)
 
 
 def _table(*columns: str) -> Table:

@@ -95,10 +95,11 @@ class Background:
             if left:
                 return
 
-    def cancel(self) -> None:
-        """End all jobs; what they have not done yet is left to be done."""
-        for job in list(self._jobs.values()):
-            job.work.cancel()
+    def cancel(self, kind: Kind | None = None) -> None:
+        """End all jobs, or those of a kind; what they have not done yet is left to be done."""
+        for (of, _), job in list(self._jobs.items()):
+            if kind in {None, of}:
+                job.work.cancel()
 
     async def _run(self, job: _Job, kind: Kind, user_id: str, step: Step) -> None:
         try:

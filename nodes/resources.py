@@ -238,8 +238,10 @@ class Resources:
     async def close(self) -> None:
         """Give the connections back, when what was begun in the background is done or has taken `CLOSING_SECONDS`.
 
-        What is not embedded by then is embedded after the next start.
+        What is not embedded by then is embedded after the next start. A model that is being loaded is not waited for.
         """
+        if not self.embedder.ready:
+            self.background.cancel("embedding")
         await self.background.settled(CLOSING_SECONDS)
         self.background.cancel()
         if self._checking is not None:

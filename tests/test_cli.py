@@ -118,6 +118,9 @@ def test_a_turn_is_explained_as_text_and_as_json(environment: dict[str, str]) ->
     assert last.returncode == 0, last.stderr
     for part in ("Turn 2", "What is my dog called?", "Web search", "Memories", "Context", "Reply", "Time", "Degraded"):
         assert part in last.stdout
+    times = last.stdout.partition("Time\n")[2]
+    nodes = ["keyword_check", "memory_retrieval", "pairing", "context_assembly", "llm_call", "remember"]
+    assert sorted(nodes, key=times.index) == nodes
     first = json.loads(run(environment, "explain", "work", "-2", "--json").stdout)
     assert (first["turn"], first["question"]) == (1, "My dog is called Biscuit.")
     assert "its turns are 1 to 2" in run(environment, "explain", "work", "7").stderr
