@@ -1,7 +1,7 @@
 """What the cache of embeddings saves: `python -m bench.embedding_cache [--turns 30] [--json FILE]`.
 
 The same conversation, turn by turn through the product's graph on embedded Postgres with the bundled model, once
-without the cache and once with it: texts that went through the model, and milliseconds of a turn.
+without the cache and once with it: texts that went through the model, and milliseconds of a turn with what follows it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -20,8 +18,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
+from bench.server_folder import server_folder
 from everthread.graph.open import open_graph
-from everthread.memory.embedded_server import stop_server
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")
@@ -61,6 +59,7 @@ async def talk(folder: Path, model: Embeddings, turns: int, megabytes: int) -> d
             )
             started = time.perf_counter()
             await graph.ainvoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "t"}})
+            await graph.asettled()
             milliseconds.append(1000 * (time.perf_counter() - started))
     return {
         "texts a turn": round(counting.texts / turns, 2),
@@ -74,17 +73,12 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
     model = load_embeddings(BUNDLED_MODEL)
     model.embed_query("warm")
     figures = {}
-    try:
+    with server_folder() as folder:
         for name, megabytes in (("without the cache", 0), ("with it", 16)):
             figures[name] = asyncio.run(talk(folder, model, options.turns, megabytes))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     columns = list(next(iter(figures.values())))
     print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, row in figures.items():

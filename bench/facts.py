@@ -16,11 +16,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import re
-import shutil
 import statistics
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -30,15 +27,15 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from bench.datasets import DATA
+from bench.server_folder import server_folder
 from everthread import Settings
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
 from everthread.facts.words import content_terms
 from everthread.memory.database import Database
-from everthread.memory.embedded_server import stop_server
 from everthread.memory.fact_reading import read_batch
 from everthread.models.extractive import sentences
-from everthread.nodes.facts import known_facts, learn
+from everthread.nodes.facts import known_facts
 from everthread.nodes.resources import Resources
 from everthread.nodes.turn import Turn
 from everthread.state.records import now
@@ -120,14 +117,12 @@ def show(records: list[dict[str, Any]], language: str) -> None:
 
 async def latency(known: int) -> dict[str, float]:
     """Milliseconds that facts add to a turn of a user with this many, on the embedded server; medians of 50."""
-    folder = tempfile.mkdtemp(prefix="everthread-bench-")
-    os.chmod(folder, 0o711)
-    settings = Settings(data_dir=Path(folder), user_id="bench")
-    database = Database(settings)
-    turn = Turn(Resources(settings, database=database), settings, {"configurable": {"thread_id": "t"}})
-    said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
-    told, noticed = [], []
-    try:
+    with server_folder() as folder:
+        settings = Settings(data_dir=folder, user_id="bench")
+        database = Database(settings)
+        turn = Turn(Resources(settings, database=database), settings, {"configurable": {"thread_id": "t"}})
+        said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
+        told, noticed = [], []
         await turn.resources.archive.add_messages("bench", "t", said)
         while (await read_batch(turn.resources.facts, "bench", None))[1]:
             pass
@@ -138,12 +133,9 @@ async def latency(known: int) -> dict[str, float]:
             told.append(time.perf_counter() - started)
             await turn.resources.archive.add_messages("bench", "t", [question])
             started = time.perf_counter()
-            await learn(turn)
+            await read_batch(turn.resources.facts, "bench", None)
             noticed.append(time.perf_counter() - started)
-    finally:
         await database.close()
-        stop_server(Path(folder))
-        shutil.rmtree(folder, ignore_errors=True)
     return {"before_ms": 1000 * statistics.median(told), "after_ms": 1000 * statistics.median(noticed)}
 
 

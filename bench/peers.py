@@ -288,17 +288,13 @@ async def trial(url: str, embeddings: Embeddings) -> None:
 
 
 def main() -> None:
-    from everthread.memory.embedded_server import ensure_server, stop_server
+    from bench.server_folder import server_folder
+    from everthread.memory.embedded_server import ensure_server
     from everthread.models.embeddings import BUNDLED_MODEL, Embedder
     from everthread.models.shared_embeddings import SharedEmbeddings
 
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder() as folder:
         asyncio.run(trial(ensure_server(folder), SharedEmbeddings(Embedder(BUNDLED_MODEL), timeout=600)))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

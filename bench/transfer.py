@@ -11,20 +11,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 from rich.progress import Progress
+from server_folder import server_folder
 
 from everthread import Archive, Settings
 from everthread.cli.conversations import read_conversation
 from everthread.cli.transfer import Import
 from everthread.memory.database import Database
-from everthread.memory.embedded_server import stop_server
 from everthread.memory.transfer import export_rows
 from everthread.memory.transfer_format import check_file
 from everthread.memory.vector_rows import chunks
@@ -97,13 +95,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder() as folder:
         figures = asyncio.run(measure(folder, options))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     print(f"{figures['messages']} messages, {figures['texts']} texts to embed")
     print(f"bare model: {figures['bare_messages_per_s']} messages/s")
     print(f"import:     {figures['import_messages_per_s']} messages/s, {figures['ratio']:.1%} of it")

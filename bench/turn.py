@@ -20,10 +20,8 @@ import hashlib
 import itertools
 import json
 import random
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -40,10 +38,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 sys.path.insert(0, str(Path(__file__).parent))
 import turn_peers
+from server_folder import server_folder
 
 from everthread import PostgresCheckpointer, open_graph
 from everthread.cli.conversations import read_conversation
-from everthread.memory.embedded_server import stop_server
 from everthread.memory.fact_reading import read_batch
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
@@ -303,9 +301,7 @@ def numbers(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[10, 100, 1000, 10000]
-    )
+    parser.add_argument("--lengths", type=numbers, default=[10, 100, 1000, 10000])
     parser.add_argument("--turns", type=int, default=20, help="turns measured at each length")
     parser.add_argument("--embed", action="store_true", help="embed with the real model in the turns measured")
     parser.add_argument("--no-peers", action="store_true", help="everthread and the bare commits only")
@@ -316,13 +312,8 @@ def main() -> None:
     remarks: list[str] = []
     if options.data:
         remarks = [m.text for m in read_conversation(options.data, "bench", options.conversation) if m.type == "human"]
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder() as folder:
         results = asyncio.run(run(folder, options, remarks))
-    finally:
-        stop_server(folder)
-        shutil.rmtree(folder, ignore_errors=True)
     show(results, options.lengths)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
