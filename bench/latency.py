@@ -2,7 +2,8 @@
 
 One user has so many turns of LoCoMo in memory (more than it has are told again). Before each question two messages are
 said and embedded, as in a conversation; then the nodes `memory_retrieval` and `pairing` run at default settings, with
-the default embedding model. The parts are measured around the product's own functions; the keyword arm runs while the question is embedded.
+the default embedding model. The parts are measured around the product's own functions; the keyword arm runs while the
+question is embedded.
 """
 
 from __future__ import annotations
