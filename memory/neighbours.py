@@ -58,6 +58,5 @@ def with_neighbours(values: NDArray[np.float32], weights: Weights) -> NDArray[np
     reach = weights.shape[1] // 2
     padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(reach, reach)])
     windows = sliding_window_view(padded, weights.shape[1], axis=-1)
-    # One call, and not one a distance: with each, the rest of the turn gets its chance to keep this one waiting.
     summed: NDArray[np.float32] = np.einsum("...nw,nw->...n", windows, weights)
     return summed

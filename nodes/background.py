@@ -116,6 +116,9 @@ class Background:
         except EverthreadError as error:
             logger.warning("Work in the background stopped (%s): %s", kind, error)
             self._failed(kind)
+        except Exception as error:  # nobody else would be told; its text may quote what was said
+            logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)
+            self._failed(kind)
         finally:
             with self._change:
                 if self._jobs.get((kind, user_id)) is job:

@@ -94,13 +94,22 @@ async def test_jobs_of_one_kind_do_not_run_twice_and_look_again_for_what_came_me
     assert done == ["a", "a", "b", "c"]
 
 
-async def test_a_job_that_fails_is_told_and_can_be_begun_again(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StorageError("The disk is full."), "Work in the background stopped (embedding): The disk is full."),
+        (ValueError("my secret"), "Work in the background broke off (embedding): ValueError"),
+    ],
+)
+async def test_a_job_that_fails_is_told_and_can_be_begun_again(
+    error: Exception, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     failed: list[Any] = []
     broken = True
 
     async def step() -> bool:
         if broken:
-            raise StorageError("The disk is full.")
+            raise error
         return False
 
     background = Background(failed.append)
@@ -109,7 +118,8 @@ async def test_a_job_that_fails_is_told_and_can_be_begun_again(caplog: pytest.Lo
         await background.caught_up("embedding", "ada")
         await background.settled()
     assert failed == ["embedding"]
-    assert "Work in the background stopped (embedding): The disk is full." in caplog.text
+    assert told in caplog.text
+    assert "secret" not in caplog.text
     broken = False
     background.begin("embedding", "ada", step)
     await background.settled()
