@@ -117,7 +117,7 @@ class Background:
             logger.warning("Work in the background stopped (%s): %s", kind, error)
             self._failed(kind)
         except Exception as error:  # nobody else would be told; its text may quote what was said
-            logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)
+            logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)  # noqa: TRY400
             self._failed(kind)
         finally:
             with self._change:
