@@ -93,26 +93,28 @@ class MemorySearch:
         self._vectors.expect(question)
         memory, error = await self._memory(user_id, timeout)
 
-        async def near() -> tuple[Lookup | None, str | None]:
+        view = await asyncio.to_thread(_view, memory, thread_only)
+
+        async def by_meaning() -> tuple[Near | None, str | None]:
             if error is not None:
                 return None, error
             try:
-                look_up = self._vectors.lookup(
+                found = await self._vectors.lookup(
                     user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
                 )
-                return await look_up, None
             except EmbeddingError as failed:
                 return None, str(failed)
+            return await asyncio.to_thread(_near, memory, view, found), None
 
-        # The keyword arm does not wait for the embedding of the question.
-        words, (found, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, thread_only, question, user_id), near()
+        # Side by side: the keyword arm does not wait for the embedding of the question.
+        words, (near, failed) = await asyncio.gather(
+            asyncio.to_thread(_words, memory, view, question, user_id), by_meaning()
         )
         live = [(thread_id, id_) for id_ in live_ids]
 
         def recall() -> Recall:
             with memory.lock:
-                candidates = _candidates(memory, words, question, found)
+                candidates = _candidates(memory, view, words, near, question)
                 allowed = np.ones(len(candidates.scores), dtype=bool)
                 allowed[: len(candidates.rows)] = ~np.isin(candidates.rows, memory.rows_of(live))
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
@@ -145,31 +147,39 @@ class Words(NamedTuple):
     """What the keyword arm found: arrays of one length, one value a place of the view.
 
     Attributes:
-        view: of the messages among which was searched.
         scores: of the places that the question's words and days reach best; else 0.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
     """
 
-    view: View
     scores: Numbers
     tells_time_asked_for: Flags
 
 
-def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> Words:
-    """The keyword arm."""
+def _view(memory: UserMemory, thread_only: str | None) -> View:
     with memory.lock:
-        view = memory.view(thread_only)
-        counts = memory.counts(view, term_keys(user_id, question_terms(question)))
-        telling = np.zeros(len(view.rows), dtype=bool)
-        if asks_when(question):
-            telling = memory.counts(view, term_keys(user_id, [TELLS_WHEN]))[0] > 0
-    return Words(view, _by_words(question, view.places, counts), telling)
+        return memory.view(thread_only)
 
 
-def _candidates(memory: UserMemory, words: Words, question: str, found: Lookup | None) -> Candidates:
+def _near(memory: UserMemory, view: View, found: Lookup) -> Near:
+    """The vector arm."""
+    with memory.lock:
+        return found(memory, view)
+
+
+def _words(memory: UserMemory, view: View, question: str, user_id: str) -> Words:
+    """The keyword arm."""
+    keys = term_keys(user_id, question_terms(question))
+    asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
+    with memory.lock:
+        counts = memory.counts(view, keys)
+        telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
+    return Words(_by_words(question, view.places, counts), telling)
+
+
+def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    view, by_words, telling = words
-    near = found(memory, view) if found is not None else Near(np.full(len(memory), np.nan), ())
+    by_words, telling = words
+    near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
     messages = view.messages[at]
