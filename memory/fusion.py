@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from .dates import Period
@@ -84,8 +83,7 @@ def shared_cosines(places: Places, cosines: Numbers, at: Indices) -> Numbers:
     """
     lent = places.weights[at, REACH - VECTOR_REACH : REACH + VECTOR_REACH + 1]
     weights = lent / (2 - lent)  # of half the distance
-    windows = sliding_window_view(np.pad(cosines.astype(np.float32), VECTOR_REACH), weights.shape[1])
-    total = np.einsum("nw,nw->n", windows[at], weights)
+    total = with_neighbours(cosines.astype(np.float32), weights, at)
     squares = np.einsum("nw,nw->n", weights, weights)
     shared: Numbers = (total / np.sqrt(squares + ALIKE * (weights.sum(axis=1) ** 2 - squares))).astype(np.float64)
     return shared

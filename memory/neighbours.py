@@ -46,17 +46,22 @@ def neighbours(begins_thread: NDArray[np.bool_], times: NDArray[np.float64], len
     return weights
 
 
-def with_neighbours(values: NDArray[np.float32], weights: Weights) -> NDArray[np.float32]:
-    """Each value and what its neighbours lend: sums, in the shape of `values`.
+def with_neighbours(
+    values: NDArray[np.float32], weights: Weights, at: NDArray[np.int64] | None = None
+) -> NDArray[np.float32]:
+    """Each value and what its neighbours lend: sums of shape (..., k).
 
     Args:
         values: of shape (..., n).
-        weights: of shape (n, w) with an odd w: of the (w - 1) / 2 neighbours on each side.
+        weights: of shape (k, w) with an odd w: of the (w - 1) / 2 neighbours on each side.
+        at: the k positions whose sums are asked for; None for all.
     """
     if not len(weights):
-        return values
+        return values[..., :0]
     reach = weights.shape[1] // 2
     padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(reach, reach)])
     windows = sliding_window_view(padded, weights.shape[1], axis=-1)
+    if at is not None:
+        windows = windows[..., at, :]
     summed: NDArray[np.float32] = np.einsum("...nw,nw->...n", windows, weights)
     return summed

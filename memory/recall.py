@@ -92,7 +92,6 @@ class MemorySearch:
 
         self._vectors.expect(question)
         memory, error = await self._memory(user_id, timeout)
-
         view = await asyncio.to_thread(_view, memory, thread_only)
 
         async def by_meaning() -> tuple[Near | None, str | None]:
