@@ -6,11 +6,11 @@ where nobody can say which of two holds, both are marked as conflicting.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ..state.fact_records import Fact, Pin
+from ..state.fact_records import Fact, FactState, Pin
 from .words import key
 
 _FORGET_SHARE: Final = 0.6
@@ -65,6 +65,21 @@ def forget(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
     )
 
 
+def without(facts: Iterable[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
+    """The facts as they stand when some of them are deleted, and not only superseded or forgotten.
+
+    What a deleted fact had ended holds again, or ends with what had ended that one; what contradicted only deleted
+    facts is no conflict any more. What the user wanted forgotten stays forgotten.
+
+    Args:
+        facts: the deleted ones; those that they superseded; and the open ones of the same slots.
+        gone: the ids of the deleted ones.
+    """
+    known = {fact.id: fact for fact in facts}
+    kept = [_restored(fact, known, gone) for fact in known.values() if fact.id not in gone]
+    return tuple(fact.model_copy(update={"state": _open_state(fact, kept)}) if fact.is_open else fact for fact in kept)
+
+
 def forget_pins(pins: Iterable[Pin], moment: datetime) -> tuple[Pin, ...]:
     """The pins, marked as forgotten at this moment."""
     return tuple(pin.model_copy(update={"forgotten_at": moment}) for pin in pins if pin.forgotten_at is None)
@@ -115,6 +130,22 @@ def _confirm(ledger: dict[str, Fact], said: Sequence[Fact], new: Fact) -> None:
 def _superseded(old: Fact, by: Fact) -> Fact:
     end = max(old.valid_from, by.said_at)
     return old.model_copy(update={"state": "superseded", "valid_to": end, "superseded_by": by.id})
+
+
+def _restored(fact: Fact, known: Mapping[str, Fact], gone: Collection[str]) -> Fact:
+    """The fact with an end that is told by what is kept."""
+    end = fact
+    while (successor := end.superseded_by) is not None and successor in gone and successor in known:
+        end = known[successor]
+    if end is fact:
+        return fact
+    if end.is_open:
+        return fact.model_copy(update={"state": "current", "valid_to": None, "superseded_by": None})
+    return fact.model_copy(update={"valid_to": end.valid_to, "superseded_by": end.superseded_by})
+
+
+def _open_state(fact: Fact, kept: Iterable[Fact]) -> FactState:
+    return "conflicting" if any(other.is_open and contradict(other, fact) for other in kept) else "current"
 
 
 def _covers(fact: Fact, moment: datetime) -> bool:

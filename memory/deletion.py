@@ -12,6 +12,7 @@ from typing import Any, Final, LiteralString
 
 from ..state.errors import InputError
 from ..state.records import Deleted
+from .fact_release import release_facts
 from .storage import Storage
 from .thread_lock import ThreadLocks
 from .user_rows import Exchange, UserRows
@@ -29,8 +30,6 @@ SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id 
 """
 _DELETE: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM vectors WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "UPDATE facts SET superseded_by = NULL WHERE user_id = %(user_id)s AND superseded_by IN "
-    "(SELECT id FROM facts WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s))",
     "DELETE FROM facts WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM pins WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
     "DELETE FROM turn_reports WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
@@ -82,11 +81,12 @@ class Deletion:
             for thread in threads:  # in one order everywhere, so that two deletions do not wait for each other
                 await running.enter_async_context(self._locks.hold(thread))
             await self._vectors.forget(user_id, threads, timeout=timeout)
-            return await rows.alone(lambda alone: _delete(alone, threads))
+            return await rows.alone(lambda alone: _delete(alone, user_id, threads))
 
 
-async def _delete(rows: Exchange, threads: Sequence[str]) -> Deleted:
+async def _delete(rows: Exchange, user_id: str, threads: Sequence[str]) -> Deleted:
     counts: dict[str, Any] = (await rows.fetch(_COUNTS, threads=list(threads)))[0]
+    await release_facts(rows, user_id, threads)
     for query in _DELETE:
         await rows.fetch(query, threads=list(threads))
     return Deleted(threads=len(threads), **counts)

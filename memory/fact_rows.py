@@ -70,7 +70,7 @@ SELECT %(user_id)s, new.* FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
     meaning uuid, slot uuid, weight double precision, term_keys bigint[])
 """
-_UPSERT_FACTS: Final = f"""{PUT_FACTS}
+UPSERT_FACTS: Final = f"""{PUT_FACTS}
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
     valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by
 """
@@ -172,7 +172,7 @@ class FactRows(UserTables):
             known = {pin.id: pin for pin in before.pins}
             pins = [pin for pin in after.pins if known.get(pin.id) != pin]
             if facts:
-                await rows.fetch(_UPSERT_FACTS, rows=Jsonb([fact_row(user_id, fact) for fact in facts]))
+                await rows.fetch(UPSERT_FACTS, rows=Jsonb([fact_row(user_id, fact) for fact in facts]))
             if pins:
                 await rows.fetch(_UPSERT_PINS, rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             return facts

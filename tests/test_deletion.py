@@ -154,6 +154,32 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
     assert await asyncio.to_thread(left, settings) == {}
 
 
+async def known(graph: Conversation) -> dict[str, tuple[str, str]]:
+    """What is known about ada: each fact's thread and state."""
+    await graph.asettled()
+    return {fact.text: (fact.thread_id, fact.state) for fact in await graph.resources.facts.all_facts("ada")}
+
+
+async def test_what_was_said_in_another_thread_too_is_known_after_a_deletion(graph: Conversation) -> None:
+    await say(graph, "I live in Porto.", to="t1")
+    await say(graph, "My sister lives in Lyon.", to="t1")
+    await say(graph, "I live in Porto.", to="t2")
+    assert (await known(graph))["I live in Porto"] == ("t1", "current")
+    await graph.adelete("ada", "t1")
+    await say(graph, "The bus is late.", to="t3")
+    assert await known(graph) == {"I live in Porto": ("t2", "current")}
+
+
+async def test_what_a_deleted_thread_had_contradicted_holds_again(graph: Conversation) -> None:
+    await say(graph, "I live in Porto.", to="t1")
+    await say(graph, "I moved to Lisbon.", to="t2")
+    assert await known(graph) == {"I live in Porto": ("t1", "superseded"), "I moved to Lisbon": ("t2", "current")}
+    await graph.adelete("ada", "t2")
+    assert await known(graph) == {"I live in Porto": ("t1", "current")}
+    state = await say(graph, "Where do I live?", to="t3")
+    assert [fact.text for fact in state["facts"].facts] == ["I live in Porto"]
+
+
 async def test_a_vector_store_of_ones_own_is_emptied_as_well(
     embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.facts.extraction import Said, extract
-from everthread.facts.ledger import changed, contradict, meaning, merge
+from everthread.facts.ledger import changed, contradict, meaning, merge, without
 from everthread.facts.reading import Ledger, Message, apply, read
 from everthread.state.fact_records import Fact
 
@@ -177,6 +177,51 @@ def conversation(*texts: str) -> Ledger:
 
 def shown(ledger: Ledger) -> list[str]:
     return [fact.text for fact in ledger.facts if fact.is_open] + [p.text for p in ledger.pins if not p.forgotten_at]
+
+
+def gone(ledger: dict[str, Fact], *texts: str) -> dict[str, str]:
+    """The states after the facts of these texts were deleted."""
+    ids = {fact.id for fact in ledger.values() if fact.text in texts}
+    left = without(ledger.values(), ids)
+    return states({fact.text: fact for fact in left})
+
+
+def test_what_a_deleted_fact_had_ended_holds_again() -> None:
+    ledger = told(("I live in Oslo", 0), ("I moved to Bergen", 10))
+    assert gone(ledger, "I moved to Bergen") == {"I live in Oslo": "current"}
+    (old,) = without(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
+    assert (old.valid_to, old.superseded_by) == (None, None)
+
+
+def test_what_a_deleted_fact_had_ended_ends_with_what_ended_that_one() -> None:
+    ledger = told(("I live in Oslo", 0), ("I moved to Bergen", 10), ("I moved to Rome", 20))
+    left = without(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
+    oslo, rome = left
+    assert (oslo.state, oslo.valid_to, oslo.superseded_by) == ("superseded", at(20), rome.id)
+    assert gone(ledger, "I moved to Bergen", "I moved to Rome") == {"I live in Oslo": "current"}
+
+
+def test_a_conflict_with_a_deleted_fact_is_none() -> None:
+    ledger = told(("I'm 33", 0), ("I'm 34", 0))
+    assert set(states(ledger).values()) == {"conflicting"}
+    assert gone(ledger, "I'm 34") == {"I'm 33": "current"}
+
+
+@given(spoken, st.sets(st.integers(0, 7)))
+def test_deleting_any_facts_leaves_a_ledger_that_is_in_itself_consistent(
+    sentences: list[tuple[str, int]], deleted: set[int]
+) -> None:
+    ledger = tuple(told(*sentences).values())
+    ids = {fact.id for place, fact in enumerate(ledger) if place in deleted}
+    left = without(ledger, ids)
+    assert {fact.id for fact in left} == {fact.id for fact in ledger} - ids
+    known = {fact.id for fact in left}
+    assert all(fact.superseded_by in known for fact in left if fact.state == "superseded")
+    for fact in left:
+        assert any(other.is_open for other in left if fact.slot is None or other.slot == fact.slot)
+        if fact.is_open:
+            rivals = [other for other in left if other.is_open and contradict(other, fact)]
+            assert fact.state == ("conflicting" if rivals else "current")
 
 
 def test_forgetting_a_fact_hides_it_for_good_and_saying_it_anew_brings_it_back() -> None:
