@@ -26,7 +26,7 @@ _BY_SCRIPT: Final = (
 _EVIDENCE: Final = 2
 """Stop words of a language, more than there are English ones, before its own stems and stop words are used."""
 
-_SAMPLE: Final = 200
+SAMPLE: Final = 200
 """Words that are looked at."""
 
 
@@ -36,7 +36,7 @@ def language_of(words: Sequence[str]) -> str:
     Args:
         words: the words of the text in lower case.
     """
-    sample = set(words[:_SAMPLE])
+    sample = set(words[:SAMPLE])
     counts = {language: len(sample & stop) for language, stop in stop_words().items()}
     best = max(counts, key=lambda language: (counts[language], language == ENGLISH))
     return best if counts[best] >= counts[ENGLISH] + _EVIDENCE else ENGLISH

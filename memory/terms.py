@@ -6,13 +6,14 @@ A message also has the day on which it was said among its terms, so that a quest
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import Final
 
 import regex
 
-from .languages import ENGLISH, language_of, stem, stems, stop_words
+from .languages import ENGLISH, SAMPLE, language_of, stem, stems, stop_words
 
 MAX_CHARACTERS: Final = 80_000
 """Characters of one message that are counted or embedded; of a longer one, half as many from its start and its end."""
@@ -31,8 +32,23 @@ def terms(text: str, *, keep_stop_words: bool = False) -> list[str]:
     """The terms of a text, in their order, each as often as it stands there."""
     words = _WORD.findall(_plain(middle_out(text)))
     language = language_of(words)
-    stop = frozenset() if keep_stop_words else stop_words()[language] | stop_words()["russian"]
-    return [term for word in words for term in _terms_of(word, language, stop)]
+    return [term for word in words for term in _terms_of(word, language, keep_stop_words)]
+
+
+def term_places(text: str, wanted: Collection[str]) -> list[tuple[int, str]]:
+    """Where a text says one of these terms, in order: where its word or pair of characters begins, and the term."""
+    words = [(match.start(), match.group()) for match in _WORD.finditer(text)]
+    language = language_of([word.lower() for _, word in words[:SAMPLE]])
+
+    @cache
+    def said_in(word: str) -> list[tuple[int, str]]:
+        said = {term for term in _terms_of(_plain(word), language) if term in wanted}
+        pairs = [(at, word[at : at + 2]) for at in range(len(word) - 1)] if said and _UNSPACED.search(word) else []
+        found = [(at, pair) for at, pair in pairs if pair in said]
+        placed = {pair for _, pair in found}
+        return sorted([*found, *((0, term) for term in said if term not in placed)])
+
+    return [(start + at, term) for start, word in words for at, term in said_in(word)]
 
 
 def middle_out(text: str) -> str:
@@ -55,17 +71,18 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'").replace("i\u0307", "i")
 
 
-def _terms_of(word: str, language: str, stop: frozenset[str]) -> Iterator[str]:
+def _terms_of(word: str, language: str, keep_stop_words: bool = False) -> Iterator[str]:
     at = 0
     for run in _UNSPACED.finditer(word):
-        yield from _spaced(word[at : run.start()], language, stop)
+        yield from _spaced(word[at : run.start()], language, keep_stop_words)
         characters = run.group()
         yield from (characters[n : n + 2] for n in range(max(1, len(characters) - 1)))
         at = run.end()
-    yield from _spaced(word[at:], language, stop)
+    yield from _spaced(word[at:], language, keep_stop_words)
 
 
-def _spaced(word: str, language: str, stop: frozenset[str]) -> Iterator[str]:
-    for part in word.removesuffix("'s").split("'"):
-        if part and part not in stop:
-            yield from stems(part, language)
+@lru_cache(50_000)
+def _spaced(word: str, language: str, keep_stop_words: bool) -> tuple[str, ...]:
+    stop = [] if keep_stop_words else [stop_words()[language], stop_words()["russian"]]
+    parts = [part for part in word.removesuffix("'s").split("'") if part and not any(part in of for of in stop)]
+    return tuple(term for part in parts for term in stems(part, language))

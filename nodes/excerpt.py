@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from ..memory.terms import terms
+from ..memory.terms import term_places, terms
 from ..models.tokens import estimate_tokens, truncate_to_tokens
 
 GAP: Final = "\n[...]\n"
 """Stands where something was left out."""
 
 _WINDOW: Final = 300
-"""Characters of the parts of a text whose words are counted."""
+"""Characters of the part of a text in which most words are sought."""
 
-_WORD: Final = re.compile(r"\w+")
 _TRIES: Final = 12
 
 _SEARCHED: Final = 400_000
@@ -60,17 +59,17 @@ def _of_passage(text: str, passage: str) -> int | None:
 
 def _of_words(text: str, question: str) -> int | None:
     """The middle of the words of the question in the part that holds most different ones, the latest such part."""
-    wanted = set(terms(question))
-    most, best = 0, 0
-    for start in range(0, len(text) if wanted else 0, _WINDOW // 2):
-        score = len(wanted.intersection(terms(text[start : start + _WINDOW])))
-        if score and score >= most:
-            most, best = score, start
-    if not most:
-        return None
-    part = text[best : best + _WINDOW]
-    found = [word.span() for word in _WORD.finditer(part) if not wanted.isdisjoint(terms(word.group()))]
-    return best + ((found[0][0] + found[-1][1]) // 2 if found else _WINDOW // 2)
+    places = term_places(text, frozenset(terms(question)))
+    held: Counter[str] = Counter()
+    first, most, best = 0, 0, 0
+    for start, term in places:
+        held[term] += 1
+        while places[first][0] <= start - _WINDOW:
+            held[places[first][1]] -= 1
+            first += 1
+        if (different := len(+held)) >= most:
+            most, best = different, (places[first][0] + start) // 2
+    return best if places else None
 
 
 def _cut(text: str, centres: Sequence[int], width: int) -> str:

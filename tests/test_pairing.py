@@ -213,6 +213,24 @@ def test_an_excerpt_is_within_its_limit_and_a_short_text_is_whole(
     assert cut == text or estimate_tokens(text) > limit
 
 
+@pytest.mark.parametrize(
+    ("filler", "passage", "question"),
+    [
+        ("The bus was late again. ", "My accordion is in the cellar.", "Where is the accordion?"),
+        ("公共汽车又来晚了。", "我的手风琴在地下室里。", "手风琴在哪里？"),
+        ("Otobüs yine geç kaldı. ", "Akordeonum bodrumda duruyor.", "Akordeonum nerede duruyor?"),
+        ("تأخرت الحافلة مرة أخرى. ", "الأكورديون في القبو.", "أين الأكورديون؟"),
+    ],
+)
+def test_in_any_script_the_passage_with_most_words_of_the_question_is_shown(
+    filler: str, passage: str, question: str
+) -> None:
+    text = filler * 300 + passage + filler * 300
+    cut = excerpt(text, question, 120)
+    assert passage in cut
+    assert estimate_tokens(cut) <= 120
+
+
 @relaxed(deadline=None)
 @given(st.text("xyz ", min_size=3000, max_size=6000), st.integers(0, 3000))
 def test_the_words_of_the_question_are_in_the_excerpt(text: str, at: int) -> None:
