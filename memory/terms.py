@@ -6,9 +6,9 @@ A message also has the day on which it was said among its terms, so that a quest
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 import regex
@@ -17,6 +17,9 @@ from .languages import ENGLISH, SAMPLE, language_of, stem, stems, stop_words
 
 MAX_CHARACTERS: Final = 80_000
 """Characters of one message that are counted or embedded; of a longer one, half as many from its start and its end."""
+
+_KEPT: Final = 40
+"""Characters of a word up to which its terms are kept: longer ones do not come again."""
 
 _UNSPACED: Final = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+"
@@ -35,20 +38,28 @@ def terms(text: str, *, keep_stop_words: bool = False) -> list[str]:
     return [term for word in words for term in _terms_of(word, language, keep_stop_words)]
 
 
-def term_places(text: str, wanted: Collection[str]) -> list[tuple[int, str]]:
+def term_places(text: str, wanted: frozenset[str]) -> list[tuple[int, str]]:
     """Where a text says one of these terms, in order: where its word or pair of characters begins, and the term."""
     words = [(match.start(), match.group()) for match in _WORD.finditer(text)]
     language = language_of([word.lower() for _, word in words[:SAMPLE]])
+    places: list[tuple[int, str]] = []
+    for start, word in words:
+        find = _terms_in if len(word) <= _KEPT else _terms_in.__wrapped__
+        if said := wanted.intersection(find(word, language)):
+            places += [(start + at, term) for at, term in _placed(word, said)]
+    return places
 
-    @cache
-    def said_in(word: str) -> list[tuple[int, str]]:
-        said = {term for term in _terms_of(_plain(word), language) if term in wanted}
-        pairs = [(at, word[at : at + 2]) for at in range(len(word) - 1)] if said and _UNSPACED.search(word) else []
-        found = [(at, pair) for at, pair in pairs if pair in said]
-        placed = {pair for _, pair in found}
-        return sorted([*found, *((0, term) for term in said if term not in placed)])
 
-    return [(start + at, term) for start, word in words for at, term in said_in(word)]
+@lru_cache(50_000)
+def _terms_in(word: str, language: str) -> tuple[str, ...]:
+    return tuple(_terms_of(_plain(word), language))
+
+
+def _placed(word: str, said: frozenset[str]) -> list[tuple[int, str]]:
+    """Where in a word its terms stand: pairs of characters, each time; what is the stem of the word, at its start."""
+    pairs = [(at, word[at : at + 2]) for at in range(len(word) - 1)] if _UNSPACED.search(word) else []
+    found = [(at, pair) for at, pair in pairs if pair in said]
+    return sorted([*found, *((0, term) for term in said.difference(pair for _, pair in found))])
 
 
 def middle_out(text: str) -> str:
