@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Final
 
 from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin
@@ -33,11 +33,11 @@ def weight(fact: Fact) -> float:
     return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
 
 
-def importance(asked: Collection[str], terms: Iterable[str], of_its_own: float) -> float:
+def importance(asked: Collection[Hashable], terms: Iterable[Hashable], of_its_own: float) -> float:
     """How much a fact matters to a turn: what the question names comes first, then what does harm if forgotten.
 
     Args:
-        asked: the words of the question.
+        asked: the words of the question, or their numbers.
         terms: those of the fact.
         of_its_own: its `weight`.
     """

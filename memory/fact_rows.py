@@ -14,7 +14,7 @@ from ..facts.clauses import MOST_CHARACTERS
 from ..facts.extraction import Said
 from ..facts.ledger import changed, meaning
 from ..facts.reading import Ledger, Message
-from ..facts.sheet import importance, weight
+from ..facts.sheet import weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
 from .keywords import term_keys
@@ -96,21 +96,24 @@ WITH found AS (
        AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
      ORDER BY said_at DESC LIMIT %(pool)s)
 ), ranked AS (
-    SELECT found.* FROM found
+    SELECT found.*,
+           row_number() OVER (ORDER BY weight + CASE WHEN n > 0 THEN 1 + n / cardinality(%(keys)s::bigint[]) ELSE 0 END
+                              DESC, said_at DESC, id DESC) AS place
+    FROM found
     CROSS JOIN LATERAL (SELECT count(*)::float8 AS n FROM unnest(term_keys) AS k
                         WHERE k = ANY(%(keys)s::bigint[])) AS shared
     WHERE NOT (thread_id = %(thread_id)s AND source_id = ANY(%(newest)s::text[]))
-    ORDER BY weight + CASE WHEN n > 0 THEN 1 + n / cardinality(%(keys)s::bigint[]) ELSE 0 END DESC,
-             said_at DESC, id DESC
-    LIMIT %(most)s
+    ORDER BY place LIMIT %(most)s
 )
-(SELECT 'fact' AS what, to_jsonb(f) AS row FROM ranked AS f)
+(SELECT 'fact' AS what, to_jsonb(f) AS row, place FROM ranked AS f)
 UNION ALL
-(SELECT 'pin', to_jsonb(p) FROM pins AS p
+(SELECT 'pin', to_jsonb(p), row_number() OVER (ORDER BY kind = 'manual' DESC, score DESC, created_at DESC) AS place
+ FROM pins AS p
  WHERE user_id = %(user_id)s AND forgotten_at IS NULL
    AND (thread_id = %(thread_id)s OR (kind = 'manual' AND %(thread_only)s::text IS NULL))
    AND NOT (kind = 'automatic' AND source_id = ANY(%(live)s::text[]))
- ORDER BY kind = 'manual' DESC, score DESC, created_at DESC LIMIT %(max_pins)s)
+ ORDER BY place LIMIT %(max_pins)s)
+ORDER BY what, place
 """
 _FORGET_FACT = """
 UPDATE facts SET state = 'forgotten', valid_to = greatest(%(moment)s, confirmed_at)
@@ -196,24 +199,19 @@ class FactRows(UserTables):
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
         """
-        asked = list(terms)
         rows = await self.of(user_id).fetch(
             _SHEET,
             thread_id=thread_id,
             thread_only=thread_id if this_thread_only else None,
-            keys=term_keys(user_id, asked),
+            keys=term_keys(user_id, list(terms)),
             live=list(live),
             newest=list(newest),
             pool=pool,
             most=most,
             max_pins=max_pins,
         )
-
-        def rank(row: DictRow) -> tuple[float, datetime, str]:
-            return importance(asked, row["terms"], row["weight"]), datetime.fromisoformat(row["said_at"]), row["id"]
-
-        ranked = sorted((row["row"] for row in rows if row["what"] == "fact"), key=rank, reverse=True)
-        return map(fact_of, ranked), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
+        facts = (row["row"] for row in rows if row["what"] == "fact")
+        return map(fact_of, facts), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
     async def all_facts(self, user_id: str) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""

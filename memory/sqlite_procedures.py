@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from ..facts.sheet import importance
 from .memory_changes import array_bytes
 from .sqlite_values import moment
 
@@ -83,7 +84,8 @@ def import_messages(connection: sqlite3.Connection, values: Values) -> list[Row]
 
 
 def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
-    """The facts and pins among which a turn's are chosen: see `fact_rows`."""
+    """The facts and pins among which a turn's are chosen, the most important facts first: see `fact_rows`."""
+    asked = json.loads(values["keys"])
     found = {row["id"]: row for query in (_BY_WEIGHT, _BY_WORDS) for row in _rows(connection, query, values)}
     newest = set(json.loads(values["newest"]))
     facts = [
@@ -91,6 +93,11 @@ def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
         for row in found.values()
         if not (row["thread_id"] == values["thread_id"] and row["source_id"] in newest)
     ]
+
+    def rank(row: Row) -> tuple[float, str, str]:
+        return importance(asked, json.loads(row["term_keys"]), row["weight"]), row["said_at"], row["id"]
+
+    facts = sorted(facts, key=rank, reverse=True)[: values["most"]]
     pins = _rows(connection, _PINS, values)
     return [{"what": what, "row": row} for what, rows in (("fact", facts), ("pin", pins)) for row in rows]
 
