@@ -26,7 +26,9 @@ from everthread import (
     find_report,
     open_graph,
 )
+from everthread.cli import explain
 from everthread.cli.explain import as_text
+from everthread.graph.build import build_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.records import now
 from everthread.state.report_records import EXCERPT, advanced, excerpt
@@ -344,3 +346,7 @@ def test_an_excerpt_is_short_and_on_one_line(text: str) -> None:
     assert len(cut) <= EXCERPT
     assert "\n" not in cut
     assert cut.removesuffix("…") in " ".join(text.split())
+
+
+def test_an_explanation_lists_every_node_of_the_graph() -> None:
+    assert set(explain._NODES) == set(build_graph(Settings()).nodes)
