@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +20,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from bench.datasets import Haystack
+from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import build_graph
-from everthread.memory.embedded_server import stop_server
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.context_assembly import assembled
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -155,13 +152,6 @@ def _plain(update: dict[str, Any]) -> dict[str, Any]:
     return {key: getattr(value, "value", value) if key == "messages" else value for key, value in update.items()}
 
 
-def _folder() -> Path:
-    """A folder that the database's own user can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="everthread-bench-"))
-    folder.chmod(0o711)
-    return folder
-
-
 @asynccontextmanager
 async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     """A driver on an embedded server of its own, without web search, with extractive summaries.
@@ -169,17 +159,15 @@ async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     Args:
         embed: whether the real embedding model is loaded; else vectors say nothing, and words alone recall.
     """
-    folder = await asyncio.to_thread(_folder)
     model = Scripted()
-    settings = Settings(
-        data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60
-    )
     embeddings = await asyncio.to_thread(load_embeddings, BUNDLED_MODEL) if embed else HashEmbeddings()
-    resources = Resources(settings, model=model, embeddings=embeddings)
-    try:
-        await resources.open()
-        yield Driver(resources, model)
-    finally:
-        await resources.close()
-        await asyncio.to_thread(stop_server, folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder:
+        settings = Settings(
+            data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60
+        )
+        resources = Resources(settings, model=model, embeddings=embeddings)
+        try:
+            await resources.open()
+            yield Driver(resources, model)
+        finally:
+            await resources.close()

@@ -32,7 +32,6 @@ from everthread import Settings
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
 from everthread.facts.words import content_terms
-from everthread.memory.database import Database
 from everthread.memory.fact_reading import read_batch
 from everthread.models.extractive import sentences
 from everthread.nodes.facts import known_facts
@@ -119,23 +118,27 @@ async def latency(known: int) -> dict[str, float]:
     """Milliseconds that facts add to a turn of a user with this many, on the embedded server; medians of 50."""
     with server_folder() as folder:
         settings = Settings(data_dir=folder, user_id="bench")
-        database = Database(settings)
-        turn = Turn(Resources(settings, database=database), settings, {"configurable": {"thread_id": "t"}})
-        said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
-        told, noticed = [], []
-        await turn.resources.archive.add_messages("bench", "t", said)
-        while (await read_batch(turn.resources.facts, "bench", None))[1]:
-            pass
-        for n in range(50):
-            question = HumanMessage(f"I moved to city number {n}. Which stamps do I have of country {n}?", id=f"q{n}")
-            started = time.perf_counter()
-            await known_facts([question], turn)
-            told.append(time.perf_counter() - started)
-            await turn.resources.archive.add_messages("bench", "t", [question])
-            started = time.perf_counter()
-            await read_batch(turn.resources.facts, "bench", None)
-            noticed.append(time.perf_counter() - started)
-        await database.close()
+        resources = Resources(settings)
+        turn = Turn(resources, settings, {"configurable": {"thread_id": "t"}})
+        try:
+            said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
+            told, noticed = [], []
+            await turn.resources.archive.add_messages("bench", "t", said)
+            while (await read_batch(turn.resources.facts, "bench", None))[1]:
+                pass
+            for n in range(50):
+                question = HumanMessage(
+                    f"I moved to city number {n}. Which stamps do I have of country {n}?", id=f"q{n}"
+                )
+                started = time.perf_counter()
+                await known_facts([question], turn)
+                told.append(time.perf_counter() - started)
+                await turn.resources.archive.add_messages("bench", "t", [question])
+                started = time.perf_counter()
+                await read_batch(turn.resources.facts, "bench", None)
+                noticed.append(time.perf_counter() - started)
+        finally:
+            await resources.close()
     return {"before_ms": 1000 * statistics.median(told), "after_ms": 1000 * statistics.median(noticed)}
 
 
