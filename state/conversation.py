@@ -6,10 +6,11 @@ archive.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
+from typing_extensions import TypedDict  # pydantic asks for it below Python 3.12, to tell the schemas
 
 from .compression_records import ThreadCompression
 from .fact_records import FactSheet

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import Field, SerializeAsAny, SkipValidation
+from pydantic import Field, SerializeAsAny, SkipValidation, WithJsonSchema
 
 from .records import Record
 
@@ -21,7 +21,11 @@ FailureKind = Literal[
 class Context(Record):
     """The messages that go to the model."""
 
-    messages: tuple[SerializeAsAny[SkipValidation[BaseMessage]], ...]
+    # The schema says no more than this: pydantic cannot tell that of a message both here and in another channel.
+    messages: Annotated[
+        tuple[SerializeAsAny[SkipValidation[BaseMessage]], ...],
+        WithJsonSchema({"type": "array", "items": {"type": "object"}}),
+    ]
 
 
 class Section(Record):

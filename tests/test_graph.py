@@ -251,3 +251,9 @@ def test_the_settings_are_the_context_form() -> None:
         assert "default" in field, name
     assert form["properties"]["similarity_threshold"]["maximum"] == 1.0
     assert form["properties"]["web_search"]["enum"] == ["auto", "always", "off"]
+
+
+def test_input_and_output_are_described_by_a_schema() -> None:
+    graph = build_graph().compile()
+    assert "messages" in graph.get_input_jsonschema()["properties"]
+    assert {"messages", "report"} <= graph.get_output_jsonschema()["properties"].keys()
