@@ -9,13 +9,15 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from ..memory.deletion import Deletion
 from ..memory.loop_thread import io_thread, node_thread
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
 from ..state.conversation import ConversationState
-from ..state.messages import check_input, read_input
+from ..state.errors import InputError, SettingsError
+from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
 from ..state.settings import Settings
 
@@ -72,7 +74,8 @@ class Conversation(CompiledConversation):
         """LangGraph's `stream`, when it is this turn's turn.
 
         Raises:
-            InputError: the message is empty, cannot be read, or has the id of another one with another content.
+            InputError: there is no message, or it is empty, cannot be read, or has the id of another one with another
+                content; or the thread id cannot be used.
             ThreadOwnershipError: the thread belongs to another user.
         """
         known = _check(input)
@@ -107,9 +110,20 @@ class Conversation(CompiledConversation):
                     yield part
 
     def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with a context that is a mapping made to settings: LangGraph would make them anew each time."""
+        """The options with a context that is a mapping made to settings: LangGraph would make them anew each time.
+
+        Raises:
+            SettingsError: the context is neither settings nor a mapping, or a value in it is not allowed.
+        """
         context = options.get("context")
-        return {**options, "context": self.resources.read_context(context)} if isinstance(context, Mapping) else options
+        if context is None or isinstance(context, Settings):
+            return options
+        if not isinstance(context, Mapping):
+            raise SettingsError(
+                f"The context is a {type(context).__name__}: expected was a mapping of settings, as "
+                '{"user_id": "ada"}, or a Settings.'
+            )
+        return {**options, "context": self.resources.read_context(context)}
 
     def _user_of(self, context: Settings | None) -> str:
         return self.resources.settings_of(Runtime(context=context)).user_id  # type: ignore[arg-type]  # or None
@@ -117,13 +131,36 @@ class Conversation(CompiledConversation):
 
 def _check(input: Any) -> list[AnyMessage]:  # noqa: A002  # LangGraph calls it so
     """Refuse what cannot be answered; returns the messages that came with ids, which may be known already."""
-    if not (isinstance(input, Mapping) and input.get("messages")):
+    given = input.update if isinstance(input, Command) else input
+    if not isinstance(given, Mapping):
         return []
-    messages = read_input(input["messages"])
+    if not given.get("messages"):
+        if isinstance(input, Command):
+            return []
+        named = f" It names {', '.join(repr(key) for key in given)}." if given else ""
+        raise InputError(
+            f'The input has no messages.{named} Expected was {{"messages": [("user", "...")]}}; None goes on with a '
+            "turn that broke off."
+        )
+    messages = read_input(given["messages"])
     check_input(messages)
     return [message for message in messages if message.id and not isinstance(message, RemoveMessage)]
 
 
 def _thread_id(config: RunnableConfig | None) -> str | None:
-    thread_id = ensure_config(config).get("configurable", {}).get("thread_id")
-    return None if thread_id is None else str(thread_id)
+    """The thread of a run; None where none is named.
+
+    Raises:
+        InputError: the id cannot be kept as one.
+    """
+    configurable = ensure_config(config).get("configurable", {})
+    if "thread_id" not in configurable:
+        return None
+    given = configurable["thread_id"]
+    thread_id = "" if given is None else str(given)
+    if not thread_id or clean_text(thread_id) != thread_id:
+        raise InputError(
+            f"The thread id {given!r} cannot be used: expected was a text that is not empty, without NUL characters "
+            "and lone surrogates."
+        )
+    return thread_id

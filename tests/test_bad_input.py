@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.types import Command
 
-from everthread import InputError, ModelError, StorageError, open_graph
+from everthread import InputError, ModelError, SettingsError, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.user_rows import UserRows
 from everthread.models.tokens import count_message_tokens
@@ -25,6 +26,39 @@ async def test_an_empty_message_is_refused_and_the_thread_stays_as_it_was(
         await say(graph, {"messages": [{"role": "user", "content": text}]})
     assert (await graph.aget_state(thread())).values["messages"] == before
     assert (await say(graph, "still there?"))["messages"][-1].content == "You said: still there?"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "The input has no messages"),
+        ({"messages": []}, "The input has no messages"),
+        ({"message": "hello"}, "It names 'message'"),
+        (Command(update={"messages": [("user", "")]}), "The message is empty"),
+        (Command(update={"messages": [("wizard", "hi")]}), "A message cannot be read"),
+        (Command(resume="yes"), "There is nothing to answer"),
+    ],
+)
+async def test_an_input_without_a_message_is_refused_and_no_model_is_asked(
+    reopen: Callable[..., open_graph], echo: EchoModel, given: Any, said: str
+) -> None:
+    async with reopen(model=echo) as graph:
+        with pytest.raises(InputError, match=said):
+            await graph.ainvoke(given, thread())
+        assert not echo.prompts
+        assert (await say(graph, "hello", user="default"))["messages"][-1].text == "You said: hello"
+
+
+@pytest.mark.parametrize("context", ["ada", 3, ["ada"]])
+async def test_a_context_that_holds_no_settings_gets_one_sentence(graph: CompiledConversation, context: Any) -> None:
+    with pytest.raises(SettingsError, match="expected was a mapping of settings"):
+        await graph.ainvoke({"messages": [("user", "hi")]}, thread(), context=context)
+
+
+@pytest.mark.parametrize("thread_id", ["", None, "a\x00b", "\ud800"])
+async def test_a_thread_id_that_cannot_be_kept_gets_one_sentence(graph: CompiledConversation, thread_id: Any) -> None:
+    with pytest.raises(InputError, match="cannot be used: expected was a text that is not empty"):
+        await graph.ainvoke({"messages": [("user", "hi")]}, {"configurable": {"thread_id": thread_id}})
 
 
 @pytest.mark.parametrize(
