@@ -94,6 +94,7 @@ class Answering:
             if outcome.kind in {"refusal", "broken"} or self._left <= 0:
                 break
         error, cause = _error(failed, self._policy), failed[-1][1].error
+        error.calls = tuple(self._calls)
         raise error from (cause if cause is not error else None)
 
     @property

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..models.answering import Answer, Answering, Policy
 from ..models.failures import Failure
-from ..models.replies import finish_of, made_whole, unusable, without_calls
+from ..models.overheard import Overheard
+from ..models.replies import finish_of, made_whole, without_calls
 from ..search.citations import cited
 from ..state.conversation import ConversationState, Update
-from ..state.errors import ModelError
+from ..state.errors import InputError, ModelError
 from ..state.messages import cleaned, is_empty, message_text
-from ..state.tool_calls import count_rounds, open_calls, paired
+from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, token_budget
 from .responder import Responder, ResponderError
@@ -31,29 +32,37 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     """Answer the assembled context.
 
     A turn that is resumed after a crash finds no context in its state, and assembles it again; so does one that comes
-    back from its tools. Where calls wait for a result that the caller has to send, nothing is asked.
+    back from its tools. Where calls wait for a result that the caller has to send, nothing is asked; nor where all that
+    was called are tools that return their result directly, and none failed: their results are the answer.
 
     Raises:
+        InputError: nothing was said in the thread that could be answered.
         ModelError: no model can be loaded, all fail, or are too slow; the question stays in the thread.
     """
     if open_calls(state["messages"]):
         return {}
+    if not state["messages"]:
+        raise InputError("There is nothing to answer: nothing was said in this thread. Send a message.")
     rounds = count_rounds(state["messages"])
+    before = state["reply"].calls if rounds and state.get("reply") is not None else ()
+    results = newest_results(state["messages"])
+    if results and all(_is_reply(result, turn) for result in results):
+        return {"reply": state["reply"].model_copy(update={"tool_rounds": rounds})} if before else {}
     prompt = _Prompt(state, turn)
     started = time.perf_counter()
     if turn.resources.responder is not None:
         new, model, calls, degraded = await _respond(turn.resources.responder, prompt, turn)
     else:
         answer = await _ask(prompt, turn)
-        new, model, calls, degraded = [_final(answer, rounds, turn)], answer.model, answer.calls, answer.degraded
+        new, model, calls, degraded = [answer.reply], answer.model, answer.calls, answer.degraded
+    new = [*new[:-1], _final(new[-1], model, rounds, turn)]
     report = _report(new[-1], model, time.perf_counter() - started, calls)
-    before = state["reply"].calls if rounds and state.get("reply") is not None else ()
     search = state.get("search")
     sources = cited(message_text(new[-1]), search.results) if search is not None and search.results else ()
     report = report.model_copy(
         update={
             "calls": (*before, *report.calls),
-            "tool_rounds": rounds,
+            "tool_rounds": rounds + count_rounds(new[:-1]),
             "degraded": degraded,
             "sources": tuple(source.url for source in sources),
         }
@@ -112,41 +121,54 @@ async def _ask(prompt: _Prompt, turn: Turn) -> Answer:
     return await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
 
 
-def _final(answer: Answer, rounds: int, turn: Turn) -> AIMessage:
+def _is_reply(result: ToolMessage, turn: Turn) -> bool:
+    return result.status != "error" and turn.resources.toolbox.is_reply(result.name or "")
+
+
+def _final(reply: AnyMessage, model: str, rounds: int, turn: Turn) -> AIMessage:
     """The reply as it enters the chain; calls beyond the last round, which was refused, are left out of it."""
-    reply = cast("AIMessage", cleaned(made_whole(answer.reply)))
+    final = cast("AIMessage", cleaned(made_whole(cast("AIMessage", reply))))
     limit = turn.settings.max_tool_rounds
-    if rounds <= limit or not any(turn.resources.toolbox.runs(call["name"]) for call in reply.tool_calls):
-        return reply
-    reply = without_calls(reply)
-    if is_empty(reply):
+    if rounds <= limit or not any(turn.resources.toolbox.runs(call["name"]) for call in final.tool_calls):
+        return final
+    final = without_calls(final)
+    if is_empty(final):
         raise ModelError(
-            f"The chat model {answer.model!r} goes on calling tools after {limit} rounds. What you said is kept: ask "
+            f"The chat model {model!r} goes on calling tools after {limit} rounds. What you said is kept: ask "
             "again, or raise EVERTHREAD_MAX_TOOL_ROUNDS."
         )
-    return reply
+    return final
 
 
 async def _respond(
     responder: Responder, prompt: _Prompt, turn: Turn
 ) -> tuple[Sequence[AnyMessage], str, tuple[ModelCall, ...], tuple[str, ...]]:
     """The responder's new messages; a prompt that was too long for it is made smaller once."""
-    timeout, messages = turn.settings.reply_timeout, await prompt()
-    calls: tuple[ModelCall, ...] = ()
-    started = time.perf_counter()
+    overheard = Overheard()
     try:
-        new = await responder.respond(messages, turn.config, timeout)
+        try:
+            new = await _attempt(responder, await prompt(), overheard, turn)
+        except ResponderError as error:
+            if error.failure.kind != "context":
+                raise
+            new = await _attempt(responder, await prompt(failure=error.failure), overheard, turn)
     except ResponderError as error:
-        if error.failure.kind != "context":
-            raise
-        spent, reason = (time.perf_counter() - started) * 1000, error.failure.reason
-        calls = (ModelCall(model=responder.name, milliseconds=round(spent, 1), failure="context", error=reason),)
-        new = await responder.respond(await prompt(failure=error.failure), turn.config, timeout)
-    last = new[-1]
-    if isinstance(last, AIMessage) and (failure := unusable(last)) is not None:
-        raise ResponderError(responder.name, failure)
-    whole = [made_whole(message) if isinstance(message, AIMessage) else message for message in new]
-    return whole, responder.name, calls, ()
+        error.calls = overheard.calls
+        raise
+    whole = [made_whole(message) if isinstance(message, AIMessage) else message for message in new[:-1]]
+    return [*whole, new[-1]], responder.name, overheard.calls, ()
+
+
+async def _attempt(
+    responder: Responder, messages: Sequence[AnyMessage], overheard: Overheard, turn: Turn
+) -> list[AnyMessage]:
+    before, started = len(overheard.calls), time.perf_counter()
+    try:
+        return await responder.respond(messages, overheard.heard_in(turn.config), turn.settings.reply_timeout)
+    except ResponderError as error:
+        if not any(call.failure for call in overheard.calls[before:]):
+            overheard.failed(responder.name, time.perf_counter() - started, error.failure)
+        raise
 
 
 def _report(reply: AnyMessage, model: str, seconds: float, calls: tuple[ModelCall, ...]) -> ReplyReport:

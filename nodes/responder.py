@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -20,12 +20,18 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph.message import push_message
 from langgraph.pregel.protocol import PregelProtocol
+from pydantic import BaseModel
+from pydantic_core import to_json
 
 from ..models.failures import Failure, failure_of
+from ..models.replies import unusable
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.messages import cleaned
 
 Message = TypeVar("Message", bound=BaseMessage)
+
+_STRUCTURED: Final = "structured_response"
+"""Where LangChain's agents put an answer in the shape that they were asked for."""
 
 
 class Responder:
@@ -34,7 +40,8 @@ class Responder:
     It is given the assembled messages: as `{"messages": [...]}` where its input is a mapping (a graph, a prompt with a
     placeholder of that name, a function that says so), else as a list. It returns a text, a message, a list of
     messages, or a mapping with `messages` or `output`; those of its messages that are new and the assistant's or a
-    tool's enter the chain.
+    tool's enter the chain. A structured answer (a pydantic object, or `structured_response` of an agent whose last
+    message is not the assistant's) enters it as JSON.
 
     Args:
         runnable: a Runnable, a compiled graph, or a function, async or not.
@@ -72,11 +79,19 @@ class Responder:
         except GraphBubbleUp:
             # An interrupt, or a command to our graph.
             raise
+        except asyncio.CancelledError as error:
+            # What the responder raises itself, as a client's cancelled scope does, is a failure of it.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise ResponderError(self.name, Failure("other", "it ended with CancelledError")) from error
         except Exception as error:
             if clock.expired():
                 raise ResponderError(self.name, Failure("timeout", f"no reply in {timeout:g} s")) from None
             raise ResponderError(self.name, failure_of(error)) from error
-        return self._new(output, {str(message.id) for message in given})
+        new = self._new(output, {str(message.id) for message in given})
+        if (failure := unusable(cast("AIMessage", new[-1]))) is not None:
+            raise ResponderError(self.name, failure)
+        return new
 
     async def _output(self, given: Any, config: RunnableConfig) -> Any:
         if not (isinstance(self._runnable, PregelProtocol) and _shows_tokens_of_this_graph_only(config)):
@@ -85,7 +100,8 @@ class Responder:
         output: Any = None
         async for mode, part in self._runnable.astream(given, config, stream_mode=["messages", "values"]):
             if mode == "messages":
-                push_message(part[0], state_key=None)
+                if isinstance(part[0], (AIMessage, ToolMessage)):
+                    push_message(part[0], state_key=None)
             else:
                 output = part
         return output
@@ -96,13 +112,20 @@ class Responder:
             for message in self._messages(output)
             if message.id not in known and isinstance(message, (AIMessage, ToolMessage))
         ]
-        if not new or not isinstance(new[-1], AIMessage):
+        if isinstance(output, Mapping) and output.get(_STRUCTURED) is not None and not _ends_in_reply(new):
+            # An agent that tells its answer by the call of a tool ends with the result of that call.
+            new.append(_with_id(cleaned(AIMessage(_as_json(output[_STRUCTURED])))))
+        if not _ends_in_reply(new):
             raise ResponderError(self.name, Failure("empty", "it returned no message of the assistant"))
         return new
 
     def _messages(self, output: Any) -> list[BaseMessage]:
+        returned = f"a {type(output).__name__}"
         if isinstance(output, Mapping):
+            returned = f"a mapping of {', '.join(repr(key) for key in output) or 'nothing'}"
             output = next((output[key] for key in ("messages", "output") if output.get(key) is not None), None)
+        if isinstance(output, BaseModel) and not isinstance(output, BaseMessage):
+            output = _as_json(output)
         if isinstance(output, str):
             output = AIMessage(output)
         if isinstance(output, BaseMessage):
@@ -112,9 +135,10 @@ class Responder:
         except (ValueError, TypeError, KeyError, NotImplementedError):
             read = []
         if not read:
-            kind = type(output).__name__
-            reason = f"it returned a {kind}, expected was a text, a message, a list of messages or a mapping with one"
-            raise ResponderError(self.name, Failure("other", reason))
+            expected = (
+                "a text, a message, a list of messages, a pydantic object, or a mapping with 'messages' or 'output'"
+            )
+            raise ResponderError(self.name, Failure("other", f"it returned {returned}, expected was {expected}"))
         return [message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m for m in read]
 
 
@@ -131,6 +155,14 @@ class ResponderError(ModelError):
 
 def _with_id(message: Message) -> Message:
     return message if message.id else message.model_copy(update={"id": str(uuid.uuid4())})
+
+
+def _ends_in_reply(messages: Sequence[AnyMessage]) -> bool:
+    return bool(messages) and isinstance(messages[-1], AIMessage)
+
+
+def _as_json(value: Any) -> str:
+    return to_json(value, fallback=str).decode()
 
 
 def _takes_state(runnable: Runnable[Any, Any]) -> bool:

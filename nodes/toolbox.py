@@ -45,6 +45,10 @@ class Toolbox:
         if double := next((name for name in names if names.count(name) > 1), None):
             raise SettingsError(f"Two tools are called {double!r}: give each a name of its own.")
 
+    def is_reply(self, name: str) -> bool:
+        """Whether what the tool of this name returns is the answer of the turn (LangChain's `return_direct`)."""
+        return any(tool.name == name and tool.return_direct for tool in self.executable)
+
     def runs(self, name: str) -> bool:
         """Whether a call of this name is answered here: by the tool, or by an error where there is no such tool."""
         return bool(self.executable) and name not in self._callers

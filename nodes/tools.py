@@ -68,7 +68,7 @@ async def tools(task: ToolTask, turn: Turn) -> Any:
     node = ToolNode(
         turn.resources.toolbox.executable,
         handle_tool_errors=_told,
-        awrap_tool_call=_bounded(turn.settings.tool_timeout),
+        awrap_tool_call=_bounded(turn.settings),
     )
     output = await node.ainvoke([{**call, "type": "tool_call"}], turn.config)
     return [_kept(part) for part in output] if isinstance(output, list) else _kept(output)
@@ -101,12 +101,19 @@ def _cut(message: ToolMessage, limit: int) -> ToolMessage:
 
 
 def _bounded(
-    limit: float,
+    settings: Settings,
 ) -> Callable[[ToolCallRequest, Callable[[ToolCallRequest], Awaitable[Outcome]]], Awaitable[Outcome]]:
-    """A wrapper that bounds a call's time, and turns what would end the process or the task into an error."""
+    """A wrapper that bounds a call's time, and turns what would end the process or the task into an error.
+
+    A tool that asks for its `ToolRuntime` finds the settings of this run as its context, also where the run was given
+    no context, or one that is laid over other settings; and the authenticated user in them, not the one claimed.
+    """
+    limit = settings.tool_timeout
 
     async def run(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Outcome]]) -> Outcome:
         task, name = asyncio.current_task(), request.tool_call["name"]
+        runtime: Any = request.runtime
+        request = replace(request, runtime=replace(runtime, context=settings))
         clock = asyncio.timeout(limit)
         try:
             async with clock:

@@ -39,7 +39,12 @@ class ThreadOwnershipError(EverthreadError):
 
 
 class ModelError(EverthreadError):
-    """A chat model cannot be loaded, or failed to answer."""
+    """A chat model cannot be loaded, or failed to answer.
+
+    `calls` holds the requests that were made for the answer (each a `ModelCall`), the failed ones too.
+    """
+
+    calls: tuple[Any, ...] = ()
 
 
 class EmbeddingError(EverthreadError):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Final
+from itertools import takewhile
+from typing import Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
@@ -32,6 +33,12 @@ def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
         calls = message.tool_calls if isinstance(message, AIMessage) else []
         return [call for call in calls if call["id"] not in answered]
     return []
+
+
+def newest_results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The results at the end of a chain."""
+    results = list(takewhile(lambda message: isinstance(message, ToolMessage), reversed(messages)))
+    return cast("list[ToolMessage]", results[::-1])
 
 
 def count_rounds(messages: Sequence[AnyMessage]) -> int:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from conversation import EchoModel, say, thread
 from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 from scripted import calls, scripted
 
 from everthread import ModelError, SettingsError, build_graph, open_graph
@@ -146,7 +148,7 @@ async def test_the_agents_own_checkpointer_does_not_stand_in_the_way(reopen: Cal
     ("responder", "said"),
     [
         (lambda _: 42, r"it returned a int, expected was a text"),
-        (lambda _: {"answer": "x"}, r"it returned a NoneType"),
+        (lambda _: {"answer": "x"}, r"it returned a mapping of 'answer', expected was .* with 'messages' or 'output'"),
         (lambda _: [], r"it returned a list"),
         (lambda _: "   ", r"the reply was empty"),
         (lambda _: [HumanMessage("me?")], r"it returned no message of the assistant"),
@@ -160,6 +162,68 @@ async def test_what_cannot_be_used_is_one_sentence_and_the_question_is_kept(
         with pytest.raises(ModelError, match=said):
             await say(graph, "hi")
         assert (await graph.aget_state(thread())).values["messages"][-1].text == "hi"
+
+
+class Dish(BaseModel):
+    """A structured answer."""
+
+    name: str
+
+
+async def test_a_structured_answer_enters_the_chain_as_json(reopen: Callable[..., open_graph]) -> None:
+    agent = create_agent(scripted(calls(("Dish", {"name": "crème brûlée"}))), [], response_format=Dish)
+    for number, responder in enumerate([agent, RunnableLambda(lambda _: Dish(name="crème brûlée"))]):
+        async with reopen(model=None, responder=responder) as graph:
+            state = await say(graph, "Which dish?", to=f"t{number}")
+        assert isinstance(state["messages"][-1], AIMessage)
+        assert Dish.model_validate_json(state["messages"][-1].text) == Dish(name="crème brûlée")
+        assert "crème brûlée" in state["messages"][-1].text
+
+
+async def test_one_that_is_cancelled_by_itself_has_failed(reopen: Callable[..., open_graph]) -> None:
+    async def cancels(_: Any) -> str:
+        raise asyncio.CancelledError
+
+    async with reopen(model=None, responder=cancels) as graph:
+        with pytest.raises(ModelError, match=r"'cancels' failed: it ended with CancelledError"):
+            await say(graph, "hi")
+
+
+async def test_one_that_never_stops_calling_our_tools_is_stopped(reopen: Callable[..., open_graph]) -> None:
+    asked: list[int] = []
+
+    def caller(_: Any) -> AIMessage:
+        asked.append(1)
+        return calls(("weather", {"city": "Oslo"}), ids=[f"c{len(asked)}"])
+
+    async with reopen(model=None, responder=caller, tools=[weather], max_tool_rounds=2) as graph:
+        with pytest.raises(ModelError, match="goes on calling tools after 2 rounds"):
+            await say(graph, "Weather?")
+    assert len(asked) == 4
+
+
+async def test_only_the_agents_own_words_are_streamed_not_its_housekeeping(reopen: Callable[..., open_graph]) -> None:
+    shortens = SummarizationMiddleware(model=scripted("SUMMARY"), trigger=("messages", 2), keep=("messages", 1))
+    async with reopen(model=None, responder=create_agent(scripted("Fine."), [], middleware=[shortens])) as graph:
+        stream = graph.astream({"messages": [("user", "hi")]}, thread(), stream_mode="messages")
+        parts = [part[0] async for part in stream]
+    assert {part.type for part in parts} == {"AIMessageChunk"}
+    assert "".join(part.text for part in parts) == "Fine."
+
+
+async def test_every_request_of_an_agent_is_in_the_report_with_its_tokens(reopen: Callable[..., open_graph]) -> None:
+    def used(message: AIMessage, tokens: int) -> AIMessage:
+        usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
+        return message.model_copy(update={"usage_metadata": usage})
+
+    model = scripted(used(calls(("weather", {"city": "Oslo"})), 7), used(AIMessage("It rains."), 9), name="inner")
+    async with reopen(model=None, responder=create_agent(model, [weather])) as graph:
+        report = (await say(graph, "Weather?"))["report"].reply
+    assert [(call.model, call.input_tokens, call.finish) for call in report.calls] == [
+        ("inner", 7, "tool_calls"),
+        ("inner", 9, None),
+    ]
+    assert report.tool_rounds == 1
 
 
 async def test_one_that_takes_too_long_is_given_up(reopen: Callable[..., open_graph]) -> None:

@@ -13,11 +13,11 @@ from conversation import EchoModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
-from langgraph.prebuilt import InjectedState
+from langgraph.prebuilt import InjectedState, ToolRuntime
 from langgraph.types import Command, interrupt
 from scripted import calls, scripted
 
-from everthread import ModelError, SettingsError, build_graph, open_graph
+from everthread import ModelError, Settings, SettingsError, build_graph, open_graph
 
 ran: list[str] = []
 
@@ -278,6 +278,51 @@ async def test_an_artifact_of_any_kind_fails_neither_checkpoint_nor_archive(
         assert (await graph.aget_state(thread())).values["messages"][2].text == "three rows"
     assert state["upkeep"].error is None
     assert len(await reopen().resources.archive.messages("ada", "t1")) == 4
+
+
+@tool
+def whose(runtime: ToolRuntime[Settings, Any]) -> str:
+    """Whose turn it is."""
+    return str(runtime.context.user_id)
+
+
+@pytest.mark.parametrize(
+    ("context", "user"), [(None, "grace"), ({"max_memories": 3}, "grace"), ({"user_id": "ada"}, "ada")]
+)
+async def test_a_tool_finds_the_settings_of_the_run_as_its_context(
+    reopen: Callable[..., open_graph], context: Any, user: str
+) -> None:
+    async with reopen(model=scripted(calls(("whose", {})), "Yours."), tools=[whose], user_id="grace") as graph:
+        state = await graph.ainvoke({"messages": [("user", "Whose?")]}, thread(), context=context)
+    assert results(state["messages"]) == [user]
+
+
+@tool(return_direct=True)
+def says(text: str) -> str:
+    """Says it."""
+    if text == "fail":
+        raise ValueError("no text")
+    return text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "then"),
+    [
+        ([("says", {"text": "Here."})], ["Here."]),
+        ([("says", {"text": "Here."}), ("weather", {"city": "Oslo"})], ["Here.", "rain in Oslo", "It rains."]),
+        ([("says", {"text": "fail"})], ["Error: ValueError: no text", "It rains."]),
+    ],
+    ids=["alone", "beside another", "failed"],
+)
+async def test_what_a_tool_returns_directly_is_the_answer_unless_it_failed_or_others_were_called(
+    with_tools: Callable[..., open_graph], reopen: Callable[..., open_graph], wanted: Any, then: list[str]
+) -> None:
+    async with with_tools(calls(*wanted), "It rains.", "Next.", tools=[*TOOLS, says]) as graph:
+        state = await say(graph, "Say it.")
+        assert [message.text for message in state["messages"][2:]] == then
+        assert state["report"].reply.tool_rounds == 1
+        assert (await say(graph, "And now?"))["messages"][-1].text in {"It rains.", "Next."}
+    assert then[0] in [message.text for message in await reopen().resources.archive.messages("ada", "t1")]
 
 
 async def test_a_tool_may_update_the_state_by_a_command(reopen: Callable[..., open_graph]) -> None:
