@@ -18,17 +18,20 @@ Every item under "Monitoring and Analytics" of seed `000`, and the metrics that 
 | (context assembly) | everthread.context.tokens, everthread.context.dropped | section |
 | (every node, every turn) | everthread.node.duration, everthread.turn.duration | node, outcome |
 
-Spans: `everthread.turn`, and under it one a node, an embedding call and a use of the database. No attribute holds what
-was said, what was searched for, or a user or thread id.
+Spans: `everthread.turn`, and under it one a node; under these each embedding call and use of the database. Saving a
+checkpoint is timed, and is a span only where the caller has one. A turn that waits to be resumed, or was cancelled,
+ends its span; what is resumed is another one. No attribute holds what was said, what was searched for, or an id of a
+user or thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
@@ -40,6 +43,7 @@ from ..memory.storage import Storage
 from ..nodes.resources import Resources
 from ..state.observer import Observer
 from ..state.report_records import TurnReport
+from ..state.turn_records import ModelCall, ReplyReport
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -52,6 +56,9 @@ _databases: WeakSet[Storage] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""
+
+_FIRST: Final = frozenset({"command", "keyword_check", "memory_retrieval"})
+"""The nodes that a turn may begin with."""
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _TOKENS: Final = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 262144, 1048576)
@@ -101,7 +108,7 @@ class Telemetry(Observer):
 
     def __init__(self, resources: Resources, meter: Meter, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._turns: OrderedDict[str, Span] = OrderedDict()
+        self._turns: OrderedDict[str, tuple[Span, set[str]]] = OrderedDict()
 
         def histogram(name: str, unit: str, buckets: tuple[float, ...]) -> Histogram:
             return meter.create_histogram(f"everthread.{name}", unit, explicit_bucket_boundaries_advisory=buckets)
@@ -130,16 +137,24 @@ class Telemetry(Observer):
         """A span under that of its turn, the time it took, and its error."""
         from opentelemetry import trace
 
-        parent = trace.set_span_in_context(self._span_of(turn))
+        parent = trace.set_span_in_context(self._span_of(turn, name))
         started, outcome = time.perf_counter(), "ok"
         with self._span(name, parent):
             try:
                 yield
             except GraphBubbleUp:
+                # What is resumed later, perhaps by another process, is a span of its own.
                 outcome = "interrupted"
+                self._end(turn)
+                raise
+            except asyncio.CancelledError:
+                outcome = "cancelled"
+                self._end(turn)
                 raise
             except BaseException as error:
                 outcome = "error"
+                for call in getattr(error, "calls", ()):
+                    self._count_call(call)
                 self._count("errors", 1, node=name, type=type(error).__name__)
                 self._end(turn, error)
                 raise
@@ -163,10 +178,7 @@ class Telemetry(Observer):
             self._context.record(section.tokens, {"section": section.name})
             self._count("context.dropped", section.dropped, section=section.name)
         for call in report.reply.calls or (report.reply,) if report.reply else ():
-            model = {"model": PurePath(call.model).name}  # the path of a model file may hold a person's name
-            self._model.record(call.milliseconds / 1000, {**model, "outcome": getattr(call, "failure", None) or "ok"})
-            self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
-            self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
+            self._count_call(call)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
             self._summary_tokens.record(summary.tokens, {"level": summary.level})
@@ -184,8 +196,11 @@ class Telemetry(Observer):
 
     @contextmanager
     def database(self) -> Iterator[None]:
-        """The time of a use of the database."""
-        with self._span("database"), _timed(self._database):
+        """The time of a use of the database; a span where it is part of another one, and not a trace of its own."""
+        from opentelemetry import trace
+
+        is_part = trace.get_current_span().get_span_context().is_valid
+        with self._span("database") if is_part else nullcontext(), _timed(self._database):
             yield
 
     def looked_up(self, cache: str, *, found: bool) -> None:
@@ -204,7 +219,7 @@ class Telemetry(Observer):
         ) as span:
             try:
                 yield
-            except GraphBubbleUp:
+            except (GraphBubbleUp, asyncio.CancelledError):
                 raise
             except BaseException as error:
                 _mark_failed(span, error)
@@ -214,6 +229,12 @@ class Telemetry(Observer):
         if number:
             self._counters[name].add(number, attributes)
 
+    def _count_call(self, call: ModelCall | ReplyReport) -> None:
+        model = {"model": PurePath(call.model).name}  # the path of a model file may hold a person's name
+        self._model.record(call.milliseconds / 1000, {**model, "outcome": getattr(call, "failure", None) or "ok"})
+        self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
+        self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
+
     def _count_search(self, report: TurnReport) -> None:
         if (search := report.search) is None:
             return
@@ -222,16 +243,21 @@ class Telemetry(Observer):
             outcome = "error" if search.error else "ok"
             self._search.record(spent / 1000, {"engine": search.engine or "none", "outcome": outcome})
 
-    def _span_of(self, turn: str) -> Span:
-        """The span of a turn, begun with its first node."""
+    def _span_of(self, turn: str, node: str) -> Span:
+        """The span of a turn, begun with its first node. Where a first node comes again, another turn begins."""
+        if turn in self._turns and node in _FIRST & self._turns[turn][1]:
+            self._end(turn)
         if turn not in self._turns:
-            self._turns[turn] = self._tracer.start_span("everthread.turn")
+            self._turns[turn] = (self._tracer.start_span("everthread.turn"), set())
             while len(self._turns) > _TURNS:
-                self._turns.popitem(last=False)[1].end()
-        return self._turns[turn]
+                self._turns.popitem(last=False)[1][0].end()
+        span, begun = self._turns[turn]
+        begun.add(node)
+        return span
 
     def _end(self, turn: str, error: BaseException | None = None) -> None:
-        if (span := self._turns.pop(turn, None)) is not None:
+        span, _ = self._turns.pop(turn, (None, None))
+        if span is not None:
             if error is not None:
                 _mark_failed(span, error)
             span.end()

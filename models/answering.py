@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -221,4 +222,7 @@ def _sentence(name: str, failure: Failure, policy: Policy) -> str:
     if failure.kind == "empty":
         tries = " twice" if failure.again else ""
         return f"The chat model {name!r} said nothing{tries}: {failure.reason}. {kept} ask again."
-    return f"The chat model {name!r} failed: {failure.reason}. {kept} ask again, or set another EVERTHREAD_MODEL."
+    again = "ask again" if not failure.wait else f"ask again in {math.ceil(failure.wait)} s, as it wishes"
+    if failure.kind in {"key", "quota"}:
+        again = f"check the {'API key' if failure.kind == 'key' else 'account'} at its provider and ask again"
+    return f"The chat model {name!r} failed: {failure.reason}. {kept} {again}, or set another EVERTHREAD_MODEL."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from itertools import chain
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from ..state.errors import first_line
@@ -23,6 +26,11 @@ _BY_NAME: Final = tuple((kind, re.compile(pattern)) for kind, pattern in BY_NAME
 _WAIT: Final = re.compile(WAIT, _FLAGS)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST: Final = 4000
+_REASON: Final = 500
+"""Characters of a reason, at most: it stands in the state and in one sentence."""
+
+_PAGE: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title[^>]*>([^<]+)</title>", re.IGNORECASE)
 _NOT_TELLING: Final = frozenset({"Exception", "BaseException", "object"})
 
 
@@ -89,8 +97,18 @@ def _reason(error: BaseException) -> str:
     inner = body.get("error", body) if isinstance(body, dict) else None
     message = inner.get("message") if isinstance(inner, dict) else None
     if isinstance(message, str) and message.strip():
-        return message.strip().split("\n", 1)[0].rstrip(".")
-    return first_line(error)
+        return _short(message.strip().split("\n", 1)[0].rstrip("."))
+    if _PAGE.match(text := str(error)):
+        # A proxy's page stands for the provider's answer.
+        title, status = _TITLE.search(text), _status(error)
+        return _short(title[1].strip()) if title else f"HTTP {status}" if status else "it answered with a web page"
+    if isinstance(error, LookupError) and type(error) is not LookupError:
+        return _short(f"{type(error).__name__} {first_line(error)}")  # its text is no more than the key
+    return _short(first_line(error))
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
 
 
 def _status(error: BaseException) -> int | None:
@@ -104,14 +122,24 @@ def _status(error: BaseException) -> int | None:
     return next((int(status) for status in given if isinstance(status, int) and 300 <= status < 600), None)
 
 
+def _seconds(given: Any) -> float | None:
+    """What a header asks to wait: a number, or the time until a date."""
+    try:
+        return max(0.0, found) if isfinite(found := float(given)) else None
+    except (TypeError, ValueError):
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return None
+
+
 def _wait(causes: list[BaseException], text: str) -> float | None:
     for cause in causes:
         headers = getattr(getattr(cause, "response", None), "headers", None) or {}
         for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-            try:
-                return float(headers[name]) * unit
-            except (KeyError, TypeError, ValueError):
-                continue
+            if (seconds := _seconds(headers.get(name))) is not None:
+                return seconds * unit
     if found := _WAIT.search(text):
         seconds = float(found["seconds"] or found["delay"])
         return seconds * _UNITS[(found["unit"] or "s").lower()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,17 +17,22 @@ from .failures import Failure
 _FINISH: Final[dict[str, Finish]] = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "done"), "stop"),
     **dict.fromkeys(
-        ("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded", "incomplete"),
+        ("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded", "incomplete",
+         "max_length", "error_limit", "reason_max_len", "reason_max_context"),
         "length",
     ),
     **dict.fromkeys(
         ("content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist", "prohibited_content",
-         "spii", "image_safety", "guardrail_intervened"),
+         "spii", "image_safety", "guardrail_intervened", "error_toxic", "model_armor", "language",
+         "image_prohibited_content", "image_recitation"),
         "refusal",
     ),
     **dict.fromkeys(("tool_calls", "tool_use", "function_call", "tool_call"), "tool_calls"),
 }  # fmt: skip
 """By the words of OpenAI, Anthropic, Google, Ollama, Mistral, Cohere, Bedrock, vLLM and llama.cpp, in lower case."""
+
+_TWICE: Final = re.compile(r"^(\w{3,}?)\1+$")
+"""A word that came with several chunks of a stream, which LangChain joins: "stopstop"."""
 
 _KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason", "status")
 
@@ -36,10 +42,10 @@ def finish_of(reply: AIMessage) -> tuple[Finish | None, str | None]:
     metadata = reply.response_metadata
     details = metadata.get("incomplete_details")
     given = details.get("reason") if isinstance(details, Mapping) else None
-    given = given or next((value for key in _KEYS if (value := metadata.get(key))), None)
-    word = str(getattr(given, "name", given)) if given else None
+    given = given or next((value for key in _KEYS if (value := metadata.get(key))), None) or _blocked(metadata)
+    word = _TWICE.sub(r"\1", str(getattr(given, "name", given))) if given else None
     finish: Finish | None = _FINISH.get(word.lower().removeprefix("finish_reason_"), "other") if word else None
-    if _refusal_text(reply):
+    if _refusal_text(reply) or (_blocked(metadata) and is_empty(reply)):
         return "refusal", word
     if (reply.tool_calls or reply.invalid_tool_calls) and finish in {None, "stop", "other"}:
         return "tool_calls", word
@@ -56,7 +62,7 @@ def unusable(reply: AIMessage) -> Failure | None:
     if finish == "length":
         reason = "the reply was cut before its first word: raise EVERTHREAD_MAX_REPLY_TOKENS"
         return Failure("empty", reason, again=False)
-    return Failure("empty", "the reply was empty")
+    return Failure("empty", f"the reply was empty ({word})" if word and finish == "other" else "the reply was empty")
 
 
 def made_whole(reply: AIMessage) -> AIMessage:
@@ -97,6 +103,12 @@ def without_calls(reply: AIMessage) -> AIMessage:
     return reply.model_copy(
         update={"content": content, "tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
     )
+
+
+def _blocked(metadata: Mapping[str, Any]) -> Any:
+    """Why Google did not let the prompt through to its model; nothing where it did."""
+    feedback = metadata.get("prompt_feedback")
+    return feedback.get("block_reason") if isinstance(feedback, Mapping) else None
 
 
 def _refusal_text(reply: AIMessage) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -166,6 +168,9 @@ async def test_what_nobody_has_seen_may_be_said_anew(reopen: Callable[..., open_
         ({"finish_reason": "SAFETY"}, "refusal"), ({"stopReason": "guardrail_intervened"}, "refusal"),
         ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "refusal"),
         ({"finish_reason": "FINISH_REASON_STOP"}, "stop"), ({"stop_reason": "pause_turn"}, "other"), ({}, None),
+        ({"finish_reason": "stopstop"}, "stop"), ({"finish_reason": "ERROR_TOXIC"}, "refusal"),
+        ({"finish_reason": "IMAGE_PROHIBITED_CONTENT"}, "refusal"),
+        ({"finish_reason": "STOP", "prompt_feedback": {"block_reason": 0}}, "stop"),
     ],
 )  # fmt: skip
 async def test_why_a_reply_ended_is_told_alike_for_all_providers(metadata: Any, finish: Any) -> None:
@@ -186,7 +191,12 @@ async def test_a_refusal_without_words_is_an_error_and_no_other_model_is_asked(
 ) -> None:
     other = scripted("Sure!")
     blocked = AIMessage("", response_metadata={"finish_reason": "SAFETY"})
-    for script in (blocked, Refused(400, "The response was filtered", code="content_filter", body="content_filter")):
+    not_let_in = AIMessage("", response_metadata={"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}})
+    for script in (
+        blocked,
+        not_let_in,
+        Refused(400, "The response was filtered", code="content_filter", body="content_filter"),
+    ):
         async with reopen(model=scripted(script), fallbacks=[other]) as graph:
             with pytest.raises(ModelError, match=r"'scripted' refused to answer: .* say it in other words"):
                 await say(graph, "hello")
@@ -282,6 +292,40 @@ def test_how_long_to_wait_is_read_from_headers_and_words() -> None:
     assert failure_of(RuntimeError("429 RESOURCE_EXHAUSTED. {'retryDelay': '34s'}")).wait == 34.0
     assert failure_of(LIMITED).wait == pytest.approx(0.02)
     assert failure_of(Refused(429)).wait is None
+    Response.headers = {"retry-after": format_datetime(datetime.now(UTC) + timedelta(seconds=60))}
+    assert failure_of(Refused(429, response=Response())).wait == pytest.approx(60, abs=2)
+    for useless in ("nan", "inf", "soon", "-3"):
+        Response.headers = {"retry-after": useless}
+        assert not failure_of(Refused(429, response=Response())).wait
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Refused(502, "<html>\n<head><title>502 Bad Gateway</title></head>\n<body>"), "502 Bad Gateway"),
+        (Refused(503, "<!DOCTYPE html>\n<p>Sorry</p>"), "HTTP 503"),
+        (KeyError("candidates"), "KeyError 'candidates'"),
+        (ValueError("x" * 100_000), "x" * 499 + "…"),
+    ],
+    ids=["page", "page without title", "key", "long"],
+)
+def test_the_reason_of_a_failure_is_short_and_says_something(error: Exception, reason: str) -> None:
+    assert failure_of(error).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Refused(401, "Wrong key"), "check the API key at its provider"),
+        (Refused(402, "No money"), "check the account at its provider"),
+        (Refused(429, "Too many, try again in 900s"), "ask again in 900 s"),
+    ],
+)
+async def test_the_error_says_what_helps(reopen: Callable[..., open_graph], error: Exception, said: str) -> None:
+    async with reopen(model=scripted(error)) as graph:
+        with pytest.raises(ModelError, match=said) as caught:
+            await say(graph, "hello")
+    assert [call.failure for call in caught.value.calls] == [failure_of(error).kind]
 
 
 @pytest.mark.parametrize("text", [TOO_LONG["anthropic"], NO_NUMBERS["ollama"]], ids=["numbers", "no numbers"])

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from conversation import BrokenModel, EchoModel, FailingEmbeddings, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
+from langgraph.types import interrupt
+from scripted import calls, scripted
 
 from everthread import ModelError, Settings, open_graph
 
@@ -148,6 +150,75 @@ async def test_a_failing_model_and_failing_embeddings_are_counted_by_kind(measur
     async with open_graph(measured, model=EchoModel(prompts=[]), embeddings=FailingEmbeddings()) as graph:
         await say(graph, "hello again")
     assert {attributes["part"] for attributes, _ in grown(seen, "degraded", degraded)} == {"recall", "embedding"}
+
+
+async def test_each_failed_request_of_a_turn_that_no_model_answered_is_counted_by_kind(
+    measured: Settings, embeddings: Embeddings, seen: Seen
+) -> None:
+    models = [scripted(ConnectionError("down"), name="first"), scripted(TimeoutError("slow"), name="second")]
+    before = seen.points("model.duration")
+    async with open_graph(
+        measured, model=models[0], fallbacks=models[1:], embeddings=embeddings, model_retries=0
+    ) as graph:
+        with pytest.raises(ModelError):
+            await say(graph, "hello")
+    outcomes = [attributes for attributes, _ in grown(seen, "model.duration", before)]
+    assert outcomes == [{"model": "first", "outcome": "connection"}, {"model": "second", "outcome": "timeout"}]
+
+
+async def test_a_cancelled_turn_is_no_error(measured: Settings, embeddings: Embeddings, seen: Seen) -> None:
+    errors = seen.points("errors")
+    model = scripted(30, "late")
+    async with open_graph(measured, model=model, embeddings=embeddings) as graph:
+        turn = asyncio.create_task(say(graph, "hi"))
+        while not model.prompts:
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        await asyncio.gather(turn, return_exceptions=True)
+    assert grown(seen, "errors", errors) == []
+    turns = [span for span in seen.spans.get_finished_spans() if span.name == "everthread.turn"]
+    assert turns
+    assert not [span for span in turns if span.status.description]
+
+
+async def test_a_turn_that_waits_for_a_person_ends_its_span_and_the_next_turn_has_its_own(
+    measured: Settings, embeddings: Embeddings, seen: Seen
+) -> None:
+    def ask() -> str:
+        """Asks a person."""
+        return str(interrupt("well?"))
+
+    def turns() -> int:
+        return [span.name for span in seen.spans.get_finished_spans()].count("everthread.turn")
+
+    model = scripted(calls(("ask", {})), "Never mind, then.")
+    async with open_graph(measured, model=model, tools=[ask], embeddings=embeddings) as graph:
+        await say(graph, "Ask.")
+        assert turns() == 1
+        await say(graph, "Never mind.")
+        assert turns() == 2
+
+
+async def test_a_turn_that_was_given_up_between_two_nodes_is_not_mixed_with_the_next(
+    measured: Settings, embeddings: Embeddings, echo: EchoModel, seen: Seen
+) -> None:
+    async with open_graph(measured, model=echo, embeddings=embeddings) as graph:
+        await graph.ainvoke({"messages": [("user", "hi")]}, thread(), interrupt_before=["llm_call"])
+        await graph.ainvoke({"messages": [("user", "hi again")]}, thread())
+    spans = seen.spans.get_finished_spans()
+    turns = [span.context.span_id for span in spans if span.name == "everthread.turn"]
+    assert len(turns) == 2
+    for node in ("keyword_check", "memory_retrieval", "context_assembly"):
+        assert [span.parent.span_id for span in spans if span.name == f"everthread.{node}"] == turns
+
+
+async def test_what_the_database_does_outside_of_a_turn_is_no_trace_of_its_own(
+    measured: Settings, embeddings: Embeddings, echo: EchoModel, seen: Seen
+) -> None:
+    async with open_graph(measured, model=echo, embeddings=embeddings) as graph:
+        await say(graph, "hello")
+    roots = {span.name for span in seen.spans.get_finished_spans() if span.parent is None}
+    assert roots == {"everthread.turn"}
 
 
 async def test_nothing_that_was_said_and_no_id_is_in_any_span_or_metric(
