@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import traceback
 from contextlib import AbstractContextManager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..state.errors import EverthreadError, InputError
+from .environment import read_environment
 from .options import with_settings
 
 app = typer.Typer(
@@ -27,6 +28,21 @@ app = typer.Typer(
 Thread = Annotated[
     str | None, typer.Option("--thread", help="The name of the thread to go on with; without it a new one starts.")
 ]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("everthread"))
+        raise typer.Exit
+
+
+@app.callback()
+def everthread(
+    _: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What stands before the command."""
 
 
 @app.command()
@@ -242,9 +258,8 @@ def graph() -> None:
 
 def main() -> None:
     """Run the command. An error becomes one line and exit code 1; `EVERTHREAD_DEBUG=1` shows the traceback."""
-    logging.basicConfig(level=os.environ.get("EVERTHREAD_LOG_LEVEL", "ERROR").upper(), format="%(name)s: %(message)s")
-    _read_env_file()
     try:
+        read_environment()
         app()
     except KeyboardInterrupt:
         leave(130)
@@ -271,11 +286,3 @@ def leave(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _read_env_file() -> None:
-    """Take variables from `.env` in the working directory, where they are not set already."""
-    if Path(".env").is_file():
-        from dotenv import load_dotenv
-
-        load_dotenv(".env")

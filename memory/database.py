@@ -179,8 +179,11 @@ class Database:
         try:
             connection = await AsyncConnection.connect(url, **options)
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+            # A string that cannot be read is quoted in its error, password and all.
+            unread = isinstance(error, psycopg.ProgrammingError)
+            reason = "this is no connection string that Postgres reads" if unread else first_line(error)
             raise StorageError(
-                f"The database at {_address(url)} cannot be reached: {first_line(error)}. "
+                f"The database at {_address(url)} cannot be reached: {reason}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
         async with connection:

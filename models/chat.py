@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import importlib.util
 import re
 from collections.abc import Mapping
@@ -25,6 +26,13 @@ _HOW_TO_SET: Final = (
 )
 _WINDOW: Final = 4096
 _SMOLLM2_MAX_TOKENS: Final = 120
+_PROVIDERS: Final = (
+    "openai", "anthropic", "ollama", "google_genai", "google_vertexai", "azure_openai", "azure_ai", "bedrock",
+    "bedrock_converse", "mistralai", "groq", "xai", "deepseek", "huggingface", "together", "fireworks", "cohere",
+    "perplexity", "nvidia", "openrouter",
+)  # fmt: skip
+"""Providers that LangChain's `init_chat_model` knows, for hints."""
+
 _INSTALL: Final = re.compile(r"pip install -?U? ?([\w-]+)")
 _KEY_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|TOKEN|KEY)\b")
 
@@ -131,8 +139,7 @@ def _gguf(path: Path, max_tokens: int | None, sampling: Mapping[str, Any] = Mapp
 def _provided(name: str, max_tokens: int | None, timeout: float | None) -> BaseChatModel:
     provider, _, model = name.partition(":")
     if not model or not provider:
-        example = f"openai:{model or name}" if not provider or not name.endswith(":") else f"{name}gpt-5-mini"
-        raise ModelError(f"Model {name!r} has no provider: write provider:name, for example {example}.")
+        raise ModelError(_no_model(name))
     given: dict[str, Any] = {"max_tokens": max_tokens, "timeout": timeout}
     options = {option: value for option, value in given.items() if value is not None}
     from langchain.chat_models import init_chat_model
@@ -144,6 +151,19 @@ def _provided(name: str, max_tokens: int | None, timeout: float | None) -> BaseC
     return made
 
 
+def _no_model(name: str) -> str:
+    """Why a name without a provider, or with nothing else, is none of a model."""
+    known = name.strip(": ").lower()
+    if known in _PROVIDERS and known != "openai":
+        return f"Model {name!r} names a provider alone: write {known}:... and one of its models."
+    if close := difflib.get_close_matches(known, (OFFLINE, SMOLLM2), n=1, cutoff=0.75):
+        return f"Model {name!r} is unknown: did you mean {close[0]!r}?"
+    if name.startswith(("/", ".", "~")):
+        return f"Model {name!r} is no GGUF file: give the path of a .gguf file, or provider:name."
+    example = "openai:gpt-5-mini" if known in {"", "openai"} else f"openai:{known}"
+    return f"Model {name!r} has no provider: write provider:name, for example {example}."
+
+
 def _reason(name: str, provider: str, error: Exception) -> str:
     """Why a provider's model cannot be made, as one sentence that says what to do."""
     text = str(error)
@@ -152,7 +172,9 @@ def _reason(name: str, provider: str, error: Exception) -> str:
         package = found[1] if (found := _INSTALL.search(text)) else f"langchain-{provider.replace('_', '-')}"
         return f"Model {name!r} needs a package that is not installed: pip install {package}."
     if "nsupported provider" in text or "nsupported model_provider" in text or "nfer model provider" in text:
-        return f"Model {name!r} has an unknown provider {provider!r}: write openai:..., anthropic:... or ollama:..."
+        close = difflib.get_close_matches(provider.lower(), _PROVIDERS, n=1, cutoff=0.75)
+        hint = f"did you mean {close[0]}:...?" if close else "write openai:..., anthropic:... or ollama:..."
+        return f"Model {name!r} has an unknown provider {provider!r}: {hint}"
     if variable := _KEY_VARIABLE.search(text):
         return f"Model {name!r} needs a key: set the environment variable {variable[0]}."
     first_line = text.strip().split("\n", 1)[0].rstrip(".") or type(error).__name__

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
 from .forms import PROCESS
 
 StorageKind = Literal["postgres", "sqlite", "json"]
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEMES: Final = frozenset({"postgresql", "postgres"})
+"""What a URL of a Postgres server begins with; else it is a string of names and values."""
 
 
 class StorageSettings(BaseModel):
@@ -48,6 +53,11 @@ class StorageSettings(BaseModel):
     @model_validator(mode="after")
     def _check_storage(self) -> Self:
         kind, path = self.storage_kind, self.storage_path
+        found = _SCHEME.match(self._url)
+        if self._url and kind == "postgres" and (found[1].lower() not in _SCHEMES if found else "=" not in self._url):
+            # Whatever else it holds may be a password.
+            named = f"begins with {found[0]!r}" if found else "is no URL"
+            raise ValueError(f"database_url {named}: expected was postgresql://..., sqlite:///FILE or json:///FILE")
         if self.storage not in {None, kind}:
             raise ValueError(f"storage is {self.storage!r} and database_url names {kind}: leave one of them out")
         if self.database_url is not None and kind != "postgres" and path is None:

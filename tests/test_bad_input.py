@@ -195,6 +195,13 @@ async def test_an_unreachable_database_gives_one_sentence_without_the_password()
     assert "hunter2" not in str(caught.value)
 
 
+async def test_a_connection_string_that_cannot_be_read_is_not_quoted() -> None:
+    with pytest.raises(StorageError, match="no connection string that Postgres reads") as caught:
+        async with open_graph(database_url="host=127.0.0.1 port=1 password=my hunter2"):
+            pass
+    assert "hunter2" not in str(caught.value)
+
+
 async def test_a_query_without_a_user_is_refused(reopen: Callable[..., open_graph]) -> None:
     """Reports PraisonAI #4818, adk-python #1019 and others: a user id that was silently ignored."""
     async with reopen():

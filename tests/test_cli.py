@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ import pytest
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 
 
-def run(environment: dict[str, str], *words: str, typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
+def run(
+    environment: dict[str, str], *words: str, typed: str | bytes = "", cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     data = typed.encode("utf-8", "surrogateescape") if isinstance(typed, str) else typed
     done = subprocess.run(
-        [EVERTHREAD, *words], input=data, env=environment, capture_output=True, timeout=180, check=False
+        [EVERTHREAD, *words], input=data, env=environment, cwd=cwd, capture_output=True, timeout=180, check=False
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -92,6 +95,7 @@ def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, st
         (["chat"], {"EVERTHREAD_MODEL": "gpt-4"}, "gpt-4"),
         (["chat"], {"EVERTHREAD_MODEL": "/nowhere/model.gguf"}, "/nowhere/model.gguf"),
         (["chat"], {"EVERTHREAD_MODEL": "nonsense:model"}, "nonsense"),
+        (["chat"], {"EVERTHREAD_LOG_LEVEL": "loud"}, "EVERTHREAD_LOG_LEVEL cannot be 'loud': expected was debug, info"),
         (["history", "unknown"], {}, "There is no thread 'unknown'"),
         (["explain", "unknown"], {}, "There is no thread 'unknown'"),
         (["replay", "/nowhere.json", "--thread", "x"], {}, "/nowhere.json cannot be read"),
@@ -104,6 +108,17 @@ def test_what_is_wrong_is_said_in_one_line_without_a_traceback(
     assert done.returncode == 1
     assert sentence in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_misspelt_variable_is_named_and_env_file_and_version_work(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text("EVERTHREAD_MDOEL=offline\nEVERTHREAD_LOG_LEVEL=debug\n")
+    done = run(environment, "--version", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.strip() == version("everthread")
+    assert "EVERTHREAD_MDOEL is no setting: did you mean EVERTHREAD_MODEL?" in done.stderr
+    assert done.stderr.count("is no setting") == 1
 
 
 def test_any_bytes_through_the_pipe_are_answered(environment: dict[str, str]) -> None:

@@ -191,6 +191,11 @@ async def test_models_are_kept_by_name_and_limits():
     [
         ("gpt-4", "Model 'gpt-4' has no provider: write provider:name, for example openai:gpt-4."),
         ("openai:", "Model 'openai:' has no provider: write provider:name, for example openai:gpt-5-mini."),
+        ("openai", "Model 'openai' has no provider: write provider:name, for example openai:gpt-5-mini."),
+        ("anthropic", "Model 'anthropic' names a provider alone: write anthropic:... and one of its models."),
+        ("smolm2", "Model 'smolm2' is unknown: did you mean 'smollm2'?"),
+        ("/etc/passwd", "Model '/etc/passwd' is no GGUF file: give the path of a .gguf file, or provider:name."),
+        ("antropic:x", "Model 'antropic:x' has an unknown provider 'antropic': did you mean anthropic:...?"),
         ("nope:x", "Model 'nope:x' has an unknown provider 'nope': write openai:..., anthropic:... or ollama:..."),
         ("/no/such.gguf", "There is no model file at /no/such.gguf: give the path of a GGUF file."),
     ],

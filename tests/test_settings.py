@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from conversation import say
 
@@ -85,3 +87,22 @@ def test_the_seeds_defaults_hold() -> None:
 
 def test_secrets_are_not_shown() -> None:
     assert "hunter2" not in repr(Settings(database_url="postgresql://me:hunter2@db/x", tavily_api_key="hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://me:hunter2@db/x", "database_url begins with 'mysql://': expected was postgresql://"),
+        ("postgresql+psycopg://me:hunter2@db/x", "database_url begins with 'postgresql+psycopg://'"),
+        ("me:hunter2@db/x", "database_url is no URL: expected was postgresql://"),
+    ],
+)
+def test_a_url_of_no_database_that_we_know_gets_one_sentence_without_the_password(url: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(said)) as caught:
+        Settings(database_url=url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_may_be_named_in_each_way_that_postgres_reads() -> None:
+    for url in ("postgres://db/x", "PostgreSQL://db/x", "host=db dbname=x password=a://b"):
+        assert Settings(database_url=url).storage_kind == "postgres"
