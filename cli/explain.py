@@ -79,6 +79,8 @@ def _search(report: TurnReport) -> Iterator[RenderableType]:
         yield _line(f"signs: {signs}, score {search.score:g}")
     if search.query:
         yield _line(f"query: {search.query}")
+    if search.sent and search.sent != search.query:
+        yield _line(f"sent: {search.sent}")
     for number, result in enumerate(search.results, start=1):
         yield _line(f"{number}. {result.title} <{result.url}> ({result.engine})")
 
@@ -108,6 +110,8 @@ def _context(report: TurnReport) -> Iterator[RenderableType]:
     for section in context.sections:
         table.add_row(section.name, str(section.tokens), str(section.items), str(section.dropped or ""))
     yield table
+    if context.left_out:
+        yield _line(context.left_out)
 
 
 def _reply(report: TurnReport) -> Iterator[RenderableType]:
@@ -118,6 +122,8 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
     counted = [f"{number} {what}" for number, what in used if number is not None]
     ended = [f"ended with {reply.finish}"] if reply.finish else []
     yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
+    if reply.tool_rounds:
+        yield f"after {reply.tool_rounds} {'round' if reply.tool_rounds == 1 else 'rounds'} of tool calls"
     for call in reply.calls if len(reply.calls) > 1 else ():
         yield _line(f"asked {call.model}: {call.failure or call.finish or 'answered'}, {call.milliseconds:g} ms")
 

@@ -66,10 +66,11 @@ class Summarizer:
 
 
 class Written(NamedTuple):
-    """A summary, and the facts that came with it in the same call."""
+    """A summary, the facts that came with it in the same call, and why no model wrote it though one should have."""
 
     summary: Summary
     facts: tuple[FactDraft, ...] = ()
+    instead: str | None = None
 
 
 class _Told(NamedTuple):
@@ -116,7 +117,7 @@ async def write_summary(
         covers=batch.covers,
         rejected=told.rejected,
     )
-    return Written(summary, told.draft.facts)
+    return Written(summary, told.draft.facts, told.rejected)
 
 
 async def _told(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from typing import Final
+
 from pydantic import ValidationError
 
 from ..memory.reports import TurnReports
@@ -12,6 +16,8 @@ from ..state.errors import InputError, StorageError
 from ..state.report_records import Progress, TurnReport
 from ..state.turn_report import turn_report
 from .build import build_graph
+
+_SHOWN: Final = re.compile(r"[A-Za-z_]\w*\((.*?),?\)", re.DOTALL)
 
 
 async def find_report(resources: Resources, user_id: str, thread_id: str, turn: int = -1) -> TurnReport:
@@ -58,4 +64,15 @@ async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None
     where = f"at {', '.join(snapshot.next)}" if snapshot.next else "before its end"
     spent = sum(progress.milliseconds.values())
     unfinished = f"The turn has not come to its end: it is {where}. It still runs, or it broke off and can be resumed."
+    if failed := next((str(task.error) for task in snapshot.tasks if task.error), None):
+        unfinished = f"The turn broke off {where} and can be resumed: {_sentence(failed)}"
     return turn_report(state, progress).model_copy(update={"unfinished": unfinished, "milliseconds": round(spent, 1)})
+
+
+def _sentence(error: str) -> str:
+    """What an error says; a checkpoint keeps it as Python shows it, with its kind around it."""
+    found = _SHOWN.fullmatch(error.strip())
+    try:
+        return str(ast.literal_eval(found[1])) if found else error
+    except (ValueError, SyntaxError):
+        return error

@@ -64,7 +64,9 @@ class open_graph:  # noqa: N801  # used like the function `open`
         responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
         **values: Any,
     ) -> None:
-        base = (settings or Settings()).but(**values)
+        base = Settings() if settings is None else settings
+        if isinstance(base, Settings):  # anything else, `Resources` refuses
+            base = base.but(**values)
         self.resources = Resources(
             base,
             model=model,

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
-from ..state.errors import ModelError
+from ..state.errors import ModelError, SettingsError
 from .gguf import SMOLLM2_SAMPLING, GGUFChatModel, smollm2_path
 from .offline import OfflineChatModel
 
@@ -78,6 +78,23 @@ def describe_model(name: str | None) -> str:
 def is_capable(name: str | None) -> bool:
     """Whether a model of this name may summarize and decide: not the built-in ones, nor none."""
     return name is not None and name.strip().lower() not in {"", OFFLINE, SMOLLM2}
+
+
+def check_models(models: Iterable[Any]) -> None:
+    """Refuse what is no chat model.
+
+    Raises:
+        SettingsError: something else was given; the sentence says what it could be given as.
+    """
+    for model in models:
+        if isinstance(model, BaseChatModel):
+            continue
+        kind = type(model).__name__
+        if isinstance(model, str):
+            instead = f"name it in the settings: Settings(model={model!r}), or EVERTHREAD_MODEL"
+        else:
+            instead = "what else answers is given as `responder`"
+        raise SettingsError(f"A {kind} is no chat model: give a LangChain chat model; {instead}.")
 
 
 def input_window(model: BaseChatModel) -> int | None:

@@ -29,24 +29,21 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
     """
     whole = await _whole(batch, turn)
     hashes = frozenset(prefix_hash(message_text(message)) for message in standing)
-    return await write_summary(
-        whole,
-        settings,
-        thread_id=turn.thread_id,
-        summarizer=await _summarizer(settings, turn),
-        standing=hashes,
-    )
+    summarizer, missing = await _summarizer(settings, turn)
+    written = await write_summary(whole, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
+    return written._replace(instead=missing or written.instead)
 
 
-async def _summarizer(settings: Settings, turn: Turn) -> Summarizer | None:
+async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:
+    """The summarizer, or why there is none though the settings name one."""
     try:
         model = await turn.resources.summary_model(settings)
     except EverthreadError as error:
         if not settings.summary_fallback:
             raise ModelError(str(error)) from error
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
-        return None
-    return None if model is None else Summarizer(model, turn.quiet(), settings.model_timeout)
+        return None, str(error)
+    return (None if model is None else Summarizer(model, turn.quiet(), settings.model_timeout)), None
 
 
 async def _whole(batch: Batch, turn: Turn) -> Batch:

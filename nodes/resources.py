@@ -30,12 +30,12 @@ from ..memory.store_index import StoreIndex, vector_index
 from ..memory.summary_rows import SummaryRows
 from ..models.answering import Candidate
 from ..models.calibration import Calibration
-from ..models.chat import aload, is_capable, model_name
+from ..models.chat import aload, check_models, is_capable, model_name
 from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
-from ..state.errors import EverthreadError, ModelError
+from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
 from ..state.settings import Settings
 from .background import Background
@@ -65,7 +65,7 @@ class Resources:
         database: a database that others share.
 
     Raises:
-        SettingsError: something is no tool or no responder, or two tools have the same name.
+        SettingsError: something is no settings, model, tool or responder, or two tools have the same name.
     """
 
     def __init__(
@@ -81,6 +81,9 @@ class Resources:
         responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
         database: Storage | None = None,
     ) -> None:
+        if not isinstance(settings, Settings):
+            raise SettingsError(f"A {type(settings).__name__} is no settings: give Settings(name=value, ...).")
+        check_models([*([] if model is None else [model]), *fallbacks])
         self.settings = settings
         self.database = database or storage_of(settings)
         self.archive = Archive(self.database)

@@ -48,10 +48,11 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
         turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
-    update: Update = {
-        "messages": Overwrite(chain),
-        "upkeep": upkeep.model_copy(update={"summaries": (*upkeep.summaries, written.summary.id)}),
-    }
+    done: Update = {"summaries": (*upkeep.summaries, written.summary.id)}
+    if written.instead:
+        told = f"A summary is the extractive summarizer's, not the model's: {written.instead.rstrip('.')}."
+        done["degraded"] = (*upkeep.degraded, told)
+    update: Update = {"messages": Overwrite(chain), "upkeep": upkeep.model_copy(update=done)}
     # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
     if written.summary.rejected:
         update["compression"] = after_rejection(control_of(state), turn_of(state))

@@ -100,3 +100,4 @@ class Upkeep(Record):
     remade: tuple[str, ...] = Field((), description="Ids of earlier summaries that were made again in this turn.")
     not_remade: str | None = Field(None, description="Why one that was to be made again was not: one sentence.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
+    degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")

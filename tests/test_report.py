@@ -11,6 +11,7 @@ from conversation import BrokenModel, EchoModel, FailingEmbeddings, counting_mod
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from rich.console import Console
 from scripted import calls, scripted
@@ -246,7 +247,8 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
             await say(graph, "Finish this.")
         report = await find_report(graph.resources, "ada", "t1")
         assert (report.turn, report.question) == (2, "Finish this.")
-        assert "at llm_call" in report.unfinished
+        assert "broke off at llm_call and can be resumed: The chat model 'echo' failed" in report.unfinished
+        assert "What you said is kept" in report.unfinished
         assert report.reply is None
         assert report.upkeep is None
         assert report.context is not None
@@ -257,6 +259,46 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
     assert report == state["report"]
     assert (report.turn, report.unfinished) == (2, None)
     assert {"keyword_check", "memory_retrieval", "llm_call", "remember"} <= set(report.nodes)
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("nonsense", "'nonsense' has no provider"), (None, "the reply was empty")],
+    ids=["not there", "says nothing"],
+)
+async def test_a_summary_that_the_model_should_have_written_is_told(
+    reopen: Callable[..., open_graph], model: str | None, why: str
+) -> None:
+    values = {"summary_model": model, "n_sum": 2, "sum_window": 2}
+    said = scripted(AIMessage("A long answer about the garden and the pond. " * 10), "")
+    async with reopen(model=said, **values) as graph:
+        report = (await say(graph, "Tell me about the garden and the pond. " * 10))["report"]
+    assert [summary.method for summary in report.summaries] == ["extractive"]
+    (told,) = report.degraded
+    assert told.startswith("A summary is the extractive summarizer's, not the model's: ")
+    if model:
+        assert why in told
+    assert told in " ".join(shown(report).split())
+
+
+async def test_explain_says_what_was_left_out_and_how_many_rounds_of_tools_there_were(
+    reopen: Callable[..., open_graph],
+) -> None:
+    @tool
+    def weather() -> str:
+        """The weather."""
+        return "rain"
+
+    async with reopen(model=scripted(*["Word. " * 400] * 3, calls(("weather", {})), "Rain."), tools=[weather]) as graph:
+        for n in range(3):
+            await say(graph, f"Remark {n}: " + "the garden at length " * 60, n_sum=40)
+        report = (await say(graph, "And the weather?", n_sum=40, max_context_tokens=1500, max_reply_tokens=200))[
+            "report"
+        ]
+    assert report.context.left_out
+    text = " ".join(shown(report).split())
+    assert report.context.left_out in text
+    assert "after 1 round of tool calls" in text
 
 
 async def test_a_turn_that_broke_off_is_counted_though_it_was_never_resumed(reopen: Callable[..., open_graph]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from conversation import say
 
-from everthread import PROFILES, Settings, SettingsError
+from everthread import PROFILES, Settings, SettingsError, build_graph, open_graph
 from everthread.graph.conversation import CompiledConversation
 
 
@@ -106,3 +107,21 @@ def test_a_url_of_no_database_that_we_know_gets_one_sentence_without_the_passwor
 def test_a_server_may_be_named_in_each_way_that_postgres_reads() -> None:
     for url in ("postgres://db/x", "PostgreSQL://db/x", "host=db dbname=x password=a://b"):
         assert Settings(database_url=url).storage_kind == "postgres"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"model": "openai:gpt-5-mini"},
+            r"A str is no chat model: .*; name it in the settings: Settings\(model='openai",
+        ),
+        ({"model": lambda _: "hi"}, "A function is no chat model: .* is given as `responder`"),
+        ({"fallbacks": ["offline"]}, "A str is no chat model"),
+        ({"settings": {"user_id": "ada"}}, "A dict is no settings: give Settings"),
+    ],
+)
+def test_what_is_no_model_and_no_settings_gets_one_sentence(given: Any, said: str) -> None:
+    for opened in (open_graph, build_graph):
+        with pytest.raises(SettingsError, match=said):
+            opened(**given)
