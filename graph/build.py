@@ -96,8 +96,10 @@ def build_graph(
     graph.add_node("remember", as_node(remember, shared, no_summary_due))
     graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
-    def summary_due(state: ConversationState, runtime: Runtime[Settings]) -> Literal["due", "not due"]:
-        return "not due" if no_summary_due(state, shared.settings_of(runtime)) else "due"
+    def summary_due(state: ConversationState) -> Literal["due", "not due"]:
+        # Not an argument: where the state is changed from outside, there is no runtime.
+        runtime: Runtime[Settings] | None = get_runtime(Settings)
+        return "not due" if no_summary_due(state, shared.settings_of(runtime or Runtime())) else "due"
 
     def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
         # Not an argument: where a reply is put into the state from outside, as by a replay, there is no runtime.

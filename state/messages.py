@@ -16,11 +16,12 @@ from langchain_core.messages import (
     BaseMessage,
     ChatMessage,
     HumanMessage,
+    RemoveMessage,
     SystemMessage,
     ToolMessage,
     convert_to_messages,
 )
-from langgraph.graph.message import Messages, add_messages
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, Messages, add_messages
 
 from .errors import InputError, first_line
 from .records import Role, Summary
@@ -235,6 +236,13 @@ def add_to_chain(left: Messages, right: Messages) -> Messages:
         incoming = read_input(right)
     except InputError as error:
         incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
+    # LangGraph refuses to remove what is not there.
+    known = {m.id for m in [*cast("list[AnyMessage]", left), *incoming] if not isinstance(m, RemoveMessage)}
+    incoming = [
+        message
+        for message in incoming
+        if not isinstance(message, RemoveMessage) or message.id == REMOVE_ALL_MESSAGES or message.id in known
+    ]
     merged = add_messages(left, cast("Messages", incoming))
     return cast("Messages", with_results(cast("list[AnyMessage]", merged)))
 

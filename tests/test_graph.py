@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conversation import BrokenModel, EchoModel, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from everthread import DEFAULT_USER, Archive, ModelError, Settings, ThreadOwnershipError, build_graph, open_graph
@@ -257,3 +258,17 @@ def test_input_and_output_are_described_by_a_schema() -> None:
     graph = build_graph().compile()
     assert "messages" in graph.get_input_jsonschema()["properties"]
     assert {"messages", "report"} <= graph.get_output_jsonschema()["properties"].keys()
+
+
+async def test_the_state_can_be_changed_from_outside_after_a_turn(graph: CompiledConversation) -> None:
+    state = await say(graph, "hello")
+    edited = AIMessage("Edited.", id=state["messages"][-1].id)
+    await graph.aupdate_state(thread(), {"messages": [edited]})
+    snapshot = await graph.aget_state(thread())
+    assert (snapshot.next, snapshot.values["messages"][-1].text) == ((), "Edited.")
+
+
+async def test_removing_a_message_that_is_not_there_does_not_spoil_the_thread(graph: CompiledConversation) -> None:
+    await say(graph, "hello")
+    await graph.aupdate_state(thread(), {"messages": [RemoveMessage(id="nowhere")]}, as_node="llm_call")
+    assert (await say(graph, "still there?"))["messages"][-1].content.endswith("still there?")
