@@ -25,7 +25,7 @@ def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMe
     """The message in at most `limit` tokens, as far as its text and images can shrink.
 
     Of a text head and end stay, for the request mostly stands in one of them. Images are kept, the newest first, in
-    half of the room; others are named.
+    half of the room and what the text leaves of the rest; others are named.
     """
     if counter.messages([message]) <= limit:
         return message
@@ -34,7 +34,7 @@ def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMe
     if isinstance(message, AIMessage) and message.tool_calls:
         bare = bare.model_copy(update={"tool_calls": [_light_call(call) for call in message.tool_calls]})
     room = max(_LEAST, limit - counter.messages([bare]))
-    images = [] if isinstance(content, str) else _images_that_fit(content, room // 2, bare, counter)
+    images = [] if isinstance(content, str) else _images_that_fit(content, room, bare, counter)
     room -= counter.messages([bare.model_copy(update={"content": images})]) - counter.messages([bare]) if images else 0
     text = counter.truncate(content_text(_without(content, images)), max(_LEAST, room), "both")
     new: Any = [{"type": "text", "text": text}, *images] if images else text
@@ -84,6 +84,8 @@ def is_cut(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> bool:
 
 def _images_that_fit(content: Sequence[Any], room: int, bare: AnyMessage, counter: TokenCounter) -> list[Any]:
     empty = counter.messages([bare])
+    # The text with every image named, which is its longest form.
+    room = max(room // 2, room - counter.messages([bare.model_copy(update={"content": content_text(content)})]) + empty)
     kept: list[Any] = []
     for block in reversed(content):
         if is_binary_block(block):

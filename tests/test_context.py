@@ -1,0 +1,94 @@
+"""The context through the public surface: what a user said is in the prompt, or can be recalled; the report says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say
+from langchain_core.messages import HumanMessage
+
+from everthread.graph.conversation import CompiledConversation
+from everthread.models.tokens import count_message_tokens
+
+PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
+IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}
+
+
+def told(echo: EchoModel) -> str:
+    """The newest prompt as one text."""
+    return "\n".join(message.text for message in echo.prompts[-1])
+
+
+def pictures(echo: EchoModel) -> int:
+    """Images in the newest prompt."""
+    blocks = [block for message in echo.prompts[-1] if isinstance(message.content, list) for block in message.content]
+    return sum(isinstance(block, dict) and block.get("type") == "image_url" for block in blocks)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_was_said_before_the_recent_messages_is_known_though_it_is_in_no_summary_yet(
+    graph: CompiledConversation, echo: EchoModel, profile: str
+) -> None:
+    """Seeds 002 and 003 send the last eight messages, and summarize after fifteen or twenty."""
+    await say(graph, "By the way, the door of the shed opens with 4711.", profile=profile)
+    for question in ["How do bees find home?", "Tell me about Oslo.", "What is a monad?", "Why is the sky blue?",
+                     "Who wrote Faust?"]:  # fmt: skip
+        await say(graph, question, profile=profile)
+    await say(graph, "Which number opens the door of the shed?", profile=profile)
+    assert "4711" in told(echo)
+
+
+async def test_what_the_budget_leaves_out_of_the_recent_messages_is_recalled(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    values: dict[str, Any] = {"max_context_tokens": 1000, "max_reply_tokens": 200, "n_sum": 40, "message_threshold": 40}
+    await say(graph, "By the way, the door of the shed opens with 4711.", **values)
+    for n in range(3):
+        await say(graph, f"Garden {n}: " + "roses, tulips and lilies in the green garden of the house " * 25, **values)
+    state = await say(graph, "Which number opens the door of the shed?", **values)
+    assert "did not fit the budget" in state["context_report"].left_out
+    assert "4711" in told(echo)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_long_message_stays_whole_while_the_budget_has_room(
+    graph: CompiledConversation, echo: EchoModel, profile: str
+) -> None:
+    """Seed 000, dynamic allocation: what other parts leave unused is for the recent messages."""
+    await say(graph, "\n".join(f"Line {n}: the value of item {n} is {n * 7}." for n in range(110)), profile=profile)
+    state = await say(graph, "Thank you.", profile=profile, max_memories=0)
+    assert "item 55 is 385." in told(echo)
+    assert state["context_report"].left_out == ""
+
+
+async def test_of_a_long_message_that_is_cut_short_the_passage_asked_about_is_recalled(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    lines = [f"Line {n}: roses, tulips and lilies grow in the garden of house {n}." for n in range(300)]
+    lines[150] = "The gardener of the castle is called Bartholomew."
+    await say(graph, "\n".join(lines), max_context_tokens=3000)
+    state = await say(graph, "What is the gardener of the castle called?", max_context_tokens=3000)
+    assert "recent: 1 cut short" in state["context_report"].left_out
+    assert "Bartholomew" in told(echo)
+
+
+async def test_an_image_is_still_seen_when_the_next_question_is_about_it(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    await say(graph, {"messages": [HumanMessage([{"type": "text", "text": "What is this?"}, IMAGE])]})
+    await say(graph, "And which colour has it?")
+    assert pictures(echo) == 1
+
+
+@pytest.mark.parametrize(("budget", "seen"), [(3000, 1), (8000, 4), (12_000, 5)])
+async def test_of_many_images_those_stay_that_fit_and_the_report_says_what_was_cut(
+    graph: CompiledConversation, echo: EchoModel, budget: int, seen: int
+) -> None:
+    question = [{"type": "text", "text": "Compare these."}, *[IMAGE] * 5]
+    state = await say(graph, {"messages": [HumanMessage(question)]}, max_context_tokens=budget)
+    assert pictures(echo) == seen
+    assert told(echo).startswith("You are a helpful assistant")
+    assert "Compare these." in told(echo)
+    assert ("question: 1 cut short" in state["context_report"].left_out) == (seen < 5)
+    assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget
