@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,9 @@ from ..state.messages import clean, clean_text, content_text, is_empty, is_summa
 Content = str | list[str | dict[str, Any]]
 
 _TEXT_KINDS: Final = frozenset({"text", "input_text", "output_text"})
+
+_NO_NAME: Final = re.compile(r"[\s<>|\\/]+")
+"""What OpenAI refuses in the name of a speaker."""
 
 
 class Parts(NamedTuple):
@@ -119,15 +123,21 @@ def _is_instruction(message: BaseMessage) -> bool:
 
 
 def _clean(message: AnyMessage) -> AnyMessage:
-    """The message without characters that no encoder takes, and without empty blocks, which providers refuse."""
+    """The message without what providers refuse: unreadable characters, blank texts and blocks, odd names.
+
+    A tool that returned nothing is told in words: an empty result is refused by some providers.
+    """
     update: dict[str, Any] = {}
     content = message.content
     tidy: Any = clean_text(content) if isinstance(content, str) else [b for b in clean(content) if not _is_blank(b)]
+    if not tidy or (isinstance(tidy, str) and not tidy.strip()):
+        tidy = words.NO_OUTPUT if isinstance(message, ToolMessage) else ""
     if tidy != content:
         update["content"] = tidy
     for name in ("name", "tool_calls"):
         value = getattr(message, name, None)
-        if value and (cleaned := clean(value)) != value:
+        cleaned = _NO_NAME.sub("_", clean(value)) if isinstance(value, str) else clean(value)
+        if value and cleaned != value:
             update[name] = cleaned
     return message.model_copy(update=update) if update else message
 
@@ -169,12 +179,12 @@ def _without_refused_media(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def opening(messages: Sequence[AnyMessage], *, cut: bool) -> list[AnyMessage]:
-    """What stands before messages of which the first must be the user's.
+    """What stands before messages of which the first must be the user's; instructions alone are refused, too.
 
     Args:
         messages: what follows the instructions.
         cut: whether earlier messages were left out.
     """
-    if not messages or isinstance(messages[0], HumanMessage):
+    if messages and isinstance(messages[0], HumanMessage):
         return []
     return [HumanMessage(words.LEFT_OUT if cut else words.BEGINS)]

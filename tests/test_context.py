@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conversation import EchoModel, say
-from langchain_core.messages import HumanMessage
+from conversation import EchoModel, say, thread
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import count_message_tokens
@@ -92,3 +92,36 @@ async def test_of_many_images_those_stay_that_fit_and_the_report_says_what_was_c
     assert "Compare these." in told(echo)
     assert ("question: 1 cut short" in state["context_report"].left_out) == (seen < 5)
     assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget
+
+
+async def test_blank_texts_beside_calls_and_blank_results_are_never_sent(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    """Anthropic refuses a blank text, Bedrock a blank result, OpenAI an empty list."""
+    calls = [{"name": "look", "args": {}, "id": id_} for id_ in ("1", "2", "3")]
+    said = [
+        HumanMessage("Look."), AIMessage(" \n", tool_calls=calls), ToolMessage(" ", tool_call_id="1"),
+        ToolMessage("", tool_call_id="2"), ToolMessage([{"type": "text", "text": ""}], tool_call_id="3"),
+        AIMessage("Nothing there."),
+    ]  # fmt: skip
+    await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
+    await say(graph, "Thank you.")
+    _, _, asked, *results, _, _ = echo.prompts[-1]
+    assert asked.content == ""
+    assert [message.content for message in results] == ["[no output]"] * 3
+
+
+async def test_a_name_that_a_provider_refuses_does_not_fail_the_thread(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    """OpenAI takes no spaces and none of <|\\/> in a name."""
+    await say(graph, {"messages": [HumanMessage("Hello.", name="José <García> | x")]})
+    assert echo.prompts[-1][-1].name == "José_García_x"
+
+
+async def test_instructions_alone_are_sent_with_a_message_of_the_user(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    await say(graph, {"messages": [SystemMessage("Greet the user.")]})
+    assert [message.type for message in echo.prompts[-1]] == ["system", "human"]
+    assert echo.prompts[-1][0].text.endswith("Greet the user.")
