@@ -377,6 +377,20 @@ async def test_a_prompt_that_stays_too_long_is_a_clear_error_with_the_numbers(
     assert len(model.prompts) == 2
 
 
+async def test_a_window_that_the_provider_told_is_kept_to_in_the_turns_after(reopen: Callable[..., open_graph]) -> None:
+    """Else each turn of a long conversation is sent twice."""
+    model = scripted("One.", "Two.", "Three.", Refused(400, TOO_LONG["anthropic"]), "It fits.")
+    async with reopen(model=model, n_sum=40, max_reply_tokens=200) as graph:
+        for n in range(3):
+            await say(graph, f"Remark {n}: " + "we talked about the garden at length. " * 20)
+        await say(graph, "And now?")
+        state = await say(graph, "And then?")
+        assert [call.failure for call in state["reply"].calls] == [None]
+        assert state["context_report"].budget == 800
+        state = await say(graph, "Hello.", to="another")
+        assert state["context_report"].budget == 800
+
+
 async def test_where_the_prompt_fits_but_not_with_the_reply_the_error_says_so(
     reopen: Callable[..., open_graph],
 ) -> None:
