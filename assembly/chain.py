@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
-    BaseMessage,
     ChatMessage,
     FunctionMessage,
     HumanMessage,
@@ -18,7 +17,16 @@ from langchain_core.messages import (
 
 from ..models.tokens import is_binary_block
 from ..prompts import context as words
-from ..state.messages import clean, clean_text, content_text, is_empty, is_summary, message_text, role_of
+from ..state.messages import (
+    clean,
+    clean_text,
+    content_text,
+    is_empty,
+    is_instruction,
+    is_summary,
+    message_text,
+    role_of,
+)
 
 Content = str | list[str | dict[str, Any]]
 
@@ -46,11 +54,13 @@ def take_apart(chain: Sequence[AnyMessage]) -> Parts:
     Left out are empty messages, results without their call, and calls without all of their results.
     """
     said = [_as_user(_clean(message)) for message in chain]
-    written = [message_text(m) for m in said if _is_instruction(m)]
-    spoken = [m for m in said if not (_is_instruction(m) or is_empty(m))]
+    written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
+    # Many clients send their instructions again with each message: the newest of the same text stands.
+    written = list(dict.fromkeys(reversed(written)))[::-1]
+    spoken = [m for m in said if not (is_instruction(m) or is_empty(m))]
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return Parts(
-        written="\n\n".join(text for text in written if text.strip()),
+        written="\n\n".join(written),
         earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]]))),
         question=spoken[asked] if asked < len(spoken) else None,
         tail=list(units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
@@ -116,10 +126,6 @@ def with_media_named(message: AnyMessage) -> AnyMessage:
         return message
     named: AnyMessage = message.model_copy(update={"content": content_text(message.content)})
     return named
-
-
-def _is_instruction(message: BaseMessage) -> bool:
-    return role_of(message) == "system" and not is_summary(message)
 
 
 def _clean(message: AnyMessage) -> AnyMessage:

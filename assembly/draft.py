@@ -145,7 +145,8 @@ class _Drafting:
 
     def _instructions(self, granted_tokens: int) -> str:
         room = granted_tokens - self.counter.messages([SystemMessage("")])
-        return self.counter.truncate(self.sources.instructions, room)
+        # The end stays, too: there stands what the caller said last.
+        return self.counter.truncate(self.sources.instructions, room, "both")
 
     def _retrieved(self, room: int) -> dict[str, Picked[str]]:
         """Results and memories, each half of the room and what the other does not need."""

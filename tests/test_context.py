@@ -8,6 +8,7 @@ import pytest
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
+from everthread import examine
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import count_message_tokens
 
@@ -125,3 +126,27 @@ async def test_instructions_alone_are_sent_with_a_message_of_the_user(
     await say(graph, {"messages": [SystemMessage("Greet the user.")]})
     assert [message.type for message in echo.prompts[-1]] == ["system", "human"]
     assert echo.prompts[-1][0].text.endswith("Greet the user.")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_state(
+    graph: CompiledConversation, echo: EchoModel, profile: str
+) -> None:
+    """Clients of chat APIs send their system message again with each question."""
+    for n in range(6):
+        pirate = [SystemMessage("You are a pirate."), HumanMessage(f"Ahoy {n}!")]
+        state = await say(graph, {"messages": pirate}, profile=profile)
+    assert echo.prompts[-1][0].text.count("You are a pirate.") == 1
+    assert sum(message.text == "You are a pirate." for message in state["messages"]) == 1
+    (checkup,) = await examine(graph, "ada", "t1")
+    assert checkup.findings == ()
+
+
+async def test_of_instructions_that_are_too_long_the_newest_stay(graph: CompiledConversation, echo: EchoModel) -> None:
+    long = SystemMessage("Be polite, be brief, be kind to all. " * 400)
+    await say(graph, {"messages": [long, HumanMessage("Hello.")]}, max_context_tokens=3000)
+    newest = [SystemMessage("Answer in French."), HumanMessage("Who are you?")]
+    state = await say(graph, {"messages": newest}, max_context_tokens=3000)
+    assert echo.prompts[-1][0].text.startswith("You are a helpful assistant")
+    assert echo.prompts[-1][0].text.endswith("Answer in French.")
+    assert "system: 1 cut short" in state["context_report"].left_out
