@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from .chain import take_apart
-from .history import History
+from .history import History, bounded_message
 from .layout import Layout, granted
 from .summaries import Summaries
 
@@ -31,7 +31,8 @@ def shown_whole(
     """
     parts = take_apart(chain)
     history = History(parts.earlier, layout, budget, counter)
-    asked = [*([parts.question] if parts.question is not None else []), *(m for unit in parts.tail for m in unit)]
+    said = [*([parts.question] if parts.question is not None else []), *(m for unit in parts.tail for m in unit)]
+    asked = [bounded_message(message, budget) for message in said]
     instructions = "\n\n".join(text for text in (system_prompt, parts.written) if text)
     needs = {
         "question": counter.messages(asked[:1]),
