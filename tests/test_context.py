@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import examine
+from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import count_message_tokens
 
@@ -150,3 +151,19 @@ async def test_of_instructions_that_are_too_long_the_newest_stay(graph: Compiled
     assert echo.prompts[-1][0].text.startswith("You are a helpful assistant")
     assert echo.prompts[-1][0].text.endswith("Answer in French.")
     assert "system: 1 cut short" in state["context_report"].left_out
+
+
+@pytest.mark.parametrize("base", PROFILES)
+async def test_a_thread_goes_on_under_another_profile_and_a_much_smaller_budget(
+    reopen: Callable[..., open_graph], base: str
+) -> None:
+    model = EchoModel(prompts=[])
+    async with reopen(model=model, profile=base) as graph:
+        for n in range(3):
+            await say(graph, f"Garden {n}: " + "roses, tulips and lilies " * 150)
+        for profile in PROFILES:
+            state = await say(graph, "And now?", profile=profile)
+            assert state["context_report"].budget == {"hybrid": 3000, "archive": 8000}.get(profile, 6976)
+            state = await say(graph, "And now?", profile=profile, max_context_tokens=1000, max_reply_tokens=100)
+            assert count_message_tokens(model.prompts[-1]) <= state["context_report"].budget <= 1000
+            assert model.prompts[-1][-1].text.endswith("And now?")
