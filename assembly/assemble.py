@@ -47,6 +47,7 @@ def assemble(
     counter: TokenCounter | None = None,
     layout: Layout | None = None,
     thread_id: str = "",
+    turn_before: str | None = None,
 ) -> tuple[list[AnyMessage], ContextReport]:
     """The messages for the model, and what they cost; the same for the same arguments.
 
@@ -65,6 +66,7 @@ def assemble(
         counter: what counts; by default the estimate.
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
         thread_id: the thread of the chain, for memories of other threads.
+        turn_before: the id of the message that began the turn before.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.
@@ -78,7 +80,7 @@ def assemble(
             f"The definitions of {len(tools)} tools take {for_tools} of {budget} tokens of the prompt: bind fewer "
             "tools, or raise EVERTHREAD_MAX_CONTEXT_TOKENS."
         )
-    parts = take_apart(chain)
+    parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     sources = Sources(instructions, parts, memories, results, facts, thread_id)
     prompt, sections = _within(sources, layout, room, counter)

@@ -48,10 +48,14 @@ class Parts(NamedTuple):
     tail: list[list[AnyMessage]]
 
 
-def take_apart(chain: Sequence[AnyMessage]) -> Parts:
+def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> Parts:
     """The chain as instructions, what was said earlier, the newest question, and what came after it.
 
     Left out are empty messages, results without their call, and calls without all of their results.
+
+    Args:
+        chain: the live chain.
+        turn_before: the id of the message that began the turn before, to tell what failed there from what is new.
     """
     said = [_as_user(_clean(message)) for message in chain]
     written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
@@ -61,7 +65,7 @@ def take_apart(chain: Sequence[AnyMessage]) -> Parts:
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return Parts(
         written="\n\n".join(written),
-        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]]))),
+        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]], turn_before))),
         question=spoken[asked] if asked < len(spoken) else None,
         tail=list(units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
     )
@@ -173,14 +177,20 @@ def _as_user(message: AnyMessage) -> AnyMessage:
     return HumanMessage(message.content, id=message.id)
 
 
-def _without_refused_media(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages with images named instead of sent where no reply followed: the model failed on them before."""
+def _without_refused_media(messages: Sequence[AnyMessage], turn_before: str | None) -> list[AnyMessage]:
+    """The messages with images named instead of sent where no reply followed: the model failed on them before.
+
+    Those that came in one input with the question wait for their reply: they are sent.
+    """
+    new = len(messages)
+    while new and isinstance(messages[new - 1], HumanMessage) and messages[new - 1].id != turn_before:
+        new -= 1
     following = [*messages, None][1:]
     return [
         with_media_named(message)
-        if isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
+        if place < new and isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
         else message
-        for message, after in zip(messages, following, strict=True)
+        for place, (message, after) in enumerate(zip(messages, following, strict=True))
     ]
 
 

@@ -17,6 +17,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
 from ..state.messages import check_input, live_chain
 from ..state.records import Recall
+from ..state.report_records import Progress
 from ..state.settings import Settings
 from ..state.turn_records import Context, ContextReport
 from .tools import cut_results
@@ -51,7 +52,7 @@ async def assembled(
     """
     model = await turn.resources.chat_model(turn.settings)
     counter = await _counter(state, turn, model)
-    search = state.get("search")
+    search, progress = state.get("search"), state.get("progress")
     chain = cut_results(live_chain(state["messages"]), turn.settings.max_tool_tokens)
     memories = state.get("recall", Recall()).memories
     results = search.results if search is not None else ()
@@ -68,6 +69,7 @@ async def assembled(
             counter=counter,
             layout=Layout.of(turn.settings),
             thread_id=turn.thread_id,
+            turn_before=progress.before if isinstance(progress, Progress) else None,
         )
         return Context(messages=tuple(messages)), report
 

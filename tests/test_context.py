@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import count_message_tokens
+from everthread.state.errors import ModelError
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}
@@ -167,3 +168,28 @@ async def test_a_thread_goes_on_under_another_profile_and_a_much_smaller_budget(
             state = await say(graph, "And now?", profile=profile, max_context_tokens=1000, max_reply_tokens=100)
             assert count_message_tokens(model.prompts[-1]) <= state["context_report"].budget <= 1000
             assert model.prompts[-1][-1].text.endswith("And now?")
+
+
+async def test_an_image_and_the_question_about_it_may_come_as_two_messages(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    await say(graph, "Hello.")
+    await say(graph, {"messages": [HumanMessage([IMAGE]), HumanMessage("What is this?")]})
+    assert pictures(echo) == 1
+
+
+async def test_images_of_a_turn_that_failed_are_not_sent_again_however_many_messages_it_had(
+    reopen: Callable[..., open_graph],
+) -> None:
+    class Blind(EchoModel):
+        def _generate(self, messages: list[Any], *args: Any, **more: Any) -> Any:
+            if any(not isinstance(message.content, str) for message in messages):
+                raise ValueError("this model takes no images")
+            return super()._generate(messages, *args, **more)
+
+    async with reopen(model=Blind(prompts=[])) as graph:
+        for _ in range(2):
+            with pytest.raises(ModelError, match="takes no images"):
+                await say(graph, {"messages": [HumanMessage([IMAGE]), HumanMessage("What is this?")]})
+        state = await say(graph, "Then in words: what is the capital of Peru?")
+    assert state["messages"][-1].text.endswith("what is the capital of Peru?")
