@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -142,3 +143,24 @@ def test_a_call_with_very_many_arguments_keeps_its_result() -> None:
     assert isinstance(prompt[-2], AIMessage)
     assert 20 < len(prompt[-2].tool_calls[0]["args"]) < 100
     assert report.left_out == "Left out: tools: 1 cut short."
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_budget_is_too_small_to_be_answered_and_reported(layout: Layout) -> None:
+    """A provider may say that its model takes very little; the turn then fails for that, and for nothing else."""
+    before: list[AnyMessage] = [HumanMessage("hello " * 50, id="1"), AIMessage("yes", id="2")]
+    given_ = [*before, HumanMessage("question " * 50 + "end?", id="q")]
+    for budget in (1, 5, *range(10, 100, 3)):
+        prompt, report = assemble(
+            given_,
+            [memory("found", 1)],
+            [],
+            system_prompt="Be kind. " * 50,
+            facts=["fish"],
+            budget=budget,
+            layout=layout,
+        )
+        assert report.tokens <= max(budget, 30)
+        assert prompt[-1].text.endswith("end?")
+        assert "question: 1 cut short" in report.left_out
+        assert "did not fit the budget" in report.left_out
