@@ -15,6 +15,8 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
+from ..models.tokens import ELLIPSIS
+from ..prompts.context import BEGINS
 from ..state.errors import SettingsError
 from ..state.messages import clean_text
 from ..state.records import Memory
@@ -25,6 +27,7 @@ from .draft import Draft, Sources, draft
 from .fence import fenced
 from .fit import fit_message
 from .layout import Layout
+from .sections import NO_ROOM
 from .told import with_summaries_told
 
 _ATTEMPTS: Final = 5
@@ -47,6 +50,7 @@ def assemble(
     counter: TokenCounter | None = None,
     layout: Layout | None = None,
     thread_id: str = "",
+    turn_before: str | None = None,
 ) -> tuple[list[AnyMessage], ContextReport]:
     """The messages for the model, and what they cost; the same for the same arguments.
 
@@ -65,6 +69,7 @@ def assemble(
         counter: what counts; by default the estimate.
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
         thread_id: the thread of the chain, for memories of other threads.
+        turn_before: the id of the message that began the turn before.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.
@@ -78,7 +83,7 @@ def assemble(
             f"The definitions of {len(tools)} tools take {for_tools} of {budget} tokens of the prompt: bind fewer "
             "tools, or raise EVERTHREAD_MAX_CONTEXT_TOKENS."
         )
-    parts = take_apart(chain)
+    parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     sources = Sources(instructions, parts, memories, results, facts, thread_id)
     prompt, sections = _within(sources, layout, room, counter)
@@ -105,7 +110,7 @@ def _within(
         if over <= 0:
             return prompt, made.sections
         target -= over + _SLACK
-    return _bare(sources, room, counter), ()
+    return _bare(sources, room, counter)
 
 
 def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
@@ -128,11 +133,27 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
     return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
 
 
-def _bare(sources: Sources, room: int, counter: TokenCounter) -> list[AnyMessage]:
+def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[list[AnyMessage], tuple[Section, ...]]:
     """Instructions and question alone, both cut: for budgets in which nothing else can stand."""
-    system = SystemMessage(counter.truncate(sources.instructions, int(room * _BARE_SYSTEM_SHARE)) or "…")
-    question = sources.parts.question
-    if question is None:
-        return [system]
+    parts = sources.parts
+    system = SystemMessage(counter.truncate(sources.instructions, int(room * _BARE_SYSTEM_SHARE)) or ELLIPSIS)
     limit = room - counter.prompt([system]) - _SLACK
-    return [system, fit_message(question, limit, counter)]
+    said = parts.question if parts.question is not None else HumanMessage(BEGINS)
+    question = fit_message(said, limit, counter)
+    others = {
+        "recent": sum(len(unit) for unit in (*parts.earlier, *parts.tail)),
+        "results": len(sources.results),
+        "memories": len(sources.memories),
+        "facts": len(sources.facts),
+    }
+    cut = int(system.text != sources.instructions)
+    sections = (
+        Section(name="system", tokens=counter.text(system.text), items=1, cut=cut),
+        Section(name="question", tokens=counter.messages([question]), items=1, cut=int(question is not said)),
+        *(
+            Section(name=name, tokens=0, items=0, dropped=count, reasons=(f"{count} {NO_ROOM}",))
+            for name, count in others.items()
+            if count
+        ),
+    )
+    return [system, question], sections

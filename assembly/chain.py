@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
-    BaseMessage,
     ChatMessage,
     FunctionMessage,
     HumanMessage,
@@ -17,11 +17,23 @@ from langchain_core.messages import (
 
 from ..models.tokens import is_binary_block
 from ..prompts import context as words
-from ..state.messages import clean, clean_text, content_text, is_empty, is_summary, message_text, role_of
+from ..state.messages import (
+    clean,
+    clean_text,
+    content_text,
+    is_empty,
+    is_instruction,
+    is_summary,
+    message_text,
+    role_of,
+)
 
 Content = str | list[str | dict[str, Any]]
 
 _TEXT_KINDS: Final = frozenset({"text", "input_text", "output_text"})
+
+_NO_NAME: Final = re.compile(r"[\s<>|\\/]+")
+"""What OpenAI refuses in the name of a speaker."""
 
 
 class Parts(NamedTuple):
@@ -36,18 +48,24 @@ class Parts(NamedTuple):
     tail: list[list[AnyMessage]]
 
 
-def take_apart(chain: Sequence[AnyMessage]) -> Parts:
+def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> Parts:
     """The chain as instructions, what was said earlier, the newest question, and what came after it.
 
     Left out are empty messages, results without their call, and calls without all of their results.
+
+    Args:
+        chain: the live chain.
+        turn_before: the id of the message that began the turn before, to tell what failed there from what is new.
     """
     said = [_as_user(_clean(message)) for message in chain]
-    written = [message_text(m) for m in said if _is_instruction(m)]
-    spoken = [m for m in said if not (_is_instruction(m) or is_empty(m))]
+    written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
+    # Many clients send their instructions again with each message: the newest of the same text stands.
+    written = list(dict.fromkeys(reversed(written)))[::-1]
+    spoken = [m for m in said if not (is_instruction(m) or is_empty(m))]
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return Parts(
-        written="\n\n".join(text for text in written if text.strip()),
-        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]]))),
+        written="\n\n".join(written),
+        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]], turn_before))),
         question=spoken[asked] if asked < len(spoken) else None,
         tail=list(units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
     )
@@ -114,20 +132,22 @@ def with_media_named(message: AnyMessage) -> AnyMessage:
     return named
 
 
-def _is_instruction(message: BaseMessage) -> bool:
-    return role_of(message) == "system" and not is_summary(message)
-
-
 def _clean(message: AnyMessage) -> AnyMessage:
-    """The message without characters that no encoder takes, and without empty blocks, which providers refuse."""
+    """The message without what providers refuse: unreadable characters, blank texts and blocks, odd names.
+
+    A tool that returned nothing is told in words: an empty result is refused by some providers.
+    """
     update: dict[str, Any] = {}
     content = message.content
     tidy: Any = clean_text(content) if isinstance(content, str) else [b for b in clean(content) if not _is_blank(b)]
+    if not tidy or (isinstance(tidy, str) and not tidy.strip()):
+        tidy = words.NO_OUTPUT if isinstance(message, ToolMessage) else ""
     if tidy != content:
         update["content"] = tidy
     for name in ("name", "tool_calls"):
         value = getattr(message, name, None)
-        if value and (cleaned := clean(value)) != value:
+        cleaned = _NO_NAME.sub("_", clean(value)) if isinstance(value, str) else clean(value)
+        if value and cleaned != value:
             update[name] = cleaned
     return message.model_copy(update=update) if update else message
 
@@ -157,24 +177,30 @@ def _as_user(message: AnyMessage) -> AnyMessage:
     return HumanMessage(message.content, id=message.id)
 
 
-def _without_refused_media(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages with images named instead of sent where no reply followed: the model failed on them before."""
+def _without_refused_media(messages: Sequence[AnyMessage], turn_before: str | None) -> list[AnyMessage]:
+    """The messages with images named instead of sent where no reply followed: the model failed on them before.
+
+    Those that came in one input with the question wait for their reply: they are sent.
+    """
+    new = len(messages)
+    while new and isinstance(messages[new - 1], HumanMessage) and messages[new - 1].id != turn_before:
+        new -= 1
     following = [*messages, None][1:]
     return [
         with_media_named(message)
-        if isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
+        if place < new and isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
         else message
-        for message, after in zip(messages, following, strict=True)
+        for place, (message, after) in enumerate(zip(messages, following, strict=True))
     ]
 
 
 def opening(messages: Sequence[AnyMessage], *, cut: bool) -> list[AnyMessage]:
-    """What stands before messages of which the first must be the user's.
+    """What stands before messages of which the first must be the user's; instructions alone are refused, too.
 
     Args:
         messages: what follows the instructions.
         cut: whether earlier messages were left out.
     """
-    if not messages or isinstance(messages[0], HumanMessage):
+    if messages and isinstance(messages[0], HumanMessage):
         return []
     return [HumanMessage(words.LEFT_OUT if cut else words.BEGINS)]

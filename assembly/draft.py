@@ -11,7 +11,6 @@ from langchain_core.messages import AnyMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from ..prompts import context as words
-from ..state.messages import message_text
 from ..state.records import Memory
 from ..state.search_records import SearchResult
 from ..state.turn_records import Section
@@ -111,6 +110,7 @@ class _Drafting:
             else:
                 chosen |= self._retrieved(room)
                 pool = room - chosen["results"].tokens - chosen["memories"].tokens
+        self.history.widen(self.room - sum(grants.values()) + pool)
         made.earlier = self._earlier()
         made.recent_cut = self.history.is_cut_off
         made.blocks = self._blocks(chosen)
@@ -133,13 +133,20 @@ class _Drafting:
         said = texts_of(shown)
         results = result_entries(self.sources.results, said, self.budget, self.counter)
         memories = memory_entries(
-            self.sources.memories, shown, said, self.budget, self.counter, thread_id=self.sources.thread_id
+            self.sources.memories,
+            shown,
+            said,
+            self.budget,
+            self.counter,
+            thread_id=self.sources.thread_id,
+            cut={str(message.id) for message in self.history.kept_messages} - self.history.whole_ids,
         )
         return results, memories
 
     def _instructions(self, granted_tokens: int) -> str:
         room = granted_tokens - self.counter.messages([SystemMessage("")])
-        return self.counter.truncate(self.sources.instructions, room)
+        # The end stays, too: there stands what the caller said last.
+        return self.counter.truncate(self.sources.instructions, room, "both")
 
     def _retrieved(self, room: int) -> dict[str, Picked[str]]:
         """Results and memories, each half of the room and what the other does not need."""
@@ -182,7 +189,7 @@ class _Drafting:
             name="question",
             tokens=counter.messages(asked),
             items=len(asked),
-            cut=int(bool(asked) and message_text(asked[0]) != message_text(self.sources.parts.question or asked[0])),
+            cut=int(made.question is not self.sources.parts.question),
         )
         found = [chosen["results"].section(), chosen["memories"].section()]
         sections = [system, self.summaries.section(), self.history.section(), *found, question]

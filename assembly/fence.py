@@ -12,7 +12,12 @@ from ..state.messages import clean_text
 from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
 
-_IMITATION: Final = re.compile(r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>)|\[(?=/?(?:INST|SYS)\])", re.IGNORECASE)
+_IMITATION: Final = re.compile(
+    r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYS)\])",
+    re.IGNORECASE,
+)
+"""Our fence, and the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek."""
 _STAND_INS: Final = {"<": "‹", "[": "⁅"}
 _SPACES: Final = re.compile(r"\s+")
 _NONCE_BYTES: Final = 5
@@ -50,7 +55,7 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
         content: what stands instead of its content, where that was cut.
     """
     date = f", {_line(result.published)}" if result.published else ""
-    text = _set_in(result.content if content is None else content)
+    text = set_in(result.content if content is None else content)
     return words.RESULT.format(number=number, title=_line(result.title), url=_line(result.url), date=date, content=text)
 
 
@@ -67,7 +72,7 @@ def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = 
             date=f"{fragment.created_at or memory.created_at:%Y-%m-%d}",
             mark=words.SUMMARIZED if summarized else "",
             speaker=_speaker(memory, fragment),
-            content=_set_in(content),
+            content=set_in(content),
         )
         for fragment, content in zip(memory.fragments, contents, strict=True)
         if content.strip()
@@ -81,7 +86,7 @@ def fact_entry(fact: str) -> str:
 
 def summary_entry(text: str) -> str:
     """A summary that leads the conversation."""
-    return words.SUMMARY_LINE.format(summary=_set_in(text))
+    return words.SUMMARY_LINE.format(summary=set_in(text))
 
 
 def _speaker(memory: Memory, fragment: Fragment) -> str:
@@ -94,5 +99,6 @@ def _line(text: str) -> str:
     return _SPACES.sub(" ", defused(text)).strip()
 
 
-def _set_in(text: str) -> str:
+def set_in(text: str) -> str:
+    """The text, defused, its further lines set in, so that none of them looks like one of ours."""
     return "\n  ".join(defused(text).strip().splitlines())

@@ -18,6 +18,9 @@ _LEAST: Final = 8
 _SHORT_ARGUMENT: Final = 120
 """Characters of an argument of a tool call that are never cut."""
 
+_ARGUMENTS: Final = 2000
+"""Characters of the arguments of one call, with their names, that are kept where they have to be cut."""
+
 Kept = Literal["start", "end", "both"]
 
 
@@ -25,7 +28,7 @@ def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMe
     """The message in at most `limit` tokens, as far as its text and images can shrink.
 
     Of a text head and end stay, for the request mostly stands in one of them. Images are kept, the newest first, in
-    half of the room; others are named.
+    half of the room and what the text leaves of the rest; others are named.
     """
     if counter.messages([message]) <= limit:
         return message
@@ -34,7 +37,7 @@ def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMe
     if isinstance(message, AIMessage) and message.tool_calls:
         bare = bare.model_copy(update={"tool_calls": [_light_call(call) for call in message.tool_calls]})
     room = max(_LEAST, limit - counter.messages([bare]))
-    images = [] if isinstance(content, str) else _images_that_fit(content, room // 2, bare, counter)
+    images = [] if isinstance(content, str) else _images_that_fit(content, room, bare, counter)
     room -= counter.messages([bare.model_copy(update={"content": images})]) - counter.messages([bare]) if images else 0
     text = counter.truncate(content_text(_without(content, images)), max(_LEAST, room), "both")
     new: Any = [{"type": "text", "text": text}, *images] if images else text
@@ -43,12 +46,22 @@ def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMe
 
 
 def fit_unit(unit: Sequence[AnyMessage], limit: int, counter: TokenCounter) -> list[AnyMessage]:
-    """The messages of a unit in about `limit` tokens together: images are named, then the longest texts are cut."""
+    """The messages of a unit in about `limit` tokens together: images are named, then the longest texts are cut.
+
+    Calls of tools can hardly be made smaller: what they take beyond their share, the results give.
+    """
     if counter.messages(unit) <= limit:
         return list(unit)
     light = [with_media_named(message) for message in unit]
     costs = [counter.messages([message]) for message in light]
     shares = level(costs, limit)
+    for at, message in enumerate(light):
+        if costs[at] > shares[at] and isinstance(message, AIMessage) and message.tool_calls:
+            light[at] = fit_message(message, shares[at], counter)
+            costs[at] = counter.messages([light[at]])
+            if costs[at] > shares[at]:
+                rest = level([*costs[:at], *costs[at + 1 :]], limit - costs[at])
+                shares = [*rest[:at], costs[at], *rest[at:]]
     return [
         message if cost <= share else fit_message(message, share, counter)
         for message, cost, share in zip(light, costs, shares, strict=True)
@@ -84,6 +97,8 @@ def is_cut(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> bool:
 
 def _images_that_fit(content: Sequence[Any], room: int, bare: AnyMessage, counter: TokenCounter) -> list[Any]:
     empty = counter.messages([bare])
+    # The text with every image named, which is its longest form.
+    room = max(room // 2, room - counter.messages([bare.model_copy(update={"content": content_text(content)})]) + empty)
     kept: list[Any] = []
     for block in reversed(content):
         if is_binary_block(block):
@@ -102,7 +117,16 @@ def _without(content: Any, images: Sequence[Any]) -> Any:
 
 def _light_call(call: Any) -> Any:
     """A tool call with its long arguments cut: they are told for the record, the tool has run."""
-    return {**call, "args": {name: _light_argument(value) for name, value in call["args"].items()}}
+    args: dict[str, Any] = {}
+    left = _ARGUMENTS
+    for name, value in call["args"].items():
+        light = _light_argument(value)
+        left -= len(name) + len(str(light))
+        if left < 0:
+            args[ELLIPSIS] = f"{len(call['args']) - len(args)} more"
+            break
+        args[name] = light
+    return {**call, "args": args}
 
 
 def _light_argument(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage
 
 from ..models.counting import TokenCounter
+from ..state.lighten import is_lightened
 from ..state.messages import is_summary
 from ..state.turn_records import Section
 from .fit import fit_unit, is_cut, level
@@ -19,7 +20,7 @@ from .sections import NO_ROOM, TOO_MANY, Picked
 Unit = list[AnyMessage]
 
 _UNIT_SHARE: Final = 0.5
-"""The share of the budget of recent messages that one of them may take."""
+"""The share of the budget of recent messages that one of them may take while other parts need the rest."""
 
 _SMALLEST_UNIT: Final = 12
 """Tokens for each message below which it is left out rather than cut."""
@@ -41,7 +42,8 @@ class History:
         self._whole = dict(whole)
         self._messages = sum(len(unit) for _, unit in whole)
         self._left_out: Counter[str] = Counter()
-        cap = max(_SMALLEST_UNIT, int(layout.limit("recent", budget) * _UNIT_SHARE))
+        self._budget = budget
+        self._cap = cap = max(_SMALLEST_UNIT, int(layout.limit("recent", budget) * _UNIT_SHARE))
         self._least: list[tuple[int, Unit, int]] = []
         self._older: list[tuple[int, Unit, int]] = []
         count = cost = 0
@@ -75,6 +77,16 @@ class History:
         return [message for place in sorted(self.kept) for message in self.kept[place]]
 
     @property
+    def whole_ids(self) -> set[str]:
+        """Ids of the messages that are in the prompt as they were said."""
+        return {
+            str(message.id)
+            for place, unit in self.kept.items()
+            for said, message in zip(self._whole[place], unit, strict=True)
+            if said is message and not is_lightened(message)
+        }
+
+    @property
     def is_cut_off(self) -> bool:
         """Whether older messages are left out."""
         return len(self.kept_messages) < self._messages
@@ -96,6 +108,28 @@ class History:
             used += cost
         self._granted += room
         return used
+
+    def widen(self, room: int) -> None:
+        """Give messages that were cut short what no other part of the prompt needs, the newest first.
+
+        One that is not whole even then grows in steps, so that it reads the same from turn to turn and a provider's
+        prompt cache serves it.
+        """
+        for place in sorted(self.kept, reverse=True):
+            unit = self.kept[place]
+            if not is_cut(self._whole[place], unit):
+                continue
+            whole = [bounded_message(message, self._budget) for message in self._whole[place]]
+            cost = self._counter.messages(unit)
+            limit = cost + room
+            if self._counter.messages(whole) > limit:
+                limit -= limit % self._cap
+            wider = fit_unit(whole, limit, self._counter)
+            more = self._counter.messages(wider) - cost
+            if 0 < more <= room:
+                self.kept[place] = wider
+                self._granted += more
+                room -= more
 
     def section(self) -> Section:
         """The part as the report tells it; items are messages."""

@@ -98,10 +98,12 @@ def granted(needs: Mapping[str, int], layout: Layout, budget: int) -> dict[str, 
         budget: tokens for all parts together.
     """
     ranked = [part for part in ("question", "system", "tail", "least", *reversed(layout.trim)) if part in needs]
-    left = max(0, budget)
+    left = budget = max(0, budget)
     grants: dict[str, int] = {}
     for part in ranked:
-        grants[part] = min(needs[part], layout.limit(part, budget), left)
+        # Those that always stay are recent messages too: what they take is of the same share.
+        taken = grants.get("least", 0) if part == "recent" else 0
+        grants[part] = min(needs[part], max(0, layout.limit(part, budget) - taken), left)
         left -= grants[part]
     for part in ranked:
         more = min(needs[part] - grants[part], left)

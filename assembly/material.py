@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from langchain_core.messages import AnyMessage
@@ -74,11 +74,12 @@ def memory_entries(
     counter: TokenCounter,
     *,
     thread_id: str = "",
+    cut: Collection[str] = (),
 ) -> Found:
     """Memories without what the prompt shows already.
 
-    A message that stands in the prompt is left out of a memory. The raw text of what a summary in the prompt tells in
-    short is kept, for it is the evidence, and marked as the same thing.
+    A message that stands whole in the prompt is left out of a memory. The raw text of what a summary in the prompt
+    tells in short is kept, for it is the evidence, and marked as the same thing.
 
     Args:
         memories: the most relevant first.
@@ -87,10 +88,11 @@ def memory_entries(
         budget: tokens of the prompt.
         counter: what counts.
         thread_id: the thread of the chain; empty where ids are unique over all threads.
+        cut: ids of messages in the prompt of which only a part is shown.
     """
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
-    ids = {str(message.id) for message in shown if message.id}
+    ids = {str(message.id) for message in shown if message.id}.difference(cut)
     covered = {id_ for message in shown if (summary := summary_behind(message)) for id_ in summary.source_ids}
     for memory in memories:
         here = not thread_id or memory.thread_id == thread_id

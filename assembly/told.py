@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..prompts.system import SUMMARY
 from ..state.messages import is_summary, message_text
-from .fence import defused
+from .fence import set_in
 
 
 def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -33,5 +33,5 @@ def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def told_text(summary: AnyMessage) -> str:
-    """A summary as it is told in its place."""
-    return SUMMARY.format(text=defused(message_text(summary)))
+    """A summary as it is told in its place; nothing in it looks like what stands after it."""
+    return SUMMARY.format(text=set_in(message_text(summary)))

@@ -10,6 +10,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..state.messages import (
     is_empty,
+    is_instruction,
     is_kept,
     is_summary,
     live_chain,
@@ -91,13 +92,16 @@ def compress(messages: Sequence[AnyMessage], batch: Batch, summary: Summary) -> 
 def outdated_ids(messages: Sequence[AnyMessage], settings: Settings) -> list[str]:
     """Ids of messages of earlier turns that need not stand in the chain any longer.
 
-    A summary stands for them and they are not recent, or they hold nothing, or they are commands.
+    A summary stands for them and they are not recent, or they hold nothing, or they are commands, or instructions that
+    came again with a later message.
     """
     live = live_chain(messages)
     recent = {message.id for message in live[recent_start(live, policy_of(settings).recent(settings)) :]}
     needed = {
         message.id for message in live if not is_empty(message) and (not is_kept(message) or message.id in recent)
     }
+    newest = {message_text(message): message.id for message in live if is_instruction(message)}
+    needed -= {m.id for m in live if is_instruction(m) and newest[message_text(m)] != m.id}
     return [str(message.id) for message in messages[: _newest_turn(messages)] if message.id not in needed]
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..memory.inspection import EMBEDDED_ROLES, Kept, KeptSummary, ThreadRows
 from ..state.health_records import Finding, FindingKind
-from ..state.messages import is_covered, is_kept, is_said, is_summary, live_chain, summary_of
+from ..state.messages import is_covered, is_instruction, is_kept, is_said, is_summary, live_chain, summary_of
 from ..state.records import Summary
 from ..state.tool_calls import open_calls
 from .places import gaps, out_of_order
@@ -102,14 +102,18 @@ def check(seen: Seen) -> list[Finding]:
 def lost(seen: Seen) -> list[str]:
     """What has fallen out of the chain: the highest summaries, and messages, that nothing in the chain reaches.
 
-    What is older than all that the chain reaches was never in it, as after an import.
+    What is older than all that the chain reaches was never in it, as after an import. Instructions that came again are
+    in the chain once.
     """
     reached = [seen.messages[id_].seq for id_ in seen.reached if id_ in seen.messages]
     if seen.chain is None or not reached:
         return []
     roots: dict[str, None] = {}
+    instructed = any(is_instruction(message) for message in seen.chained.values())
     for id_, kept in seen.messages.items():
-        if id_ not in seen.reached and kept.seq > min(reached) and not kept.stand_in:
+        if kept.stand_in or (instructed and kept.role == "system"):
+            continue
+        if id_ not in seen.reached and kept.seq > min(reached):
             roots.setdefault(_highest(id_, seen))
     return [id_ for id_ in roots if id_ not in seen.elsewhere and id_ not in seen.chained]
 

@@ -211,6 +211,8 @@ def _sentence(name: str, failure: Failure, policy: Policy) -> str:
     if failure.kind == "context":
         had = f"{failure.asked} tokens" if failure.asked is not None else "a number of tokens that it does not name"
         takes = f"takes {failure.window}" if failure.window is not None else "takes fewer"
+        if failure.asked is not None and failure.window is not None and failure.asked <= failure.window:
+            takes += " together with the reply"
         return (
             f"The prompt is too long for the chat model {name!r}, also after it was made smaller: it had {had}, the "
             f"model {takes}. {kept} lower EVERTHREAD_MAX_CONTEXT_TOKENS, or choose a model with a larger window."

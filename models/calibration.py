@@ -1,4 +1,4 @@
-"""Calibration: how far the provider's own count of a prompt is above ours, learned from each reply."""
+"""Calibration, learned from what providers say: how far their count of a prompt is above ours, and a model's window."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Calibration:
 
     def __init__(self) -> None:
         self._ratios: dict[str, deque[float]] = {}
+        self._windows: dict[str, int] = {}
 
     def observe(self, model: str, *, counted: float, reported: int | None) -> None:
         """Learn from a reply.
@@ -42,3 +43,11 @@ class Calibration:
     def factor(self, model: str) -> float:
         """By what the counts for this model are multiplied; 1 for a model that never answered."""
         return min(_HIGHEST, max(1.0, *self._ratios.get(model, (1.0,))))
+
+    def learn_window(self, model: str, tokens: int) -> None:
+        """Remember the tokens that a provider said its model takes, in refusing a prompt that had more."""
+        self._windows[model] = min(tokens, self._windows.get(model, tokens))
+
+    def window(self, model: str) -> int | None:
+        """Tokens that the model takes, prompt and reply together; None where its provider never said so."""
+        return self._windows.get(model)

@@ -27,6 +27,16 @@ CONTEXT: Final = (
     r"configured limit of (?P<window>\d+) tokens.{0,60}resulted in (?P<asked>\d+)",
     r"maximum context length is (?P<window>\d+)",
     r"prompt \(length (?P<asked>\d+)\) is longer than the maximum model length of (?P<window>\d+)",
+    r"passed (?P<asked>\d+) input tokens.{0,90}context length is only (?P<window>\d+)",
+    r"string_above_max_length|expected a string with maximum length \d+",
+    # Groq, GitHub Models
+    r"reduce the length of the messages or completion",
+    r"request body too large for .{0,60}max size: (?P<window>\d+) tokens",
+    # SGLang
+    r"the input \((?P<asked>\d+) tokens\) is longer than the model's context length \((?P<window>\d+) tokens\)",
+    r"maximum context length of (?P<window>\d+) tokens.{0,60}?(?P<asked>\d+) tokens from the input",
+    # Fireworks
+    r"prompt is too long: (?P<asked>\d+), model maximum context length: (?P<window>\d+)",
     r"context_length_exceeded|exceeds the context window|input tokens exceed the configured limit"
     r"|contextwindowexceeded",
     # xAI
@@ -39,14 +49,27 @@ CONTEXT: Final = (
     r"input token count(?: is)? \(?(?P<asked>\d+)\)?.{0,80}?"
     r"(?:maximum number of tokens allowed|only supports up to) \(?(?P<window>\d+)",
     r"input token count.{0,20}exceeds the maximum number of tokens allowed(?: \(?(?P<window>\d+))?",
+    r"request payload size exceeds the limit",
+    # Bedrock
+    r"max input tokens: (?P<window>\d+), request input token count: (?P<asked>\d+)",
+    r"number of input tokens exceeds maximum length|expected maxlength: \d+, actual: \d+",
     # Ollama
     r"input length exceeds (?:the |maximum )?context length|prompt too long; exceeded max(?:imum)? context length",
-    # Mistral, Cohere, Together, LM Studio
-    r"prompt contains (?P<asked>\d+) tokens.{0,60}maximum context length",
+    # Mistral, Cohere, Together, Hugging Face, LM Studio, watsonx, Databricks, DashScope, Doubao, Hunyuan
+    r"prompt contains (?P<asked>\d+) tokens.{0,60}too large for model with (?P<window>\d+) maximum context length",
     r"too large for model with (?P<window>\d+) maximum context length",
     r"cannot exceed (?P<window>\d+)\D{1,20}received (?P<asked>\d+)",
     r"must be <= (?P<window>\d+)\. given: (?P<asked>\d+) `inputs` tokens",
     r"first (?P<asked>\d+) tokens when context the overflows.{0,90}length of only (?P<window>\d+)",
+    r"tokens to keep from the initial prompt is greater than the context length",
+    r"`inputs` must have less than (?P<window>\d+) tokens\. given: (?P<asked>\d+)",
+    r"number of input tokens (?P<asked>\d+) cannot exceed the total tokens limit (?P<window>\d+)",
+    r"prompt token count.{0,40}cannot exceed (?P<window>\d+)",
+    r"range of input length should be \[\d+, (?P<window>\d+)\]",
+    r"exceed max message tokens|more than max tokens allowed",
+    # of any server
+    r"exceeds? (?:the |this |maximum |max |allowed |model'?s )*(?:context (?:length|window|size)|input length)"
+    r"|context.(?:length|window).exceeded",
     # a request larger than the tokens a minute of the account never passes, however often it is tried
     r"request too large.{0,160}limit:? (?P<window>\d+), requested:? (?P<asked>\d+)",
     r"request too large for model",

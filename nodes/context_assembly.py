@@ -17,6 +17,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
 from ..state.messages import check_input, live_chain
 from ..state.records import Recall
+from ..state.report_records import Progress
 from ..state.settings import Settings
 from ..state.turn_records import Context, ContextReport
 from .tools import cut_results
@@ -51,7 +52,7 @@ async def assembled(
     """
     model = await turn.resources.chat_model(turn.settings)
     counter = await _counter(state, turn, model)
-    search = state.get("search")
+    search, progress = state.get("search"), state.get("progress")
     chain = cut_results(live_chain(state["messages"]), turn.settings.max_tool_tokens)
     memories = state.get("recall", Recall()).memories
     results = search.results if search is not None else ()
@@ -62,12 +63,13 @@ async def assembled(
             memories,
             results,
             system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
-            budget=budget if budget is not None else token_budget(turn.settings, model),
+            budget=budget if budget is not None else room_for(model, turn),
             facts=state.get("facts", FactSheet()).lines,
             tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
             counter=counter,
             layout=Layout.of(turn.settings),
             thread_id=turn.thread_id,
+            turn_before=progress.before if isinstance(progress, Progress) else None,
         )
         return Context(messages=tuple(messages)), report
 
@@ -82,12 +84,18 @@ def own_prompt(turn: Turn) -> str:
     return SYSTEM if turn.resources.has_capable_model(turn.settings) else SYSTEM_TINY
 
 
-def token_budget(settings: Settings, model: BaseChatModel) -> int:
+def room_for(model: BaseChatModel, turn: Turn) -> int:
+    """Tokens for the prompt of a model; see `token_budget`. A window that its provider told in an error counts."""
+    return token_budget(turn.settings, model, told=turn.resources.calibration.window(model_name(model)))
+
+
+def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None = None) -> int:
     """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
 
-    Where neither the model nor `context_window` tells the window, `max_context_tokens` is taken for it.
+    Where neither the model nor `context_window` nor its provider (`told`) tells the window, `max_context_tokens` is
+    taken for it.
     """
-    windows = [window for window in (input_window(model), settings.context_window) if window is not None]
+    windows = [window for window in (input_window(model), settings.context_window, told) if window is not None]
     if not windows:
         return settings.max_context_tokens - settings.max_reply_tokens
     window = min(windows)

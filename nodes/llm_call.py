@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..models.answering import Answer, Answering, Policy
+from ..models.chat import model_name
 from ..models.failures import Failure
 from ..models.overheard import Overheard
 from ..models.replies import finish_of, made_whole, without_calls
@@ -19,7 +20,7 @@ from ..state.errors import InputError, ModelError
 from ..state.messages import cleaned, is_empty, message_text
 from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
-from .context_assembly import assembled, token_budget
+from .context_assembly import assembled, room_for
 from .responder import Responder, ResponderError
 from .turn import Turn
 
@@ -88,9 +89,11 @@ class _Prompt:
         if self._context is None or self._report is None:
             await self._assemble(None)
         if failure is not None:
+            if model is not None and failure.window is not None:
+                self._turn.resources.calibration.learn_window(model_name(model), failure.window)
             await self._assemble(smaller_budget(failure, self._report))
         elif model is not None and self._report is not None:
-            room = token_budget(self._turn.settings, model)
+            room = room_for(model, self._turn)
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above

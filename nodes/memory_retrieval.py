@@ -12,9 +12,10 @@ from typing import Final
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
-from ..state.messages import live_chain, newest_question
+from ..state.messages import newest_question
 from ..state.records import Recall
 from .facts import known_facts
+from .seen import seen_ids
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
     resources, settings = turn.resources, turn.settings
-    live_ids = [str(message.id) for message in live_chain(state["messages"])]
+    live_ids = await seen_ids(state, turn)
     if not resources.embedder.ready:
         resources.embedder.load()
         if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):

@@ -16,9 +16,10 @@ from ..memory.terms import terms
 from ..models.tokens import estimate_tokens
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
-from ..state.messages import live_chain, newest_question
+from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory
 from .excerpt import excerpt
+from .seen import seen_ids
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     if not recall.hits:
         return {}
     question = newest_question(state["messages"])
-    live = {str(message.id) for message in live_chain(state["messages"])}
+    live = await seen_ids(state, turn)
     try:
         exchanges = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
         memories = paired(recall.hits, exchanges, here=turn.thread_id, live=live)[: turn.settings.max_memories]
@@ -68,7 +69,7 @@ def paired(
         hits: what the search found, the best first.
         exchanges: by thread and source id of a hit, the fragments of its exchange in the order they were said.
         here: the thread of this turn.
-        live: ids in the live chain of this thread; their fragments are left out, for the model sees them anyway.
+        live: ids of this thread that the prompt shows; their fragments are left out, for the model sees them anyway.
     """
     memories: list[Memory] = []
     place_of: dict[tuple[str, str], int] = {}

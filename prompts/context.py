@@ -41,3 +41,6 @@ LEFT_OUT = "[Earlier messages are left out.]"
 
 CUT = " […] "
 """Stands where the middle of a message was cut out."""
+
+NO_OUTPUT = "[no output]"
+"""The result of a tool that returned nothing."""

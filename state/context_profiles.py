@@ -27,6 +27,7 @@ CONTEXT_OF: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "max_recent": 8,
             "max_summaries": 3,
             "max_pins": 5,
+            "facts_budget": 0.5,  # pins before all but three of the recent messages
         },
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
         "archive": {
@@ -43,6 +44,7 @@ CONTEXT_OF: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "layered": {
             "context_order": ("facts", "summaries", "recent", "results", "memories"),
             "trim_order": ("summaries", "retrieved", "recent", "facts"),
+            "facts_budget": 0.5,  # nothing is left out of them while another part has room
         },
     }
 )

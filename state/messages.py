@@ -118,6 +118,11 @@ def is_summary(message: BaseMessage) -> bool:
     return _SUMMARY_KEY in message.additional_kwargs
 
 
+def is_instruction(message: BaseMessage) -> bool:
+    """Whether a message of the chain is the caller's own system message."""
+    return role_of(message) == "system" and not is_summary(message)
+
+
 def summary_message(summary: Summary) -> SystemMessage:
     """The message that stands in the chain for a summary's sources."""
     record = summary.model_dump(mode="json", exclude={"content", "id"})

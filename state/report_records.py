@@ -32,6 +32,7 @@ class Progress(Record):
     started_at: AwareDatetime
     milliseconds: Mapping[str, float] = Field(description="By node; of one that ran several times, the sum.")
     written: tuple[str, ...] = Field((), description="Channels of the state that were written in this turn.")
+    before: str | None = Field(None, description="The id of the user's message that began the turn before.")
 
 
 class Recalled(Record):
@@ -88,7 +89,7 @@ def advanced(left: Any, right: Any) -> Any:
     if not (isinstance(left, Progress) and isinstance(right, Progress)):
         return right
     if right.question_id not in {None, left.question_id}:
-        return right
+        return right.model_copy(update={"before": left.question_id})
     milliseconds = dict(left.milliseconds)
     for node, spent in right.milliseconds.items():
         milliseconds[node] = round(milliseconds.get(node, 0.0) + spent, 1)

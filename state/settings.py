@@ -6,9 +6,9 @@ shows, the options of the command line, and the generated table in the README.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import PrivateAttr, ValidationError, model_validator
+from pydantic import ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from .compression_settings import CompressionSettings
@@ -63,11 +63,20 @@ class Settings(
             raise SettingsError(one_sentence(error, type(self).model_fields)) from None
         self._given = frozenset(values)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _fill_from_profile(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _fill_from_profile(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """What the profile fills does not count as set, so that another profile can be laid over it."""
+        if not isinstance(values, dict):
+            return handler(values)
         profile = PROFILES.get(values.get("profile", "multi_strategy"))
-        return {**profile.settings, **values} if profile else values
+        filled = {name: value for name, value in profile.settings.items() if name not in values} if profile else {}
+        if "context_window" in filled and _is_more(values.get("max_context_tokens"), filled["context_window"]):
+            # Who asks for more than the profile's window has a model with a larger one.
+            del filled["context_window"]
+        made = handler({**filled, **values})
+        made.model_fields_set.difference_update(filled)
+        return made
 
     def but(self, **values: Any) -> Settings:
         """These settings with some values replaced.
@@ -89,6 +98,14 @@ class Settings(
     def given_for_run(self) -> dict[str, Any]:
         """The values that were given here by name, without those that are fixed when the process starts."""
         return {name: getattr(self, name) for name in sorted(self._given - self.PROCESS_FIELDS)}
+
+
+def _is_more(tokens: Any, window: int) -> bool:
+    """Whether a number, as a text where the environment gives it, is as large as a window or larger."""
+    try:
+        return int(tokens) >= window
+    except (TypeError, ValueError):
+        return False
 
 
 Settings.PROCESS_FIELDS = frozenset(

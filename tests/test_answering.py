@@ -243,6 +243,16 @@ TOO_LONG = {
     "gguf": "The prompt has 2000 tokens, the model's window is 1000: send less.",
     "xai": "This model's maximum prompt length is 1000 but the request contains 2000 tokens.",
     "vllm": "The decoder prompt (length 2000) is longer than the maximum model length of 1000.",
+    "vllm, newer": "You passed 2000 input tokens and requested 512 output tokens. However, the model's context length "
+    "is only 1000 tokens, resulting in a maximum input length of 488 tokens.",
+    "sglang": "The input (2000 tokens) is longer than the model's context length (1000 tokens).",
+    "sglang with reply": "Requested token count exceeds the model's maximum context length of 1000 tokens. You "
+    "requested a total of 2512 tokens: 2000 tokens from the input messages and 512 tokens for the completion.",
+    "bedrock": "400 Bad Request: Too many input tokens. Max input tokens: 1000, request input token count: 2000",
+    "mistral": "Prompt contains 2000 tokens and 0 draft tokens, too large for model with 1000 maximum context length",
+    "fireworks": "The prompt is too long: 2000, model maximum context length: 1000",
+    "hugging face": "Input validation error: `inputs` must have less than 1000 tokens. Given: 2000",
+    "watsonx": "the number of input tokens 2000 cannot exceed the total tokens limit 1000 for this model",
     "openrouter": "This endpoint's maximum context length is 1000 tokens. However, you requested about 2000 tokens",
     "cohere": "too many tokens: total number of tokens in the prompt cannot exceed 1000 - received 2000.",
     "tokens per minute": "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 1000, "
@@ -252,6 +262,15 @@ NO_NUMBERS = {
     "ollama": "the input length exceeds the context length",
     "bedrock": "Input is too long for requested model.",
     "openai code": "Error code: 400 - {'error': {'code': 'context_length_exceeded', 'message': 'too long'}}",
+    "bedrock, nova": "ValidationException: Input Tokens Exceeded: Number of input tokens exceeds maximum length.",
+    "bedrock, titan": "Malformed input request: expected maxLength: 42000, actual: 50000, please reformat your input",
+    "groq": "Please reduce the length of the messages or completion.",
+    "github models": "Request body too large for gpt-4o model. Max size: 8000 tokens.",
+    "google bytes": "Request payload size exceeds the limit: 20971520 bytes.",
+    "lm studio": "The number of tokens to keep from the initial prompt is greater than the context length.",
+    "dashscope": "Range of input length should be [1, 30720]",
+    "openai bytes": "string too long. Expected a string with maximum length 10485760, but got a string with length 2.",
+    "any": "Your request exceeds the model's context window.",
     "openai stream": "Your input exceeds the context window of this model. Please adjust your input and try again.",
 }
 
@@ -356,6 +375,30 @@ async def test_a_prompt_that_stays_too_long_is_a_clear_error_with_the_numbers(
         ):
             await say(graph, "hello")
     assert len(model.prompts) == 2
+
+
+async def test_a_window_that_the_provider_told_is_kept_to_in_the_turns_after(reopen: Callable[..., open_graph]) -> None:
+    """Else each turn of a long conversation is sent twice."""
+    model = scripted("One.", "Two.", "Three.", Refused(400, TOO_LONG["anthropic"]), "It fits.")
+    async with reopen(model=model, n_sum=40, max_reply_tokens=200) as graph:
+        for n in range(3):
+            await say(graph, f"Remark {n}: " + "we talked about the garden at length. " * 20)
+        await say(graph, "And now?")
+        state = await say(graph, "And then?")
+        assert [call.failure for call in state["reply"].calls] == [None]
+        assert state["context_report"].budget == 800
+        state = await say(graph, "Hello.", to="another")
+        assert state["context_report"].budget == 800
+
+
+async def test_where_the_prompt_fits_but_not_with_the_reply_the_error_says_so(
+    reopen: Callable[..., open_graph],
+) -> None:
+    """An Anthropic prompt of 198,000 tokens is within 200,000: it is the reply that has no room."""
+    model = scripted(Refused(400, "input length and `max_tokens` exceed context limit: 900 + 512 > 1000"))
+    async with reopen(model=model) as graph:
+        with pytest.raises(ModelError, match=r"it had 900 tokens, the model takes 1000 together with the reply"):
+            await say(graph, "hello")
 
 
 async def test_thinking_is_kept_and_sent_back_as_it_was_and_is_no_text(reopen: Callable[..., open_graph]) -> None:

@@ -66,8 +66,10 @@ def any_settings(draw: st.DrawFn) -> Settings:
 
 
 def check(thread: Thread, spoken: list[AnyMessage]) -> None:
-    """Nothing is lost, no call is parted, the newest question stands as it was asked."""
-    assert thread.reachable() >= {str(message.id) for message in spoken if not is_empty(message)}
+    """Nothing is lost, no call is parted, the newest question stands as it was asked, and instructions stand once."""
+    newest = {message.text: message.id for message in spoken if isinstance(message, SystemMessage)}
+    once = [m for m in spoken if not isinstance(m, SystemMessage) or newest[m.text] == m.id]
+    assert thread.reachable() >= {str(message.id) for message in once if not is_empty(message)}
     unanswered = {f"z{n}" for n in range(len(spoken) + 1)}
     assert set(parted_calls(thread.live)) <= unanswered
     ids = [str(message.id) for message in thread.live]

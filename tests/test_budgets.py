@@ -1,0 +1,137 @@
+"""The budgets, limits and trim orders of the five profiles, as the seeds give them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from everthread import Settings
+from everthread.assembly.assemble import assemble
+from everthread.assembly.layout import Layout
+from everthread.models.counting import TokenCounter
+from everthread.state.messages import summary_message
+from everthread.state.records import Fragment, Memory, Summary
+from everthread.state.turn_records import Section
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+WORDS = TokenCounter("words", lambda text: len(text.split()))
+RETRIEVED_FIRST = ("retrieved", "recent", "summaries", "facts")
+
+
+def words(count: int, name: str) -> str:
+    return " ".join(f"{name}{n}" for n in range(count))
+
+
+def memory(text: str, rank: int) -> Memory:
+    fragment = Fragment(id=f"f{rank}", role="user", content=text, created_at=NOW)
+    return Memory(
+        fragments=(fragment,), source_type="message", source_ids=(fragment.id,), thread_id="o", similarity=0.8,
+        rank=rank, created_at=NOW,
+    )  # fmt: skip
+
+
+def sections(
+    profile: str, *, budget: int | None = None, summaries: int = 0, summary: int = 0, recent: int = 0, message: int = 0,
+    snippets: int = 0, snippet: int = 0, pins: int = 0, pin: int = 0, system: int = 60,
+) -> dict[str, Section]:  # fmt: skip
+    """The sections of a prompt: how many there are of each part, and of how many words each is."""
+    chain: list[AnyMessage] = [
+        summary_message(Summary(id=f"s{n}", content=words(summary, f"sum{n}w"), level=1, source_ids=(f"x{n}",)))
+        for n in range(summaries)
+    ]
+    chain += [(HumanMessage, AIMessage)[n % 2](words(message, f"msg{n}w"), id=f"m{n}") for n in range(recent)]
+    settings: Any = Settings(profile=profile)
+    _, report = assemble(
+        [*chain, HumanMessage("What now?", id="q")],
+        [memory(words(snippet, f"mem{n}w"), n) for n in range(1, snippets + 1)], [],
+        system_prompt=words(system, "sys"), facts=[words(pin, f"pin{n}w") for n in range(pins)],
+        budget=budget or settings.max_context_tokens, layout=Layout.of(settings), counter=WORDS, thread_id="t",
+    )  # fmt: skip
+    return {section.name: section for section in report.sections}
+
+
+@pytest.mark.parametrize(
+    ("profile", "order", "trim", "tokens", "recent", "summaries"),
+    [
+        ("multi_strategy", ("recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None), None),
+        ("sliding_summary", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None),
+         None),
+        ("hybrid", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 3000, (3, 8), 3),
+        ("archive", ("summaries", "facts", "results", "memories", "recent"), RETRIEVED_FIRST, 8000, (2, 8), None),
+        ("layered", ("facts", "summaries", "recent", "results", "memories"),
+         ("summaries", "retrieved", "recent", "facts"), 8000, (2, None), None),
+    ],
+)  # fmt: skip
+def test_the_seeds_defaults_hold(
+    profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int | None], summaries: int | None
+) -> None:
+    settings = Settings(profile=profile)
+    assert (settings.context_order, settings.trim_order, settings.max_context_tokens) == (order, trim, tokens)
+    assert (settings.min_recent, settings.max_recent) == recent
+    assert settings.max_summaries == summaries
+
+
+def test_the_fixed_budgets_of_seeds_002_and_003() -> None:
+    """4,096 = 500 + 3,000 + 596; 8,000 = 1,500 + 2,000 + 1,500 + 3,000."""
+    hybrid, archive = Settings(profile="hybrid"), Settings(profile="archive")
+    assert (hybrid.context_window, hybrid.max_reply_tokens, hybrid.max_pins) == (4096, 596, 5)
+    assert (archive.system_budget, archive.summaries_budget) == (1500, 2000)
+    assert (archive.retrieved_budget, archive.recent_budget) == (1500, 3000)
+
+
+def test_where_every_part_is_too_long_archive_gives_each_its_budget() -> None:
+    """Seed 003, "Token Budget Enforcement"."""
+    made = sections("archive", system=4000, summaries=10, summary=600, recent=8, message=900, snippets=10, snippet=500)
+    limits = {"system": 1500, "summaries": 2000, "memories": 1500, "recent": 3000}
+    for name, limit in limits.items():
+        assert made[name].tokens > 0.85 * limit
+    assert sum(section.tokens for section in made.values()) <= 8000
+
+
+def test_what_one_part_leaves_is_for_the_next() -> None:
+    """Seed 000, "Dynamic context allocation"."""
+    made = sections("archive", recent=8, message=700, snippets=3, snippet=400)
+    assert made["recent"].tokens > 5600
+    assert made["memories"].tokens > 1200
+    assert not any(section.dropped or section.cut for section in made.values())
+
+
+def test_snippets_give_way_first_then_recent_messages_then_the_oldest_summaries_and_pins_last() -> None:
+    """Seed 003: snippets, recent messages, older summaries as last resort; seed 002: pins before summaries."""
+    given: dict[str, Any] = {
+        "summaries": 3, "summary": 100, "recent": 8, "message": 50, "snippets": 4, "snippet": 100, "pins": 3, "pin": 30,
+    }  # fmt: skip
+    gone = []
+    for budget in range(1600, 200, -20):
+        made = sections("hybrid", budget=budget, **given)
+        short = [name for name in ("memories", "recent", "summaries", "facts") if made[name].dropped]
+        gone += [name for name in short if name not in gone]
+    assert gone == ["memories", "recent", "summaries", "facts"]
+
+
+def test_under_layered_the_oldest_summaries_give_way_before_all_else() -> None:
+    """Seed 004: trimmed are the oldest summaries first, before facts are touched."""
+    given: dict[str, Any] = {"summaries": 4, "summary": 100, "recent": 6, "message": 50, "pins": 3, "pin": 20}
+    made = sections("layered", budget=800, **given)
+    assert made["summaries"].dropped
+    assert not made["recent"].dropped
+    assert not made["facts"].dropped
+
+
+def test_the_truncation_example_of_seed_002() -> None:
+    """8 messages (3,000), 5 pins (1,500), 3 summaries (500) in 3,000: 3 messages, the top pins, some summary."""
+    made = sections("hybrid", recent=8, message=371, pins=5, pin=290, summaries=3, summary=160)
+    assert made["recent"].items == 3
+    assert made["facts"].items >= 3
+    assert made["summaries"].items >= 1
+    assert sum(section.tokens for section in made.values()) <= 3000
+
+
+def test_no_more_than_eight_recent_messages_and_three_summaries_under_hybrid() -> None:
+    """Seed 002, "buildContext"."""
+    made = sections("hybrid", recent=14, message=5, summaries=5, summary=5)
+    assert (made["recent"].items, made["summaries"].items) == (8, 3)
+    assert made["recent"].reasons == ("6 were more than the setting allows",)
