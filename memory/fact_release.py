@@ -18,12 +18,14 @@ WHERE user_id = %(user_id)s
   AND (thread_id = ANY(%(threads)s) OR superseded_by IN (SELECT id FROM gone)
        OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
 """
-# What is said again elsewhere is not stored again: the fact only tells when that was.
+# What is said again elsewhere is not stored again: the fact only tells when that was. What the user wanted forgotten is
+# not read anew.
 _READ_AGAIN: Final = """
 UPDATE messages SET facts_read = false
 WHERE user_id = %(user_id)s AND role = 'user' AND thread_id <> ALL(%(threads)s)
   AND created_at IN (SELECT confirmed_at FROM facts
-                     WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND confirmed_at > said_at)
+                     WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND confirmed_at > said_at
+                       AND state IN ('current', 'conflicting'))
 """
 
 

@@ -170,6 +170,16 @@ async def test_what_was_said_in_another_thread_too_is_known_after_a_deletion(gra
     assert await known(graph) == {"I live in Porto": ("t2", "current")}
 
 
+async def test_a_deletion_does_not_bring_back_what_the_user_wanted_forgotten(graph: Conversation) -> None:
+    await say(graph, "I live in Porto.", to="t1")
+    await say(graph, "I live in Porto.", to="t2")
+    await say(graph, "Forget where I live.", to="t3")
+    assert await known(graph) == {"I live in Porto": ("t1", "forgotten")}
+    await graph.adelete("ada", "t1")
+    await say(graph, "The bus is late.", to="t3")
+    assert await known(graph) == {}
+
+
 async def test_what_a_deleted_thread_had_contradicted_holds_again(graph: Conversation) -> None:
     await say(graph, "I live in Porto.", to="t1")
     await say(graph, "I moved to Lisbon.", to="t2")
