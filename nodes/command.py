@@ -13,7 +13,7 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..compression.chain import open_places
+from ..compression.chain import open_places, summaries_of
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
 from ..compression.thread import after_rejection, control_of, settings_in, turn_of
@@ -172,7 +172,8 @@ async def _status(state: ConversationState, turn: Turn) -> str:
     return "\n".join([
         *lines,
         f"Messages: {counts['messages']} kept, {counts['archived']} of them archived",
-        f"Active summaries: {counts['summaries']}",
+        # Not the archive's count, which has those of other branches too, where one went back to an earlier state.
+        f"Active summaries: {len(summaries_of(live_chain(state['messages'])))}",
         f"Highest level reached: {counts['level'] or 0}",
     ])  # fmt: skip
 

@@ -163,7 +163,7 @@ async def test_a_summary_may_begin_as_the_one_before_it(
                 graph, f"{opening}, and wants item{n}, for the winter and the spring of the year to come.", **context
             )
     summaries = await reopen().resources.archive.summaries("ada", "t1")
-    assert len(summaries) > 2
+    assert len(summaries) >= 2
     assert {summary.rejected for summary in summaries} == {None}
 
 
