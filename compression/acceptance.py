@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final
 
+from ..facts.language import language_of
 from ..models.extractive import content_terms, words
 from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS, flat
 
@@ -32,6 +33,9 @@ LOCAL_SHARE: Final = 0.3
 
 _STEM: Final = 5
 _FEW_TERMS: Final = 3
+_TOLD_BY: Final = 5
+"""Content words from which a text tells its language."""
+
 _VERSE_LINES: Final = 4
 _VERSE_CHARS: Final = 65
 _ROLES: Final = frozenset({"user", "assis", "tool", "syste"})
@@ -55,7 +59,7 @@ _STOPS: Final = tuple(".!?…:;。！？؟।")
 def why_rejected(
     summary: str, source: str, *, max_chars: int, local: bool = False, standing: Collection[str] = ()
 ) -> str | None:
-    """Why a text cannot stand for its source, in a few words; None where it can.
+    """Why a text cannot stand for its source, in a few words; None where it can. It may read the word lists from disk.
 
     Args:
         summary: what the model wrote.
@@ -73,6 +77,7 @@ def why_rejected(
         or _by_its_start(text, source)
         or _by_its_words(text, source)
         or _by_its_numbers(text, source)
+        or _by_its_language(text, source)
         or ("it repeats an earlier summary" if text_hash(text) in standing else None)
     )
 
@@ -169,6 +174,20 @@ def _by_its_numbers(text: str, source: str) -> str | None:
     held = set(_numbers(source)) if told else set()
     new = next((number for number in told if number not in held), None)
     return f"it has a number that was not said: {new}" if new else None
+
+
+def _by_its_language(text: str, source: str) -> str | None:
+    """Whether it is in a language in which nothing was said; names may make up many of the words that both have."""
+    language = language_of(text)
+    if language is None or len(content_terms(text)) < _TOLD_BY:
+        return None
+    spoken = (language_of(line.partition(": ")[2] or line) for line in source.splitlines())
+    others = False
+    for found in spoken:
+        if found is not None and found.code == language.code:
+            return None
+        others = others or found is not None
+    return "it is in another language" if others else None
 
 
 def _numbers(text: str) -> list[str]:

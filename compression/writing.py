@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 NO_WORDS: Final = "(nothing was said in words)"
 
+CUT_OFF: Final = "it was cut off before its end"
+
 _OVERHEAD: Final = 400
 """Tokens kept for the instructions."""
 
@@ -168,12 +170,17 @@ async def _asked(
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
             draft = await _draft(prompt, summarizer)
             kept = draft.facts or kept
-            reason = ("it was cut off before its end" if draft.cut_off else None) or why_rejected(
-                draft.text,
-                source,
-                max_chars=settings.max_summary_chars,
-                local=summarizer.local,
-                standing=standing,
+            reason = (
+                CUT_OFF
+                if draft.cut_off
+                else await asyncio.to_thread(
+                    why_rejected,
+                    draft.text,
+                    source,
+                    max_chars=settings.max_summary_chars,
+                    local=summarizer.local,
+                    standing=standing,
+                )
             )
             if reason is None:
                 return _Told(draft._replace(facts=kept))

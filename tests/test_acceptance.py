@@ -132,6 +132,16 @@ def test_a_summary_is_judged_in_its_own_language(source: str, summary: str) -> N
     assert verdict("The weather will be nice and everyone is happy today in the big city.", source)
 
 
+def test_a_summary_is_in_a_language_of_the_conversation_whatever_names_it_holds() -> None:
+    english = "user: I moved to Lisbon in May 2021 and work at São José. My sister Clara lives in Porto."
+    german = "assistant: Das ist schön, wie oft kommt deine Schwester Clara mit dem Zug nach Lisbon?"
+    summary = "Der Benutzer zog im Mai 2021 nach Lisbon und arbeitet im São José; Clara lebt in Porto."
+    assert verdict(summary, english) == "it is in another language"
+    assert verdict(summary, f"{english}\n{german}") is None
+    assert verdict("The user works at São José; Clara lives in Porto.", f"{german}\n{english}") is None
+    assert verdict("São José, Lisbon, Porto, Clara, May 2021", english) is None
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_judged_and_read(summary: str, source: str) -> None:
     assert why_rejected(summary, source, max_chars=500) != ""

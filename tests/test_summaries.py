@@ -87,6 +87,7 @@ async def test_a_good_summary_is_taken_with_the_facts_of_the_same_call() -> None
         ('{"summary": "\x00\x07", "facts": []}', "it is empty"),
         ("I'm sorry, I cannot summarize private conversations.", "it is a refusal"),
         ("Der Benutzer zog um und arbeitet in der Krankenpflege.", "it shares"),
+        ("Der Benutzer zog nach Lisbon und arbeitet im São José; Clara lebt in Porto.", "it is in another language"),
         ("Error generating summary: quota", "it is an error text"),
     ],
 )
