@@ -62,9 +62,11 @@ async def _found(
     id_ = thread_id(thread, owner)
     summaries = await archive.summaries(owner, id_)
     if wanted is None and not summaries and not await archive.has_thread(owner, id_):
-        named = await rows.named(owner, thread)
+        named = await rows.named(owner, thread) if thread else []
         if len(named) == 1:
             return named[0][0], list((await rows.some(owner, named[0][0], [named[0][1]])).values())
+        what = f"{len(named)} summaries begin with {thread!r}" if named else f"There is no thread {thread!r}"
+        raise InputError(f"{what}: `everthread threads` lists yours, `everthread trace THREAD` the summaries of one.")
     return id_, _picked(summaries, thread, wanted)
 
 
@@ -81,8 +83,10 @@ def _earlier(versions: list[SummaryVersion]) -> Tree:
 def _picked(summaries: list[Summary], thread: str, wanted: str | None) -> list[Summary]:
     replaced = {id_ for summary in summaries for id_ in summary.source_ids}
     picked = [s for s in summaries if (s.id not in replaced if wanted is None else s.id.startswith(wanted))]
+    if not picked and not wanted:
+        raise InputError(f"Thread {thread!r} has no summary yet.")
     if not picked or (wanted is not None and len(picked) > 1):
-        what = f"no summary {wanted!r}" if wanted else "no summary yet"
+        what = f"no summary {wanted!r}"
         what = what if not picked else f"{len(picked)} summaries that begin with {wanted!r}"
         raise InputError(f"Thread {thread!r} has {what}: `everthread trace {thread}` shows those there are.")
     return picked

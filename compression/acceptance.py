@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Collection
 from typing import Final
 
+from ..facts.language import language_of
 from ..models.extractive import content_terms, words
 from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS, flat
 
@@ -31,30 +33,41 @@ LOCAL_SHARE: Final = 0.3
 
 _STEM: Final = 5
 _FEW_TERMS: Final = 3
+_TOLD_BY: Final = 5
+"""Content words from which a text tells its language."""
+
 _VERSE_LINES: Final = 4
 _VERSE_CHARS: Final = 65
 _ROLES: Final = frozenset({"user", "assis", "tool", "syste"})
 _PLAY: Final = re.compile(r"^[^\W\d_][\w'’-]+ [^\W\d_][\w'’-]+:$", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"^\d+[.)、]\s")
+_HEADED: Final = re.compile(r"\A\s*(?:#{1,6} +|\*\*)([^\n]{1,60}?)[*:： ]*\n+(?=\s*\S)")
 _HEADING: Final = re.compile(r"\A(?:#{1,6} |\*\*[^*\n]+\*\*\s*(?:\n|\Z))")
 _STATUS: Final = re.compile(
     r"\A\W*(?:http\W*)?(?:error\W*)?[45]\d\d\b|\A\s*\{|\A\W*(?:null|none|undefined|nan|n/a)\W*\Z", re.IGNORECASE
 )
+_DATA: Final = re.compile(r"""\A\s*(?:\{\s*["'}]|\[\s*["'{\[])""")
 _LIST_ITEM: Final = re.compile(r"\A\s*(?:[-*•–]|\d+[.)])\s")
+_NEXT_WORD: Final = re.compile(r"\W*(?:[a-z\d']+|\w{0,2})")
+_DIGIT: Final = re.compile(r"(?![0-9])\d")
+_NUMBER: Final = re.compile(r"\d+")
+_GROUPED: Final = re.compile(r"(?<=\d)[,.'’ \u00a0\u202f](?=\d{3}(?!\d))")
+_LONG_NUMBER: Final = 4
 _STOPS: Final = tuple(".!?…:;。！？؟।")
 
 
 def why_rejected(
     summary: str, source: str, *, max_chars: int, local: bool = False, standing: Collection[str] = ()
 ) -> str | None:
-    """Why a text cannot stand for its source, in a few words; None where it can.
+    """Why a text cannot stand for its source, in a few words; None where it can. It may read the word lists from disk.
 
     Args:
         summary: what the model wrote.
         source: what it was given.
         max_chars: how long it may be.
         local: whether a small local model wrote it: then it must be shorter (seed `002`).
-        standing: prefix hashes of the summaries that stand already; see `prefix_hash`.
+        standing: hashes of the summaries that stand already; see `text_hash`. What only begins like one is no
+            repetition: a summary that is made again from itself and what is new mostly does.
     """
     text = summary.strip()
     if not re.search(r"\w", text):
@@ -63,7 +76,9 @@ def why_rejected(
         _too_long(text, source, max_chars, local=local)
         or _by_its_start(text, source)
         or _by_its_words(text, source)
-        or ("it repeats an earlier summary" if prefix_hash(text) in standing else None)
+        or _by_its_numbers(text, source)
+        or _by_its_language(text, source)
+        or ("it repeats an earlier summary" if text_hash(text) in standing else None)
     )
 
 
@@ -83,7 +98,10 @@ def vocabulary_share(summary: str, source: str) -> float:
 
 
 def without_label(text: str) -> str:
-    """A summary without "Here is a summary of the conversation:" or "Summary:" before it."""
+    """A summary without "Here is a summary of the conversation:", "Summary:" or a heading that says so before it."""
+    headed = _HEADED.match(text)
+    if headed and any(label in headed[1].casefold() for label in SUMMARY_LABELS):
+        text = text[headed.end() :]
     stripped = text.strip().strip("*_ \n")
     head, colon, rest = stripped.partition(":") if ":" in stripped[:120] else stripped.partition("：")
     begins = head.casefold()
@@ -95,7 +113,20 @@ def without_label(text: str) -> str:
 
 def prefix_hash(text: str) -> str:
     """The hash of the first 120 characters of a text, without differences of case and white space (seed `004`)."""
-    return hashlib.sha256(" ".join(text.casefold().split())[:120].encode("utf-8", "replace")).hexdigest()
+    return _hash(_plain(text)[:120])
+
+
+def text_hash(text: str) -> str:
+    """The hash of a whole text, without differences of case and white space."""
+    return _hash(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 _ERRORS: Final = flat(ERROR_STARTS)
@@ -108,16 +139,24 @@ _STARTS: Final = (
 
 
 def _by_its_start(text: str, source: str) -> str | None:
-    """Whether it begins like an error, a refusal, a reply or a story; what the source says too is no sign."""
+    """Whether it begins like an error, a refusal, a reply or a story; what the source says too is no sign.
+
+    Of errors and refusals the next word counts too: a source that speaks of an error says "error" as well.
+    """
     begins = re.sub(r"\A[\W_]+", "", text).casefold().replace("’", "'")
     said = source.casefold().replace("’", "'")
     for reason, starts in _STARTS:
         if any(_begins(begins, start) and start not in said for start in starts):
             return reason
+    for reason, starts in _STARTS[:2]:
+        if any(_begins(begins, start) and _and_next_word(begins, start) not in said for start in starts):
+            return reason
     status = _STATUS.search(text)
     if status is not None and status[0].strip().casefold() not in said:
         return "it is an error text"
-    shaped = "```" in text or _NUMBERED.search(text) or _PLAY.search(text) or _HEADING.search(text)
+    shaped = (
+        "```" in text or _DATA.search(text) or _NUMBERED.search(text) or _PLAY.search(text) or _HEADING.search(text)
+    )
     return "it is not plain sentences" if shaped else None
 
 
@@ -127,6 +166,40 @@ def _by_its_words(text: str, source: str) -> str | None:
         return f"it shares {share:.0%} of its words with what was said"
     is_poem = share < 2 * LEAST_SHARE and _is_verse(text) and not _is_verse(source)
     return "it is a poem" if is_poem else None
+
+
+def _by_its_numbers(text: str, source: str) -> str | None:
+    """Whether it has a year, an amount or another long number that was not said; round ones may be said in words."""
+    told = [number for number in _numbers(text) if len(number.rstrip("0")) > 1]
+    held = set(_numbers(source)) if told else set()
+    new = next((number for number in told if number not in held), None)
+    return f"it has a number that was not said: {new}" if new else None
+
+
+def _by_its_language(text: str, source: str) -> str | None:
+    """Whether it is in a language in which nothing was said; names may make up many of the words that both have."""
+    language = language_of(text)
+    if language is None or len(content_terms(text)) < _TOLD_BY:
+        return None
+    spoken = (language_of(line.partition(": ")[2] or line) for line in source.splitlines())
+    others = False
+    for found in spoken:
+        if found is not None and found.code == language.code:
+            return None
+        others = others or found is not None
+    return "it is in another language" if others else None
+
+
+def _numbers(text: str) -> list[str]:
+    """The numbers of four digits and more, in ASCII digits, without separators."""
+    digits = _DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
+    return [number for number in _NUMBER.findall(_GROUPED.sub("", digits)) if len(number) >= _LONG_NUMBER]
+
+
+def _and_next_word(text: str, start: str) -> str:
+    """How a text begins, one word further than these: of "error" in "error 500 came up", "error 500"."""
+    following = _NEXT_WORD.match(text, len(start))
+    return start + (following[0] if following else "")
 
 
 def _begins(text: str, start: str) -> bool:

@@ -46,7 +46,12 @@ def read_command(text: str, pending: Literal["storage", "threshold"] | None = No
         return Command(name)
     if pending == "storage":
         chosen = next(
-            (key for key in STORAGES if re.fullmatch(rf"\W*{key}(?: file)?\W*(?:recommended\W*)?", word)), None
+            (
+                key
+                for key in STORAGES
+                if re.fullmatch(rf"\W*{key}(?:ql)?(?: file)?\W*(?:(?:recommended|in use)\W*)?", word)
+            ),
+            None,
         )
         return Command("storage", chosen) if chosen else None
     return Command("threshold", word) if pending == "threshold" and _NUMBER.fullmatch(word) else None

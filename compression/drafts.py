@@ -12,7 +12,9 @@ from ..state.records import Record
 from .acceptance import without_label
 
 _KINDS: Final = frozenset(get_args(FactKind))
-_ASIDE: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_ASIDE: Final = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_MARK: Final = re.compile(r"</?excerpt(?: id=\w+)?>")
+_OPEN_FENCE: Final = re.compile(r"\A\s*```json\s*\n(\s*\{.*)", re.DOTALL)
 _FENCE: Final = re.compile(r"\A\s*```[\w-]*\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SUMMARY_FIELD: Final = re.compile(r'"summary"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL | re.IGNORECASE)
@@ -32,22 +34,25 @@ class Draft(NamedTuple):
 
     text: str
     facts: tuple[FactDraft, ...] = ()
+    cut_off: bool = False
 
 
 def read_draft(reply: str) -> Draft:
     """The summary and the facts of a reply: JSON, also fenced, cut off or with control characters; else the text.
 
-    Facts of an unknown kind or without text are left out. Thoughts in tags are no part of it.
+    Facts of an unknown kind or without text are left out. Thoughts in tags are no part of it, nor what stands before
+    the tag that ends them: some templates have the model begin in its thoughts.
     """
-    text = _ASIDE.sub("", clean_text(reply)).strip()
-    if fenced := _FENCE.match(text):
+    text = _MARK.sub("", _ASIDE.sub("", clean_text(reply))).strip()
+    if fenced := _FENCE.match(text) or _OPEN_FENCE.match(text):
         text = fenced[1].strip()
     value = _first_object(text)
     if value is not None and isinstance(summary := value.get("summary"), str):
         return Draft(_plain(summary), _facts(value.get("facts")))
     if text.startswith("{") and (cut_off := _SUMMARY_FIELD.search(text)):
-        return Draft(_plain(_unescaped(cut_off[1])))
-    return Draft(_plain(text))
+        return Draft(_plain(_unescaped(cut_off[1])), cut_off=cut_off.end() >= len(text))
+    # What is no readable JSON keeps its shape, by which it is refused.
+    return Draft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
 
 
 def _first_object(text: str) -> dict[str, Any] | None:

@@ -17,8 +17,10 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..models.chat import input_window, model_name
+from ..models.extractive import sentences
 from ..models.extractive import summarize as extract
 from ..models.locality import is_local_model
+from ..models.replies import finish_of
 from ..models.tokens import estimate_tokens
 from ..prompts import summarize as prompts
 from ..state.errors import ModelError, first_line
@@ -33,6 +35,8 @@ from .source import Turns, holds_messages, holds_summaries, in_parts, shortened,
 logger = logging.getLogger(__name__)
 
 NO_WORDS: Final = "(nothing was said in words)"
+
+CUT_OFF: Final = "it was cut off before its end"
 
 _OVERHEAD: Final = 400
 """Tokens kept for the instructions."""
@@ -95,7 +99,7 @@ async def write_summary(
         settings: lengths, and whether the extractive summarizer serves where the model fails.
         thread_id: the thread, which is part of the summary's id.
         summarizer: the model; None for the extractive summarizer.
-        standing: prefix hashes of the summaries that stand in the chain.
+        standing: hashes of the summaries that stand in the chain.
 
     Raises:
         ModelError: the model failed, and `summary_fallback` is off.
@@ -164,14 +168,19 @@ async def _asked(
     try:
         for _ in range(2):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
-            draft = read_draft(await _call(prompt, summarizer))
+            draft = await _draft(prompt, summarizer)
             kept = draft.facts or kept
-            reason = why_rejected(
-                draft.text,
-                source,
-                max_chars=settings.max_summary_chars,
-                local=summarizer.local,
-                standing=standing,
+            reason = (
+                CUT_OFF
+                if draft.cut_off
+                else await asyncio.to_thread(
+                    why_rejected,
+                    draft.text,
+                    source,
+                    max_chars=settings.max_summary_chars,
+                    local=summarizer.local,
+                    standing=standing,
+                )
             )
             if reason is None:
                 return _Told(draft._replace(facts=kept))
@@ -187,10 +196,20 @@ async def _asked(
     return _Told(Draft(await _extracted(turns, settings), kept), reason)
 
 
-async def _call(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> str:
+async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> Draft:
+    """What the model wrote; of a text that its provider says was cut off, the local model's last sentence is left out.
+
+    Small local models run to their limit for a sentence or two; another model's cut text has lost its end.
+    """
     async with asyncio.timeout(summarizer.timeout):
         reply = await summarizer.model.ainvoke(prompt, summarizer.config)
-    return content_text(reply.content)
+    text = content_text(reply.content)
+    draft = read_draft(text)
+    finish, _ = finish_of(reply)
+    if finish != "length" or text.lstrip().startswith(("{", "```")):
+        return draft
+    whole = [sentence for sentence in sentences(draft.text)[:-1] if summarizer.local]
+    return draft._replace(text=" ".join(whole) or draft.text, cut_off=not whole)
 
 
 def _prompt(

@@ -13,14 +13,15 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..compression.chain import open_places
+from ..compression.chain import open_places, summaries_of
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
 from ..compression.thread import after_rejection, control_of, settings_in, turn_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, SettingsError, StorageError
-from ..state.messages import is_command, live_chain, mark_command, message_text
+from ..state.messages import is_command, live_chain, mark_command, message_text, summary_of
+from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Upkeep
 from .remember import archive_said
 from .summarize import shrink
@@ -158,6 +159,8 @@ async def _now(state: ConversationState, turn: Turn, control: ThreadCompression)
 
 async def _status(state: ConversationState, turn: Turn) -> str:
     since = len(_since(state, turn))
+    standing = summaries_of(live_chain(state["messages"]))
+    is_mastered = any(summary_of(message).level == MASTER_LEVEL for message in standing)
     lines = [
         f"Summaries: {'on' if control_of(state).enabled else 'off'}",
         f"Profile: {turn.settings.profile}",
@@ -172,8 +175,9 @@ async def _status(state: ConversationState, turn: Turn) -> str:
     return "\n".join([
         *lines,
         f"Messages: {counts['messages']} kept, {counts['archived']} of them archived",
-        f"Active summaries: {counts['summaries']}",
-        f"Highest level reached: {counts['level'] or 0}",
+        # Not the archive's count, which has those of other branches too, where one went back to an earlier state.
+        f"Active summaries: {len(standing)}",
+        f"Highest level reached: {counts['level'] or 0}{', and the master summary' if is_mastered else ''}",
     ])  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from langchain_core.messages import AnyMessage
 
-from ..compression.acceptance import prefix_hash
+from ..compression.acceptance import text_hash
 from ..compression.chain import Batch
 from ..compression.writing import Summarizer, Written, write_summary
 from ..state.errors import EverthreadError, ModelError
@@ -28,7 +28,7 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
         ModelError: the summary model failed, and the settings want no fallback.
     """
     whole = await _whole(batch, turn)
-    hashes = frozenset(prefix_hash(message_text(message)) for message in standing)
+    hashes = frozenset(text_hash(message_text(message)) for message in standing)
     summarizer, missing = await _summarizer(settings, turn)
     written = await write_summary(whole, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
     return written._replace(instead=missing or written.instead)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from everthread.compression.acceptance import prefix_hash, vocabulary_share, why_rejected
+from everthread.compression.acceptance import prefix_hash, text_hash, vocabulary_share, why_rejected
 from everthread.compression.drafts import FactDraft, read_draft
 from everthread.compression.importance import PIN_IMPORTANCE, SUMMARY_IMPORTANCE, score_importance
 from everthread.compression.source import in_parts, shortened, source_text, turns_of
@@ -132,6 +132,16 @@ def test_a_summary_is_judged_in_its_own_language(source: str, summary: str) -> N
     assert verdict("The weather will be nice and everyone is happy today in the big city.", source)
 
 
+def test_a_summary_is_in_a_language_of_the_conversation_whatever_names_it_holds() -> None:
+    english = "user: I moved to Lisbon in May 2021 and work at São José. My sister Clara lives in Porto."
+    german = "assistant: Das ist schön, wie oft kommt deine Schwester Clara mit dem Zug nach Lisbon?"
+    summary = "Der Benutzer zog im Mai 2021 nach Lisbon und arbeitet im São José; Clara lebt in Porto."
+    assert verdict(summary, english) == "it is in another language"
+    assert verdict(summary, f"{english}\n{german}") is None
+    assert verdict("The user works at São José; Clara lives in Porto.", f"{german}\n{english}") is None
+    assert verdict("São José, Lisbon, Porto, Clara, May 2021", english) is None
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_judged_and_read(summary: str, source: str) -> None:
     assert why_rejected(summary, source, max_chars=500) != ""
@@ -153,11 +163,35 @@ def test_what_people_wrote_is_taken_and_what_belongs_elsewhere_mostly_not() -> N
     assert wrong <= 0.25 * len(pairs)
 
 
-def test_the_same_beginning_as_a_standing_summary_is_a_repetition() -> None:
-    """Seed 004: summaries are hashed by their first 120 characters."""
-    longer = GOOD + " More at the end."
+def test_the_same_words_as_a_standing_summary_are_a_repetition_and_the_same_beginning_is_none() -> None:
+    """Seed 004 hashes 120 characters against doubles; a summary made from the last one and more begins like it."""
+    longer = GOOD + " Then the pills were counted."
     assert prefix_hash(GOOD.upper()) == prefix_hash(longer)
-    assert why_rejected(longer, SOURCE, max_chars=2000, standing=[prefix_hash(GOOD)]) == "it repeats an earlier summary"
+    standing = [text_hash(GOOD)]
+    assert why_rejected(GOOD.upper(), SOURCE, max_chars=2000, standing=standing) == "it repeats an earlier summary"
+    assert why_rejected(longer, SOURCE, max_chars=2000, standing=standing) is None
+
+
+@pytest.mark.parametrize(
+    ("summary", "reason"),
+    [
+        ("Error generating summary.", "it is an error text"),
+        ("I can't help with the script.", "it is a refusal"),
+        ("The user cannot sleep since 2019, and has an error in a script.", "it has a number that was not said: 2019"),
+        ("{'summary': 'The user cannot sleep, and has an error in a script.'}", "it is not plain sentences"),
+        ('["The user cannot sleep.", "There is an error in the script."]', "it is not plain sentences"),
+        ("Error in the script of the user, who cannot sleep since ٢٠٢١.", None),
+        ("I can't sleep, said the user; the script has an error since 2,021 days.", None),
+        ("The user cannot sleep; the script with the error has 4000 lines.", None),
+    ],
+)
+def test_words_of_the_source_excuse_no_error_no_refusal_and_no_number(summary: str, reason: str | None) -> None:
+    """Report langchain #38867, where the conversation itself is about errors."""
+    source = (
+        "user: I can't sleep since 2021: there is an error in the script of the summary, all four thousand lines.\n"
+        'assistant: Of course I can help with the script and with the error: {"summary": []}'
+    )
+    assert verdict(read_draft(summary).text, source) == reason
 
 
 def test_too_little_said_is_no_reason_to_refuse() -> None:
@@ -168,6 +202,11 @@ def test_too_little_said_is_no_reason_to_refuse() -> None:
     ("reply", "summary", "facts"),
     [
         ("Summary: The dog is called Biscuit.", "The dog is called Biscuit.", 0),
+        ("## Summary\n\nThe dog is called Biscuit.", "The dog is called Biscuit.", 0),
+        ("**Zusammenfassung**\nDer Hund heißt Keks.", "Der Hund heißt Keks.", 0),
+        ("First, the dog's name.</think>\n\nThe dog is called Biscuit.", "The dog is called Biscuit.", 0),
+        ("<excerpt id=12ab>\nThe dog is called Biscuit.\n</excerpt id=12ab>", "The dog is called Biscuit.", 0),
+        ('```json\n{"summary": "The dog is called Biscuit.", "facts": [{"ki', "The dog is called Biscuit.", 0),
         ("Here is a summary of the conversation:\nThe dog swims.", "The dog swims.", 0),
         ("**Zusammenfassung:** Der Hund schwimmt.", "Der Hund schwimmt.", 0),
         ("<think>Let me see.</think>The dog swims.", "The dog swims.", 0),

@@ -147,6 +147,8 @@ def test_trace_shows_what_a_summary_was_made_from(environment: dict[str, str]) -
     assert "level 1" in shown
     assert "My fish is Salt." in shown
     assert "user:" in shown
+    unknown = run(environment, "trace", "nosuch")
+    assert unknown.stderr.startswith("everthread: There is no thread 'nosuch': `everthread threads` lists yours")
     failed = run(environment, "trace", "told", "nosuch")
     assert failed.returncode != 0
     assert "no summary 'nosuch'" in failed.stderr

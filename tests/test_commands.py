@@ -210,3 +210,28 @@ def test_commands_work_in_the_terminal(environment: dict[str, str]) -> None:
     assert done.returncode == 0, done.stderr
     assert "2 messages are summarized now" in done.stdout
     assert done.stdout.count("Active summaries: 1") == 1
+
+
+async def test_the_status_counts_the_summaries_of_this_branch_only(graph: CompiledConversation) -> None:
+    for n in range(9):
+        await say(graph, f"Remark {n} about the garden.", profile="archive", summary_every_n=2)
+        if n == 0:
+            early = (await graph.aget_state(thread())).config
+    assert "Active summaries: 4" in await asked(graph, "/summary_status", profile="archive")
+    context = {"user_id": "ada", "profile": "archive", "summary_every_n": 2}
+    await graph.ainvoke({"messages": [("user", "Something else.")]}, early, context=context)
+    assert "Active summaries: 1" in await asked(graph, "/summary_status", profile="archive")
+
+
+@pytest.mark.parametrize("text", ["PostgreSQL", "[Postgres (in use)]", "SQLite (recommended)", "json file"])
+def test_a_storage_is_known_by_the_names_that_people_give_it(text: str) -> None:
+    found = read_command(text, "storage")
+    assert found is not None
+    assert found.value in text.casefold()
+
+
+async def test_the_status_tells_of_a_master_summary(graph: CompiledConversation) -> None:
+    context = {"profile": "hybrid", "message_threshold": 2, "keep_recent": 1, "max_active_summaries": 1}
+    for n, told in enumerate(["Highest level reached: 1", "Highest level reached: 1, and the master summary"]):
+        await say(graph, f"Remark {n} about the garden.", **context)
+        assert (await asked(graph, "/summary_status", **context)).endswith(told)

@@ -45,6 +45,8 @@ class Writer(BaseChatModel):
         if isinstance(reply, Exception):
             raise reply
         text = reply(messages) if callable(reply) else reply
+        if isinstance(text, AIMessage):
+            return ChatResult(generations=[ChatGeneration(message=text)])
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
 
 
@@ -85,6 +87,7 @@ async def test_a_good_summary_is_taken_with_the_facts_of_the_same_call() -> None
         ('{"summary": "\x00\x07", "facts": []}', "it is empty"),
         ("I'm sorry, I cannot summarize private conversations.", "it is a refusal"),
         ("Der Benutzer zog um und arbeitet in der Krankenpflege.", "it shares"),
+        ("Der Benutzer zog nach Lisbon und arbeitet im São José; Clara lebt in Porto.", "it is in another language"),
         ("Error generating summary: quota", "it is an error text"),
     ],
 )
@@ -105,6 +108,64 @@ async def test_a_text_that_is_refused_twice_gives_the_extractive_summary_marked_
 async def test_the_second_stricter_try_is_taken_where_it_is_good() -> None:
     made = await written(writer("Certainly! Here is a poem.", GOOD))
     assert (made.summary.content, made.summary.method, made.summary.rejected) == (GOOD, "model", None)
+
+
+CUT: dict[str, Any] = {"finish_reason": "length"}
+
+
+@pytest.mark.parametrize(
+    "reply", [AIMessage(GOOD[:60], response_metadata=CUT), '{"summary": "' + GOOD[:60], '```json\n{"summary": "The us']
+)
+async def test_a_summary_that_was_cut_off_is_not_taken(reply: Any) -> None:
+    made = await written(writer(reply))
+    assert (made.summary.method, made.summary.rejected) == ("extractive", "it was cut off before its end")
+
+
+async def test_facts_that_were_cut_off_leave_the_summary_whole() -> None:
+    reply = AIMessage(json.dumps({"summary": GOOD, "facts": []})[:-5], response_metadata=CUT)
+    made = await written(writer(reply))
+    assert (made.summary.content, made.summary.rejected) == (GOOD, None)
+
+
+async def test_of_a_local_models_cut_reply_the_whole_sentences_are_taken() -> None:
+    model = writer(AIMessage("The user moved to Lisbon. Clara lives in Por", response_metadata=CUT))
+    model.base_url = "http://127.0.0.1:11434"
+    made = await written(model)
+    assert (made.summary.content, made.summary.rejected) == ("The user moved to Lisbon.", None)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_summary_may_begin_as_the_one_before_it(
+    settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph], profile: str
+) -> None:
+    """A model that goes on with its last summary, or words each one alike, is no repetition."""
+    opening = (
+        "The user is a nurse from Lisbon who plans the garden with roses, tulips, oaks, apple trees, herbs, a pond, a "
+        "shed and a greenhouse"
+    )
+
+    def going_on(messages: list[BaseMessage]) -> str:
+        new = [word.strip(".:") for word in messages[-1].text.split() if word.startswith("item")]
+        return (
+            f"{opening}; needed: {', '.join(dict.fromkeys(new))[-300:]}." if "<excerpt" in messages[-1].text else "Yes."
+        )
+
+    model = writer(going_on)
+    context = {
+        "profile": profile,
+        "message_threshold": 6,
+        "keep_recent": 2,
+        "regenerate_after": 2,
+        "summary_every_n": 2,
+    }
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        for n in range(8):
+            await say(
+                graph, f"{opening}, and wants item{n}, for the winter and the spring of the year to come.", **context
+            )
+    summaries = await reopen().resources.archive.summaries("ada", "t1")
+    assert len(summaries) >= 2
+    assert {summary.rejected for summary in summaries} == {None}
 
 
 async def test_a_model_that_fails_gives_the_extractive_summary_marked_as_such() -> None:
@@ -140,7 +201,7 @@ async def test_a_batch_larger_than_the_window_is_summarized_in_parts_that_are_me
 
 
 async def test_a_megabyte_in_one_message_is_summarized_in_a_few_calls() -> None:
-    model = writer(lambda messages: " ".join(messages[-1].text.split()[5:25]))
+    model = writer(lambda messages: " ".join(messages[-1].text.split()[2:25]))
     text = "The whale dives deep into the ocean and sings its song. " * 20_000
     made = await written(model, Batch(1, (HumanMessage(text, id="1"), AIMessage("I see.", id="2"))))
     assert "whale" in made.summary.content
