@@ -46,7 +46,7 @@ SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS nam
        embedded_with, version, id AS place FROM summaries
 WHERE user_id = %(user_id)s AND (thread_id, id) > (%(thread_id)s, %(place)s) AND """
 _ORDER: Final[LiteralString] = (
-    " AND thread_id || chr(31) || id <> ALL(%(refused)s) ORDER BY thread_id, place LIMIT %(limit)s"
+    " AND thread_id || '/' || id <> ALL(%(refused)s) ORDER BY thread_id, place LIMIT %(limit)s"
 )
 _COUNT: Final[LiteralString] = "SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND "
 _COUNT_SUMMARIES: Final[LiteralString] = ") + (SELECT count(*) FROM summaries WHERE user_id = %(user_id)s AND "
@@ -211,7 +211,7 @@ class BulkEmbedding:
             await self._embedder.documents([_ANY_TEXT], timeout=self._timeout, cached=False)
         except EmbeddingError:
             raise error from None
-        self._refused.append(f"{row['thread_id']}\x1f{row['id']}")
+        self._refused.append(f"{row['thread_id']}/{row['id']}")
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))

@@ -43,11 +43,11 @@ Lookup = Callable[[UserMemory, View], Near]
 _PENDING = """
 (SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with,
         1 AS version FROM messages
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || chr(31) || id <> ALL(%(refused)s)
+ WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
  ORDER BY created_at DESC LIMIT %(limit)s)
 UNION ALL
 (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version FROM summaries
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || chr(31) || id <> ALL(%(refused)s)
+ WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
  LIMIT %(limit)s)
 """
 _PASSAGES = """
@@ -231,7 +231,7 @@ class VectorIndex:
                 if not done and len(failed) == min(_TRIES, len(pending)):
                     raise
         for row in failed[: _REMEMBERED - len(self._refused)]:
-            self._refused[rows.user_id, f"{row['thread_id']}\x1f{row['id']}"] = None
+            self._refused[rows.user_id, f"{row['thread_id']}/{row['id']}"] = None
         logger.warning("%d messages cannot be embedded: they are found by their words only.", len(failed))
         return done
 
