@@ -7,15 +7,19 @@ through the model together, because a batch costs as much as its longest text.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, LiteralString, NamedTuple
 
 from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH, Embedder
+from ..state.errors import EmbeddingError
 from .storage import Storage
 from .user_rows import UserRows
 from .vector_rows import chunks, write_vectors
+
+logger = logging.getLogger(__name__)
 
 WINDOW: Final = 2048
 """Messages that are read at once, and among which texts of like length are sought."""
@@ -41,9 +45,18 @@ _SUMMARIES: Final[LiteralString] = """
 SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS name, content AS text, created_at,
        embedded_with, version, id AS place FROM summaries
 WHERE user_id = %(user_id)s AND (thread_id, id) > (%(thread_id)s, %(place)s) AND """
-_ORDER: Final[LiteralString] = " ORDER BY thread_id, place LIMIT %(limit)s"
+_ORDER: Final[LiteralString] = (
+    " AND thread_id || '/' || id <> ALL(%(refused)s) ORDER BY thread_id, place LIMIT %(limit)s"
+)
 _COUNT: Final[LiteralString] = "SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND "
 _COUNT_SUMMARIES: Final[LiteralString] = ") + (SELECT count(*) FROM summaries WHERE user_id = %(user_id)s AND "
+
+
+_Part = list[tuple[DictRow, list[str]]]
+"""Rows with their chunks."""
+
+_ANY_TEXT: Final = "The weather is fine."
+"""What no model refuses."""
 
 
 class _Source(NamedTuple):
@@ -56,12 +69,14 @@ class _Source(NamedTuple):
 class _Window(NamedTuple):
     """Rows read at once, in parts that are embedded and written one by one: each row with its chunks."""
 
-    parts: list[list[tuple[DictRow, list[str]]]]
+    parts: list[_Part]
     end: tuple[str, Any]
 
 
 class BulkEmbedding:
     """Embeds everything of a user that is to be embedded.
+
+    A text that the model refuses does not keep others from being embedded: it is left out, and found by its words.
 
     Args:
         database: where messages, summaries and vectors are.
@@ -88,6 +103,7 @@ class BulkEmbedding:
         self._timeout = timeout
         self._advance = advance
         self._storing: asyncio.Task[None] | None = None
+        self._refused: list[str] = []
 
     async def count(self) -> int:
         """How many messages and summaries are to be embedded.
@@ -114,6 +130,8 @@ class BulkEmbedding:
         total = 0
         while done := await self._run_once(arrived):
             total += done
+        if self._refused:
+            logger.warning("%d messages cannot be embedded: they are found by their words only.", len(self._refused))
         return total
 
     async def _run_once(self, arrived: asyncio.Event | None) -> int:
@@ -130,10 +148,10 @@ class BulkEmbedding:
             following = asyncio.create_task(self._read(source, window.end, arrived))
             try:
                 for part in window.parts:
-                    vectors = await self._embed([text for _, texts in part for text in texts])
+                    embedded, vectors = await self._embed_part(part)
                     await self._stored()
-                    self._storing = asyncio.create_task(self._store(part, vectors))
-                    done += len(part)
+                    self._storing = asyncio.create_task(self._store(embedded, vectors))
+                    done += len(embedded)
                 window = await following
             finally:
                 following.cancel()
@@ -156,12 +174,44 @@ class BulkEmbedding:
         while True:
             complete = arrived is None or arrived.is_set()
             rows = await self._rows.fetch(
-                query, thread_id=after[0], place=after[1], limit=WINDOW, model=self._embedder.name
+                query,
+                thread_id=after[0],
+                place=after[1],
+                limit=WINDOW,
+                model=self._embedder.name,
+                refused=self._refused,
             )
             if complete or len(rows) == WINDOW:
                 end = (rows[-1]["thread_id"], rows[-1]["place"]) if rows else after
                 return _Window(await asyncio.to_thread(_parts, rows), end)
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _embed_part(self, part: _Part) -> tuple[_Part, list[list[float]]]:
+        """What of a part could be embedded, and its vectors.
+
+        Raises:
+            EmbeddingError: the model fails whatever it is given.
+        """
+        try:
+            return part, await self._embed([text for _, texts in part for text in texts])
+        except EmbeddingError:
+            embedded: _Part = []
+            vectors: list[list[float]] = []
+            for row, texts in part:
+                try:
+                    vectors += await self._embed(texts)
+                    embedded.append((row, texts))
+                except EmbeddingError as error:
+                    await self._refuse(row, error)
+            return embedded, vectors
+
+    async def _refuse(self, row: DictRow, error: EmbeddingError) -> None:
+        """Leave a message out, if it is its text that the model refuses: then the model embeds another one."""
+        try:
+            await self._embedder.documents([_ANY_TEXT], timeout=self._timeout, cached=False)
+        except EmbeddingError:
+            raise error from None
+        self._refused.append(f"{row['thread_id']}/{row['id']}")
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
@@ -175,12 +225,12 @@ class BulkEmbedding:
         return found
 
 
-def _parts(rows: Sequence[DictRow]) -> list[list[tuple[DictRow, list[str]]]]:
+def _parts(rows: Sequence[DictRow]) -> list[_Part]:
     return list(_split(sorted(((row, chunks(row)) for row in rows), key=_size)))
 
 
-def _split(rows: Sequence[tuple[DictRow, list[str]]]) -> Iterator[list[tuple[DictRow, list[str]]]]:
-    part: list[tuple[DictRow, list[str]]] = []
+def _split(rows: Sequence[tuple[DictRow, list[str]]]) -> Iterator[_Part]:
+    part: _Part = []
     texts = 0
     for row in rows:
         part.append(row)

@@ -14,11 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
+from langchain_core.messages import RemoveMessage
 from psycopg.rows import DictRow
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
-from ..state.messages import clean
+from ..state.messages import clean, message_text, role_of
 from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLine, ThreadLine
 
 FORMAT: Final = "everthread"
@@ -163,11 +164,17 @@ def _no_constant(name: str) -> NoReturn:
 
 def _check_message(file: Path, number: int, line: MessageLine) -> None:
     try:
-        line.text()
+        said = line.said()
+        message_text(said)
     except Exception as error:  # whatever LangChain raises, the line cannot be used
         if isinstance(error, InputError):
             raise
         _refuse(file, number, "expected 'message' to be a LangChain message with 'type' and 'data'")
+    if isinstance(said, RemoveMessage):
+        _refuse(file, number, "expected 'message' to be what was said, found the removal of a message")
+    # What is recalled, paired and summarized is named by the line's id and role.
+    if said.id != line.id or role_of(said) != line.role:
+        _refuse(file, number, "expected 'message' to have the id and the role of its line")
 
 
 def _check_fact(file: Path, number: int, line: FactLine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from langchain_core.messages import messages_from_dict
+from langchain_core.messages import BaseMessage, messages_from_dict
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
@@ -81,14 +81,18 @@ class MessageLine(_Line):
     tokens: int = Field(ge=0, le=_INT)
     message: dict[str, Any]
 
-    def text(self) -> str:
-        """The readable text of the message.
+    def said(self) -> BaseMessage:
+        """The message.
 
         Raises:
             ValueError: `message` is no LangChain message. Also KeyError, TypeError, and others that its parts raise.
         """
         (message,) = messages_from_dict([self.message])
-        return message_text(message)
+        return message
+
+    def text(self) -> str:
+        """The readable text of the message; errors as for `said`."""
+        return message_text(self.said())
 
 
 class SummaryLine(_Line):

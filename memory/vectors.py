@@ -43,11 +43,12 @@ Lookup = Callable[[UserMemory, View], Near]
 _PENDING = """
 (SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with,
         1 AS version FROM messages
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s)
+ WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
  ORDER BY created_at DESC LIMIT %(limit)s)
 UNION ALL
 (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version FROM summaries
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND id <> ALL(%(refused)s) LIMIT %(limit)s)
+ WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
+ LIMIT %(limit)s)
 """
 _PASSAGES = """
 SELECT DISTINCT ON (v.thread_id, v.source_id) v.thread_id, v.source_id, v.content
@@ -107,7 +108,7 @@ class VectorIndex:
 
     async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
         rows = UserRows(self._database, user_id)
-        refused = [id_ for owner, id_ in self._refused if owner == user_id]
+        refused = [place for owner, place in self._refused if owner == user_id]
         pending = await rows.fetch(_PENDING, limit=limit, refused=refused)
         if not pending:
             return 0
@@ -230,7 +231,7 @@ class VectorIndex:
                 if not done and len(failed) == min(_TRIES, len(pending)):
                     raise
         for row in failed[: _REMEMBERED - len(self._refused)]:
-            self._refused[rows.user_id, row["id"]] = None
+            self._refused[rows.user_id, f"{row['thread_id']}/{row['id']}"] = None
         logger.warning("%d messages cannot be embedded: they are found by their words only.", len(failed))
         return done
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -14,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .embedding_cache import EmbeddingCache, single
+from .embedding_cache import EmbeddingCache
 from .imports import imported
 from .similarity import PROBES, USUAL, level
 from .worker import Worker
@@ -125,8 +125,7 @@ class Embedder:
                     vectors = await self._result(call, timeout)
             finally:
                 call.cancel()
-            self._check(vectors, len(batch))
-            for text, made in zip(batch, map(single, vectors), strict=True):
+            for text, made in zip(batch, self._checked(vectors, len(batch)), strict=True):
                 known[text] = made
                 if cached:
                     self._cache.put("document", text, made)
@@ -142,9 +141,8 @@ class Embedder:
 
     def _ask(self, text: str) -> list[float]:
         try:
-            made = self._get().embed_query(text)
-            self._check([made], 1)
-            vector = single(made)  # as the cache gives it to whoever asks next
+            # In single precision, as the cache gives it to whoever asks next.
+            (vector,) = self._checked([self._get().embed_query(text)], 1)
             # Before the call is forgotten, so that who comes next finds the one or the other.
             self._cache.put("query", text, vector)
             return vector
@@ -181,17 +179,31 @@ class Embedder:
                 "meaning until it does. Check the model's server, or choose a faster model."
             )
 
-    def _check(self, vectors: Sequence[Sequence[float]], number: int) -> None:
-        if len(vectors) != number:
+    def _checked(self, vectors: Any, number: int) -> list[list[float]]:
+        """What a model returned, as one vector of finite numbers in single precision for each text.
+
+        Raises:
+            EmbeddingError: it is something else.
+        """
+        try:
+            with np.errstate(over="ignore"):
+                found = [np.asarray(vector, dtype=np.float32) for vector in vectors]
+        except (TypeError, ValueError, OverflowError):
             raise EmbeddingError(
-                f"The embedding model {self.name!r} returned {len(vectors)} vectors for {number} texts: "
+                f"The embedding model {self.name!r} returned something else than vectors: expected a list of numbers "
+                "for each text. Choose another EVERTHREAD_EMBEDDING_MODEL."
+            ) from None
+        if len(found) != number:
+            raise EmbeddingError(
+                f"The embedding model {self.name!r} returned {len(found)} vectors for {number} texts: "
                 "expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
             )
-        if not all(len(vector) and math.isfinite(sum(vector)) for vector in vectors):
+        if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in found):
             raise EmbeddingError(
                 f"The embedding model {self.name!r} returned a vector that is empty or holds NaN or Infinity: expected "
-                "finite numbers. Choose another EVERTHREAD_EMBEDDING_MODEL."
+                "finite numbers in single precision. Choose another EVERTHREAD_EMBEDDING_MODEL."
             )
+        return [vector.tolist() for vector in found]
 
     def _get(self) -> Embeddings:
         if self._model is None:

@@ -51,4 +51,9 @@ class Worker:
                 try:
                     future.set_result(call())
                 except BaseException as error:  # it belongs to whoever waits for the future
-                    future.set_exception(error)
+                    future.set_exception(error if _can_be_awaited(error) else RuntimeError(type(error).__name__))
+
+
+def _can_be_awaited(error: BaseException) -> bool:
+    """Whether an error reaches who awaits it: SystemExit would end their event loop, StopIteration never arrives."""
+    return isinstance(error, Exception) and not isinstance(error, StopIteration)

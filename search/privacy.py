@@ -27,9 +27,12 @@ _NATIONAL_ID: Final = re.compile(r"(?<![A-Za-z0-9_-])(?!000|666|9\d\d)\d{3}-(?!0
 _SECRET: Final = re.compile(
     r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)?[-_]?[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?|\bAIza[\w-]{30,}"
-    r"|(?<=://)[^\s/@:]+:[^\s/@]+@|(?i:(?<=\bpassword\sis\s)|(?<=\bpassword:\s)|(?<=\bpasswort:\s))\S+",
+    r"|(?<=://)[^\s/@:]+:[^\s/@]+@"
+    r"|(?i:(?<![a-z])(?:access_?|auth_?|client_?|session_?|id_?)?(?:token|secret|api[_-]?key|password|passwd|pwd|sig|signature)="
+    r"[^\s&#]{4,})|(?i:(?<=\bpassword\sis\s)|(?<=\bpassword:\s)|(?<=\bpasswort:\s))\S+",
     re.ASCII,
 )
+_UNSEEN: Final = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _REGIONS: Final = (None, "US", "GB", "DE", "FR", "ES", "BR", "IT", "TR", "RU", "IN", "CN", "JP", "AE", "KR", "NL", "MX")
 """Countries whose ways of writing a number at home are known; with a + all are."""
 _MIN_DIGITS: Final = 7
@@ -78,7 +81,8 @@ def redact(query: str, *, private: Sequence[str] = (), names: Iterable[str] = ()
             a statement, what tells it: its names and numbers, and clauses in which the user says it of themselves.
         names: names that must not leave; of one of several words, each capitalized word neither.
     """
-    text = unicodedata.normalize("NFC", query)
+    # Wide forms of letters and signs, and characters that are not seen, must not hide what is private.
+    text = _UNSEEN.sub("", unicodedata.normalize("NFKC", query))
     kinds: list[str] = []
     for kind, take_out in _steps(private, names):
         shorter = take_out(text)
@@ -183,7 +187,7 @@ def _without_clauses(text: str, told: set[str]) -> str:
 
 def _without(text: str, private: str, *, as_written: bool = False) -> str:
     """The text without a word or phrase, as a whole, in any case and with any white space, possessive included."""
-    words = unicodedata.normalize("NFC", private).split()
+    words = _UNSEEN.sub("", unicodedata.normalize("NFKC", private)).split()
     if not words or len(private.strip()) < 2:
         return text
     phrase = r"\s+".join(regex.escape(word) for word in words)

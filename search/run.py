@@ -82,7 +82,9 @@ async def search_web(
     candidates = new_candidates(usable, breakers)
     await hunt.ask(candidates, settings.search_at_once)
     failures += [failure for candidate in candidates if (failure := candidate.failure())]
-    failures.sort(key=lambda failure: settings.search_engines.index(failure.engine))
+    # An engine of one's own may call itself otherwise than the settings do.
+    places = {name: place for place, name in enumerate(settings.search_engines)}
+    failures.sort(key=lambda failure: places.get(failure.engine, len(places)))
     answered = [candidate for candidate in candidates if candidate.found]
     if not answered:
         told = "; ".join(failure.problem for failure in failures)

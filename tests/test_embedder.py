@@ -141,7 +141,10 @@ async def test_a_model_that_hangs_costs_one_timeout_and_not_one_a_turn(settings:
 @pytest.mark.parametrize(
     ("vectors", "problem"),
     [([[1.0], [2.0]], "returned 2 vectors for 1 texts"), ([], "returned 0 vectors"), ([[]], "empty or holds NaN"),
-     ([[math.nan, 1.0]], "empty or holds NaN"), ([[math.inf]], "empty or holds NaN")],
+     ([[math.nan, 1.0]], "empty or holds NaN"), ([[math.inf]], "empty or holds NaN"),
+     ([[1e300]], "empty or holds NaN"), ([[[1.0]]], "empty or holds NaN"), ([0.5], "empty or holds NaN"),
+     (None, "something else than vectors"), ([["a"]], "something else than vectors"),
+     ([None], "empty or holds NaN"), (0.5, "something else than vectors")],
 )  # fmt: skip
 async def test_what_is_no_vector_is_refused_in_one_sentence(vectors: Any, problem: str) -> None:
     class Broken(Counted):
@@ -150,6 +153,31 @@ async def test_what_is_no_vector_is_refused_in_one_sentence(vectors: Any, proble
 
     with pytest.raises(EmbeddingError, match=problem):
         await Embedder("broken", Broken()).documents(["x"], timeout=60)
+
+
+async def test_a_model_that_returns_no_vectors_fails_no_turn(
+    settings: Settings, reopen: Callable[..., open_graph]
+) -> None:
+    class Broken(Counted):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return None  # type: ignore[return-value]
+
+    async with reopen(embeddings=Broken()) as graph:
+        await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
+        await graph.asettled()
+        state = await say(graph, "Which kayak is blue?", to="two", user=settings.user_id)
+    assert "something else than vectors" in state["recall"].error
+    assert state["messages"][-1].content
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, StopIteration, asyncio.CancelledError])
+async def test_whatever_a_model_raises_reaches_the_caller_as_an_error(error: type[BaseException]) -> None:
+    class Leaving(Counted):
+        def embed_query(self, text: str) -> list[float]:
+            raise error
+
+    with pytest.raises(EmbeddingError, match=error.__name__):
+        await Embedder("leaving", Leaving()).query("x", timeout=60)
 
 
 class Picky(Counted):
@@ -176,6 +204,23 @@ async def test_a_text_that_the_model_refuses_does_not_keep_the_others_from_being
     assert all(-1.001 <= row.cosine <= 1.001 for row in near)
     await resources.archive.add_messages("ada", "t", [HumanMessage("four", id="m5")])
     assert await resources.vectors.embed_pending("ada", timeout=60) == 1
+    await resources.archive.add_messages("ada", "other", [HumanMessage("five", id="m2")])  # the id of the refused one
+    assert await resources.vectors.embed_pending("ada", timeout=60) == 1
+    await resources.close()
+
+
+async def test_a_text_that_the_model_refuses_does_not_stop_a_reindex(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    resources = Resources(settings.but(user_id="ada"), embeddings=Counted())
+    for name in ["t", "u"]:
+        texts = [*(f"remark {n}" for n in range(200)), "unspeakable", "unspeakable again", "last"]
+        said = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)]
+        await resources.archive.add_messages("ada", name, said)
+    work = Reindex(resources.database, Embedder("picky", Picky()), "ada", timeout=60)
+    assert await work.start() == 406
+    assert await work.run() == 402
+    assert "4 messages cannot be embedded" in caplog.text
     await resources.close()
 
 

@@ -49,6 +49,26 @@ async def test_where_an_engine_fails_the_next_answers_and_the_state_says_so(serv
     assert outcome.milliseconds is not None
 
 
+async def test_an_engine_of_ones_own_may_have_another_name_than_in_the_settings() -> None:
+    class Own:
+        def __init__(self, name: str, found: list[SearchResult] | None) -> None:
+            self.name, self.found = name, found
+
+        def available(self) -> bool:
+            return True
+
+        async def search(self, query: str, max_results: int, timeout: float) -> list[SearchResult]:
+            if self.found is None:
+                raise SearchError("down.", "refused")
+            return self.found
+
+    page = SearchResult(title="Ants", url="https://example.com/ants", content="Ants dig.", engine="b")
+    engines = {"one": Own("a", None), "two": Own("b", [page])}
+    answer = await search_web("ants", Settings(search_engines=("one", "two")), engines, breakers=Breakers())
+    assert ([failure.engine for failure in answer.failures], answer.error) == (["a"], None)
+    assert [result.url for result in answer.results] == [page.url]
+
+
 async def test_an_engine_without_its_key_is_passed_over(server: Server) -> None:
     outcome = await search(server, tavily_api_key=None)
     assert outcome.engine == "duckduckgo"

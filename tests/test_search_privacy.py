@@ -62,6 +62,11 @@ def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ("شارع الملك فهد 12 مطعم", "مطعم", "postal address"),
         ("Keizersgracht 123, 1015 CJ Amsterdam huisarts", "huisarts", "postal address"),
         ("P.O. Box 123 rules", "rules", "postal address"),
+        ("我的邮箱ａｎｎａ＠ｅｘａｍｐｌｅ．ｃｏｍ 打不开", "打不开", "email"),
+        ("mail to anna\u200b@example\u00ad.com today", "mail to today", "email"),
+        ("カード４１１１１１１１１１１１１１１１は", "カード は", "card number"),
+        ("https://example.com/x?token=abcdef0123&page=2 down?", "https://example.com/x? &page=2 down?", "secret"),
+        ("curl -d api_key=s3cr3t-value fails", "curl -d fails", "secret"),
     ],
 )
 def test_what_tells_who_or_where_the_user_is_goes(query: str, left: str, kind: str) -> None:

@@ -227,6 +227,10 @@ MESSAGE: dict[str, Any] = {
         ([HEADER, THREAD, {k: v for k, v in MESSAGE.items() if k != "id"}], "Line 3 of .* expected a value for 'id'"),
         ([HEADER, THREAD, {**MESSAGE, "message": {"type": "elf", "data": {}}}], "Line 3 of .* LangChain message"),
         ([HEADER, THREAD, MESSAGE, {**MESSAGE, "id": "n"}], "Line 4 of .* expected a 'seq' larger than"),
+        ([HEADER, THREAD, {**MESSAGE, "id": "n"}], "Line 3 of .* the id and the role of its line"),
+        ([HEADER, THREAD, {**MESSAGE, "role": "assistant"}], "Line 3 of .* the id and the role of its line"),
+        ([HEADER, THREAD, {**MESSAGE, "message": {"type": "remove", "data": {"id": "m"}}}],
+         "Line 3 of .* found the removal of a message"),
     ],
 )  # fmt: skip
 async def test_a_wrong_line_is_named_with_what_was_expected_and_nothing_is_imported(
