@@ -173,11 +173,14 @@ def delete(
     """Delete a thread for good: messages, summaries, facts, pins, vectors, reports and checkpoints."""
     if (thread is None) is not all_:
         raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
-    if not yes:
-        typer.confirm("Delete it for good?" if thread else "Delete all of your threads for good?", abort=True)
     from .threads import delete_threads
 
-    delete_threads(thread, values)
+    def confirm(number: int) -> None:
+        if number and not yes:
+            asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
+            typer.confirm(asked, abort=True)
+
+    delete_threads(thread, values, confirm)
 
 
 @app.command()

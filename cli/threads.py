@@ -74,12 +74,13 @@ def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
     _with_database(values, work)
 
 
-def delete_threads(thread: str | None, values: dict[str, Any]) -> None:
+def delete_threads(thread: str | None, values: dict[str, Any], confirm: Callable[[int], None]) -> None:
     """Delete a thread, or all of the user's, with everything that was made from them.
 
     Args:
         thread: its name or id; None for all.
         values: settings by name.
+        confirm: is told the number of threads that are there to be deleted; raises where they shall stay.
 
     Raises:
         InputError: the user has no such thread.
@@ -90,9 +91,11 @@ def delete_threads(thread: str | None, values: dict[str, Any]) -> None:
     async def work(database: Storage, settings: Settings) -> None:
         locks = locks_of(database)
         vectors = vector_index(settings, database, Embedder(settings.embedding_model))
+        deletion = Deletion(database, vectors, locks)
         try:
             id_ = None if thread is None else thread_id(thread, settings.user_id)
-            gone = await Deletion(database, vectors, locks).delete(settings.user_id, id_)
+            await asyncio.to_thread(confirm, len(await deletion.threads(settings.user_id, id_)))
+            gone = await deletion.delete(settings.user_id, id_)
         finally:
             await locks.close()
         Console(highlight=False).print(

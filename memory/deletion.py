@@ -60,6 +60,18 @@ class Deletion:
         self._vectors = vectors
         self._locks = locks
 
+    async def threads(self, user_id: str, thread_id: str | None = None) -> list[str]:
+        """The ids of the threads that would be deleted.
+
+        Raises:
+            InputError: the user has no such thread.
+            StorageError: the database fails.
+        """
+        rows = await UserRows(self._database, user_id).fetch(_THREADS, thread_id=thread_id)
+        if thread_id is not None and not rows:
+            raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
+        return [row["thread_id"] for row in rows]
+
     async def delete(self, user_id: str, thread_id: str | None = None, *, timeout: float = 60) -> Deleted:
         """Delete a thread of a user, or all of their threads; either all of it is gone, or nothing.
 
@@ -74,9 +86,7 @@ class Deletion:
             StorageError: the database fails, and nothing was deleted; or a turn runs for longer than ten minutes.
         """
         rows = UserRows(self._database, user_id)
-        threads = [row["thread_id"] for row in await rows.fetch(_THREADS, thread_id=thread_id)]
-        if thread_id is not None and not threads:
-            raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
+        threads = await self.threads(user_id, thread_id)
         async with AsyncExitStack() as running:
             for thread in threads:  # in one order everywhere, so that two deletions do not wait for each other
                 await running.enter_async_context(self._locks.hold(thread))

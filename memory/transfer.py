@@ -7,10 +7,12 @@ and can be gone on with, but its live chain starts empty.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, LiteralString, NamedTuple, TextIO
 
@@ -136,12 +138,14 @@ async def export_rows(
             counts = Counts(**batch[0])
         if thread is not None and not counts.threads:
             raise InputError(f"There is no thread {thread!r}: `everthread threads` lists yours.")
-        output = await asyncio.to_thread(_create, part)
+        output = await asyncio.to_thread(_create, file, part)
         try:
             await asyncio.to_thread(output.write, header_line(user_id, counts))
             await _write_all(rows, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
-        finally:
             await asyncio.to_thread(output.close)
+        except BaseException:
+            await asyncio.to_thread(_give_up, output, part)
+            raise
         await asyncio.to_thread(part.replace, file)
         return counts
 
@@ -149,6 +153,12 @@ async def export_rows(
         return await UserRows(database, user_id).snapshot(work)
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
+
+
+def _give_up(output: TextIO, part: Path) -> None:
+    with suppress(OSError):  # where the disk is full, closing fails as writing did
+        output.close()
+    part.unlink(missing_ok=True)
 
 
 async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
@@ -160,7 +170,9 @@ async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, writ
             written(done)
 
 
-def _create(part: Path) -> TextIO:
+def _create(file: Path, part: Path) -> TextIO:
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return open(part, "w", encoding="utf-8", newline="\n", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 

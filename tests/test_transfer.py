@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import subprocess
@@ -258,6 +259,20 @@ async def test_what_postgres_cannot_store_is_cleaned_and_windows_files_are_read(
     await bring(database, file)
     (message,) = await Archive(database).messages("ada", "t")
     assert message.text == message.message.content == "ab\ufffdc"
+
+
+async def test_an_export_that_cannot_be_finished_leaves_nothing(database: Database, tmp_path: Path) -> None:
+    (folder := tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="folder cannot be written: Is a directory"):
+        await export(database, folder)
+
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    await fill(database)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        await export_rows(database, "ada", tmp_path / "a.jsonl", written=full)
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 async def test_a_missing_thread_and_a_missing_folder_are_named(database: Database, tmp_path: Path) -> None:
