@@ -18,7 +18,6 @@ from ..nodes.resources import Resources
 from ..state.errors import EverthreadError
 from ..state.messages import clean_text, content_text
 from ..state.settings import Settings
-from ..state.threads import thread_id
 
 _ANSWERING: Final = frozenset({"llm_call", "command"})
 """The nodes whose messages are for the user."""
@@ -69,7 +68,7 @@ class Session:
         self._settings = settings
         self._name = name
         self._console = console
-        self._thread_id = thread_id(name, settings.user_id)
+        self._thread_id = ""
 
     async def greet(self, *, resumed: bool) -> None:
         """Say which model answers, which thread this is, and what is still being loaded.
@@ -77,8 +76,10 @@ class Session:
         Raises:
             ThreadOwnershipError: the thread belongs to another user.
         """
-        await self._resources.archive.own_thread(self._settings.user_id, self._thread_id, self._name)
-        said = await self._resources.archive.known_count(self._settings.user_id, self._thread_id) if resumed else 0
+        archive, user_id = self._resources.archive, self._settings.user_id
+        self._thread_id = await archive.thread_named(user_id, self._name)
+        await archive.own_thread(user_id, self._thread_id, self._name)
+        said = await archive.known_count(user_id, self._thread_id) if resumed else 0
         self._dim(describe_model(self._settings.model))
         self._dim(f"Thread {self._name!r}" + (f", going on after {said} messages." if said else ", new."))
         if not self._resources.embedder.ready:

@@ -11,10 +11,9 @@ from rich.console import Console
 from ..graph.doctor import examine
 from ..graph.open import conversation_on
 from ..nodes.resources import Resources
-from ..state.errors import InputError
 from ..state.health_records import Checkup
 from ..state.settings import Settings
-from ..state.threads import thread_id
+from .naming import as_typed
 
 
 def run_doctor(thread: str | None, values: dict[str, Any], *, repair: bool) -> int:
@@ -41,12 +40,11 @@ def run_doctor(thread: str | None, values: dict[str, Any], *, repair: bool) -> i
 
 async def _checkups(thread: str | None, settings: Settings, *, repair: bool) -> list[Checkup]:
     resources, user_id = Resources(settings), settings.user_id
-    id_ = None if thread is None else thread_id(thread, user_id)
     conversation = conversation_on(resources)
     try:
-        return await examine(conversation, user_id, id_, repair=repair)
-    except InputError as error:  # it names the id, which is not what was typed
-        raise InputError(str(error).replace(repr(id_), repr(thread))) from None
+        id_ = None if thread is None else await resources.archive.thread_named(user_id, thread)
+        with as_typed(id_, thread):
+            return await examine(conversation, user_id, id_, repair=repair)
     finally:
         await conversation.locks.close()
         await resources.database.close()

@@ -14,10 +14,9 @@ from rich.text import Text
 
 from ..graph.explain import find_report
 from ..nodes.resources import Resources
-from ..state.errors import InputError
 from ..state.report_records import TurnReport
 from ..state.settings import Settings
-from ..state.threads import thread_id
+from .naming import as_typed
 
 _NODES: Final = (
     "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
@@ -43,10 +42,9 @@ def run_explain(thread: str, turn: int, values: dict[str, Any], *, as_json: bool
 async def _report(thread: str, turn: int, settings: Settings) -> TurnReport:
     resources = Resources(settings)
     try:
-        return await find_report(resources, settings.user_id, thread_id(thread, settings.user_id), turn)
-    except InputError as error:  # it names the id, which is not what was typed
-        id_ = thread_id(thread, settings.user_id)
-        raise InputError(str(error).replace(repr(id_), repr(thread))) from None
+        id_ = await resources.archive.thread_named(settings.user_id, thread)
+        with as_typed(id_, thread):
+            return await find_report(resources, settings.user_id, id_, turn)
     finally:
         await resources.database.close()
 

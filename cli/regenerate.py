@@ -15,7 +15,7 @@ from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL
 from ..state.report_records import excerpt
 from ..state.settings import Settings
-from ..state.threads import thread_id
+from .naming import as_typed
 
 
 def run_regenerate(
@@ -50,14 +50,13 @@ def run_regenerate(
 
 async def _made(summary: str | None, thread: str | None, settings: Settings, *, above: bool) -> list[Remade]:
     resources, user_id = Resources(settings), settings.user_id
-    id_ = None if thread is None else thread_id(thread, user_id)
     conversation = conversation_on(resources)
     try:
-        if summary is None:
-            return await regenerate_rejected(conversation, user_id, str(id_))
-        return await regenerate(conversation, user_id, summary, thread_id=id_, above=above)
-    except InputError as error:  # it names the id, which is not what was typed
-        raise InputError(str(error).replace(repr(id_), repr(thread))) from None
+        id_ = None if thread is None else await resources.archive.thread_named(user_id, thread)
+        with as_typed(id_, thread):
+            if summary is None:
+                return await regenerate_rejected(conversation, user_id, str(id_))
+            return await regenerate(conversation, user_id, summary, thread_id=id_, above=above)
     finally:
         await conversation.locks.close()
         await resources.database.close()

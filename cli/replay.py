@@ -20,7 +20,6 @@ from ..graph.open import open_graph
 from ..nodes.resources import Resources
 from ..state.errors import StorageError
 from ..state.settings import Settings
-from ..state.threads import thread_id
 from .conversations import exchanges, read_conversation
 
 
@@ -36,10 +35,10 @@ def run_replay(file: Path, thread: str, conversation: str | None, values: dict[s
 
 
 async def _replay(file: Path, thread: str, conversation: str | None, settings: Settings) -> None:
-    id_ = thread_id(thread, settings.user_id)
-    messages = await asyncio.to_thread(read_conversation, file, id_, conversation)
     opened = open_graph(settings)
     async with opened as graph:
+        id_ = await opened.resources.archive.thread_named(settings.user_id, thread)
+        messages = await asyncio.to_thread(read_conversation, file, id_, conversation)
         await opened.resources.archive.own_thread(settings.user_id, id_, thread)
         added = await _feed(graph, opened.resources, settings, id_, messages)
         await _embed_rest(opened.resources, settings)

@@ -17,7 +17,7 @@ from ..memory.store_index import vector_index
 from ..models.embeddings import Embedder
 from ..state.errors import InputError
 from ..state.settings import Settings
-from ..state.threads import thread_id
+from .naming import as_typed
 
 
 def list_threads(values: dict[str, Any]) -> None:
@@ -46,7 +46,8 @@ def show_history(thread: str, values: dict[str, Any]) -> None:
     """
 
     async def work(database: Storage, settings: Settings) -> None:
-        found = await Archive(database).messages(settings.user_id, thread_id(thread, settings.user_id))
+        archive = Archive(database)
+        found = await archive.messages(settings.user_id, await archive.thread_named(settings.user_id, thread))
         if not found:
             raise InputError(f"There is no thread {thread!r} with messages: `everthread threads` lists yours.")
         console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -66,8 +67,9 @@ def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
     """
 
     async def work(database: Storage, settings: Settings) -> None:
-        id_ = thread_id(thread, settings.user_id)
-        await Archive(database).own_thread(settings.user_id, id_)
+        archive = Archive(database)
+        id_ = await archive.thread_named(settings.user_id, thread)
+        await archive.own_thread(settings.user_id, id_)
         await checkpointer_of(database).aprune([id_])
         Console().print("Kept the newest checkpoint.")
 
@@ -93,9 +95,10 @@ def delete_threads(thread: str | None, values: dict[str, Any], confirm: Callable
         vectors = vector_index(settings, database, Embedder(settings.embedding_model))
         deletion = Deletion(database, vectors, locks)
         try:
-            id_ = None if thread is None else thread_id(thread, settings.user_id)
-            await asyncio.to_thread(confirm, len(await deletion.threads(settings.user_id, id_)))
-            gone = await deletion.delete(settings.user_id, id_)
+            id_ = None if thread is None else await Archive(database).thread_named(settings.user_id, thread)
+            with as_typed(id_, thread):
+                await asyncio.to_thread(confirm, len(await deletion.threads(settings.user_id, id_)))
+                gone = await deletion.delete(settings.user_id, id_)
         finally:
             await locks.close()
         Console(highlight=False).print(

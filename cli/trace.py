@@ -18,7 +18,6 @@ from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..state.settings import Settings
-from ..state.threads import thread_id
 
 _EXCERPT = 100
 
@@ -59,7 +58,7 @@ async def _found(
     archive: Archive, rows: SummaryRows, owner: str, thread: str, wanted: str | None
 ) -> tuple[str, list[Summary]]:
     """The id of the thread, and the summaries in it that are meant."""
-    id_ = thread_id(thread, owner)
+    id_ = await archive.thread_named(owner, thread)
     summaries = await archive.summaries(owner, id_)
     if wanted is None and not summaries and not await archive.has_thread(owner, id_):
         named = await rows.named(owner, thread) if thread else []

@@ -13,7 +13,9 @@ from langchain_core.messages import BaseMessage, messages_from_dict
 from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
+from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Summary
+from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .exchanges import exchanges
 from .sources import SummaryTree, as_summary, newest_sources, summary_tree
@@ -105,6 +107,7 @@ SELECT t.thread_id, t.name, t.created_at, count(m.id) AS messages, max(m.created
 FROM threads t LEFT JOIN messages m ON m.user_id = t.user_id AND m.thread_id = t.thread_id
 WHERE t.user_id = %(user_id)s GROUP BY t.thread_id ORDER BY max(m.seq) IS NULL, max(m.created_at) DESC
 """
+_NAMED = "SELECT thread_id FROM threads WHERE user_id = %(user_id)s AND thread_id = ANY(%(ids)s)"
 
 
 class Offered(NamedTuple):
@@ -133,6 +136,17 @@ class Archive(UserTables):
             raise ThreadOwnershipError(
                 f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
             )
+
+    async def thread_named(self, user_id: str, name: str) -> str:
+        """The id of the user's thread of this name or id; that of a new one where there is none.
+
+        Args:
+            user_id: whose thread.
+            name: the name that the command line gave it, or the id that a program gave it, which need be no UUID.
+        """
+        new, given = id_of(name, user_id), clean_text(name)
+        known = {row["thread_id"] for row in await self.of(user_id).fetch(_NAMED, ids=[new, given])}
+        return given if given in known and new not in known else new
 
     async def has_thread(self, user_id: str, thread_id: str) -> bool:
         """Whether there is such a thread, and it is the user's."""

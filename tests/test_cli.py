@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from conversation import EchoModel
+from langchain_core.embeddings import Embeddings
+
+from everthread import DEFAULT_USER, Settings, open_graph
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 
@@ -157,3 +162,26 @@ def test_trace_shows_what_a_summary_was_made_from(environment: dict[str, str]) -
 def test_commands_in_the_chat_are_answered_by_the_graph(environment: dict[str, str]) -> None:
     shown = run(environment, "chat", typed="/summary_status\n").stdout
     assert "Summaries: on" in shown
+
+
+async def test_a_thread_that_a_program_named_is_found_by_that_name(
+    environment: dict[str, str], settings: Settings, embeddings: Embeddings
+) -> None:
+    """As in the README: a thread id need be no UUID."""
+    async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await graph.ainvoke(
+            {"messages": [("user", "My locker is QX-1.")]},
+            {"configurable": {"thread_id": "t1"}},
+            context={"user_id": DEFAULT_USER},
+        )
+
+    def ran(*words: str, typed: str = "") -> str:
+        done = run(environment, *words, typed=typed)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "My locker is QX-1." in await asyncio.to_thread(ran, "history", "t1")
+    assert "My locker is QX-1." in await asyncio.to_thread(ran, "explain", "t1")
+    assert "nothing is wrong" in await asyncio.to_thread(ran, "doctor", "t1")
+    assert "going on after 2 messages" in await asyncio.to_thread(ran, "chat", "--thread", "t1", typed="Hello.\n")
+    assert "Deleted: 1 threads, 4 messages" in await asyncio.to_thread(ran, "delete", "t1", "--yes")

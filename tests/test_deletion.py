@@ -208,7 +208,7 @@ def test_the_command_deletes_what_is_named_and_asks_before(environment: dict[str
     assert "Name the thread to delete" in run(environment, "delete").stderr
     assert "Aborted" in run(environment, "delete", "work", typed="n\n").stderr
     unknown = run(environment, "delete", "wrok", typed="y\n")
-    assert "There is no thread" in unknown.stderr
+    assert "There is no thread 'wrok'" in unknown.stderr
     assert "for good" not in unknown.stdout
     assert "work" in run(environment, "threads").stdout
     assert "Deleted: 1 threads, 2 messages" in run(environment, "delete", "work", "--yes").stdout
