@@ -10,7 +10,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send
 
 from ..compression.thread import batch_due, remake_due, settings_in
@@ -32,7 +31,7 @@ from ..search.engines import SearchEngine
 from ..state.conversation import ConversationState, TurnInput
 from ..state.settings import Settings
 from .call_node import CallNode
-from .node import as_node
+from .node import as_node, settings_here
 from .telemetry import watch
 
 ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
@@ -97,14 +96,10 @@ def build_graph(
     graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
     def summary_due(state: ConversationState) -> Literal["due", "not due"]:
-        # Not an argument: where the state is changed from outside, there is no runtime.
-        runtime: Runtime[Settings] | None = get_runtime(Settings)
-        return "not due" if no_summary_due(state, shared.settings_of(runtime or Runtime())) else "due"
+        return "not due" if no_summary_due(state, settings_here(shared)) else "due"
 
     def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
-        # Not an argument: where a reply is put into the state from outside, as by a replay, there is no runtime.
-        runtime: Runtime[Settings] | None = get_runtime(Settings)
-        tasks = tool_tasks(state["messages"], shared.settings_of(runtime or Runtime()), shared.toolbox)
+        tasks = tool_tasks(state["messages"], settings_here(shared), shared.toolbox)
         return [Send("tools", task) for task in tasks] or "answer"
 
     graph.add_conditional_edges(

@@ -7,14 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.runtime import Runtime, get_runtime
 
 from ..nodes.resources import Resources
 from ..nodes.turn import Turn
 from ..state.records import now
 from ..state.report_records import Progress
-from ..state.settings import Settings
-from .node import Node
+from .node import Node, settings_here
 
 
 class CallNode(Node):
@@ -25,9 +23,7 @@ class CallNode(Node):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Run the node function on what was sent."""
-        runtime: Runtime[Settings] | None = get_runtime(Settings)
-        settings = self._resources.settings_of(runtime or Runtime())
-        turn = Turn(self._resources, settings, config)
+        turn = Turn(self._resources, settings_here(self._resources), config)
         started_at, started = now(), time.perf_counter()
         with self._resources.observer.node(self.name, self.key_of(turn)):
             output = await self._function(input, turn)

@@ -37,8 +37,7 @@ class Node(Runnable[ConversationState, Update]):
 
     async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002  # the base class names it so
         """Run the node function on the state."""
-        runtime: Runtime[Settings] | None = get_runtime(Settings)
-        settings = self._resources.settings_of(runtime or Runtime())
+        settings = settings_here(self._resources)
         turn = Turn(self._resources, settings, config)
         key = self.key_of(turn)
         started_at, started = now(), time.perf_counter()
@@ -60,6 +59,12 @@ class Node(Runnable[ConversationState, Update]):
     def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
         """`ainvoke`, blocking."""
         return node_thread.run_sync(self.ainvoke(input, config))
+
+
+def settings_here(resources: Resources) -> Settings:
+    """The settings of the run that asks; the base where a state is changed from outside, which has no runtime."""
+    runtime: Runtime[Settings] | None = get_runtime(Settings)
+    return resources.settings_of(runtime or Runtime())
 
 
 def as_node(function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> Node:

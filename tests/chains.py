@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
 from everthread.state.messages import is_summary, live_chain, summary_of
-from everthread.state.records import Summary
+from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.settings import Settings
 
 
 def chat(count: int, start: int = 1) -> list[AnyMessage]:
     """M1, M2, ...: the user and the assistant in turn."""
     return [(HumanMessage if n % 2 else AIMessage)(f"message {n}", id=f"M{n}") for n in range(start, start + count)]
+
+
+def memory(text: str, rank: int, id_: str, thread: str) -> Memory:
+    """A message of the user that was recalled."""
+    said_at = datetime(2026, 5, 1, tzinfo=UTC)
+    fragment = Fragment(id=id_, role="user", content=text, created_at=said_at)
+    return Memory(
+        fragments=(fragment,), source_type="message", source_ids=(id_,), thread_id=thread, similarity=0.8, rank=rank,
+        created_at=said_at,
+    )  # fmt: skip
 
 
 def replies(count: int, start: int = 1) -> list[AnyMessage]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from chains import memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -16,10 +16,9 @@ from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
 from everthread.state.messages import clean_text, message_text, summary_message
-from everthread.state.records import Fragment, Memory, Summary
+from everthread.state.records import Summary
 from everthread.state.search_records import SearchResult
 
-NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LAYOUTS = [
     Layout.of(Settings(profile=name)) for name in ("multi_strategy", "sliding_summary", "hybrid", "archive", "layered")
 ]
@@ -72,14 +71,6 @@ def messages_of(n: int, kind: str, drawn: Any) -> list[AnyMessage]:
     return [made[kind]]
 
 
-def memory(text: str, rank: int) -> Memory:
-    fragment = Fragment(id=f"u{rank}", role="user", content=text, created_at=NOW)
-    return Memory(
-        fragments=(fragment,), source_type="message", source_ids=(fragment.id,), thread_id="t", similarity=0.8,
-        rank=rank, created_at=NOW,
-    )  # fmt: skip
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     chain=st.lists(said, max_size=12),
@@ -99,7 +90,7 @@ def test_any_prompt_is_within_budget_whole_valid_and_the_same_again(
     before = [message for n, (kind, drawn) in enumerate(chain) for message in messages_of(n, kind, drawn)]
     after = [message for n, drawn in enumerate(tail) for message in exchange(100 + n, drawn)]
     given_ = [*before, HumanMessage(question, id="q"), *after]
-    memories = [memory(text, rank) for rank, text in enumerate(found, start=1)]
+    memories = [memory(text, rank, f"u{rank}", "t") for rank, text in enumerate(found, start=1)]
     results = [SearchResult(title=text[:30], url="https://e.org", content=text, engine="e") for text in found]
     counter = TokenCounter(factor=factor)
 
@@ -153,7 +144,7 @@ def test_no_budget_is_too_small_to_be_answered_and_reported(layout: Layout) -> N
     for budget in (1, 5, *range(10, 100, 3)):
         prompt, report = assemble(
             given_,
-            [memory("found", 1)],
+            [memory("found", 1, "u1", "t")],
             [],
             system_prompt="Be kind. " * 50,
             facts=["fish"],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from chains import memory
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Settings
@@ -13,24 +13,15 @@ from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
 from everthread.state.messages import summary_message
-from everthread.state.records import Fragment, Memory, Summary
+from everthread.state.records import Summary
 from everthread.state.turn_records import Section
 
-NOW = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = TokenCounter("words", lambda text: len(text.split()))
 RETRIEVED_FIRST = ("retrieved", "recent", "summaries", "facts")
 
 
 def words(count: int, name: str) -> str:
     return " ".join(f"{name}{n}" for n in range(count))
-
-
-def memory(text: str, rank: int) -> Memory:
-    fragment = Fragment(id=f"f{rank}", role="user", content=text, created_at=NOW)
-    return Memory(
-        fragments=(fragment,), source_type="message", source_ids=(fragment.id,), thread_id="o", similarity=0.8,
-        rank=rank, created_at=NOW,
-    )  # fmt: skip
 
 
 def sections(
@@ -46,7 +37,7 @@ def sections(
     settings: Any = Settings(profile=profile)
     _, report = assemble(
         [*chain, HumanMessage("What now?", id="q")],
-        [memory(words(snippet, f"mem{n}w"), n) for n in range(1, snippets + 1)], [],
+        [memory(words(snippet, f"mem{n}w"), n, f"f{n}", "o") for n in range(1, snippets + 1)], [],
         system_prompt=words(system, "sys"), facts=[words(pin, f"pin{n}w") for n in range(pins)],
         budget=budget or settings.max_context_tokens, layout=Layout.of(settings), counter=WORDS, thread_id="t",
     )  # fmt: skip
