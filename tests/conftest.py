@@ -35,6 +35,7 @@ hypothesis.settings.load_profile("everthread")
 
 PARTS = (
     "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
+    "text",
 )  # fmt: skip
 
 

@@ -19,11 +19,11 @@ from everthread import Archive, Settings, Summary, open_graph
 from everthread.compression.chain import Batch
 from everthread.compression.writing import Summarizer, write_summary
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import estimate_tokens
 from everthread.nodes.resources import Resources
 from everthread.nodes.summarize import shrink
 from everthread.nodes.turn import Turn
 from everthread.state.messages import is_summary, live_chain, summary_message, summary_of
+from everthread.text.tokens import estimate_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
