@@ -14,6 +14,7 @@ from ..prompts import context as words
 from ..state.messages import is_summary, message_text, summary_of
 from ..state.records import Memory, Summary
 from ..state.search_records import SearchResult
+from ..text.fold import fold
 from ..text.repeats import Said
 from ..text.shorten import middle_out
 from .fence import fact_entry, memory_entry, result_entry
@@ -41,7 +42,7 @@ def fact_entries(facts: Sequence[str], budget: int, counter: TokenCounter) -> Fo
     known: set[str] = set()
     for fact in facts:
         text = fact_entry(bounded(fact, budget))
-        plain = text.casefold()
+        plain = fold(text)
         if plain.strip() == "-" or plain in known:
             left_out[REPEATED if plain in known else BLANK] += 1
             continue

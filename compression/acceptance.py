@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final
 
-from ..text.fold import lower
+from ..text.fold import fold, lower
 from ..text.language import language_of
 from ..text.stop_words import stop_words
 from ..text.terms import terms
@@ -106,11 +106,11 @@ def vocabulary_share(summary: str, source: str) -> float:
 def without_label(text: str) -> str:
     """A summary without "Here is a summary of the conversation:", "Summary:" or a heading that says so before it."""
     headed = _HEADED.match(text)
-    if headed and any(label in headed[1].casefold() for label in SUMMARY_LABELS):
+    if headed and any(label in fold(headed[1]) for label in SUMMARY_LABELS):
         text = text[headed.end() :]
     stripped = text.strip().strip("*_ \n")
     head, colon, rest = stripped.partition(":") if ":" in stripped[:120] else stripped.partition("：")
-    begins = head.casefold()
+    begins = fold(head)
     is_label = any(label in begins for label in SUMMARY_LABELS) and not begins.startswith(ERROR_STARTS)
     if colon and len(head) < 100 and "\n" not in head and is_label:
         return rest.strip("*_ \n")
@@ -148,8 +148,8 @@ def _by_its_start(text: str, source: str) -> str | None:
 
     Of errors and refusals the next word counts too: a source that speaks of an error says "error" as well.
     """
-    begins = re.sub(r"\A[\W_]+", "", text).casefold().replace("’", "'")
-    said = source.casefold().replace("’", "'")
+    begins = fold(re.sub(r"\A[\W_]+", "", text))
+    said = fold(source)
     for reason, starts in _STARTS:
         if any(_begins(begins, start) and start not in said for start in starts):
             return reason
@@ -157,7 +157,7 @@ def _by_its_start(text: str, source: str) -> str | None:
         if any(_begins(begins, start) and _and_next_word(begins, start) not in said for start in starts):
             return reason
     status = _STATUS.search(text)
-    if status is not None and status[0].strip().casefold() not in said:
+    if status is not None and fold(status[0].strip()) not in said:
         return "it is an error text"
     shaped = (
         "```" in text or _DATA.search(text) or _NUMBERED.search(text) or _PLAY.search(text) or _HEADING.search(text)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from ..state.errors import SettingsError
+from ..text.fold import fold
 
 Name = Literal["setup", "status", "on", "off", "now", "storage", "threshold"]
 
@@ -41,7 +41,7 @@ def read_command(text: str, pending: Literal["storage", "threshold"] | None = No
         pending: what `/summary` asked in the message before. What does not answer it is text for the model, so that
             nobody is held in the set-up.
     """
-    word = unicodedata.normalize("NFKC", text).strip().casefold()
+    word = fold(text).strip()
     if (name := COMMANDS.get(word)) is not None:
         return Command(name)
     if pending == "storage":

@@ -8,6 +8,7 @@ from typing import Final
 from langchain_core.messages import BaseMessage
 
 from ..state.messages import message_text, role_of
+from ..text.fold import fold
 from ..text.words import QUESTION_MARKS
 from .words import QUESTION_STARTS, TECHNICAL, TROUBLE
 
@@ -45,7 +46,7 @@ def score_importance(message: BaseMessage) -> float:
     0.5, and 0.2 for a question, 0.15 for code or technical talk, 0.1 for an error or a problem, 0.1 for more than 200
     characters, 0.05 for a reply of the assistant; 1 at most.
     """
-    text = message_text(message).casefold().strip()
+    text = fold(message_text(message)).strip()
     score = BASE
     if any(mark in text for mark in QUESTION_MARKS) or _QUESTION_START.search(text):
         score += QUESTION

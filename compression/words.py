@@ -1,4 +1,4 @@
-"""Words by which a summary, or what should be one, is judged: of all languages together, casefolded, the longest first.
+"""Words by which a summary, or what should be one, is judged: of all languages together, folded, the longest first.
 
 The lists are `summary_words.json`. Sources: seed `002` (the English ones of `invalidPatterns` and
 `scoreMessageImportance`), translated.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..text.data import load
+from ..text.fold import fold
 
 _LISTS: Final[dict[str, Any]] = load("summary_words")
 
 
 def _all(name: str) -> tuple[str, ...]:
     return tuple(
-        sorted({word for words in _LISTS[name].values() for word in words}, key=lambda word: (-len(word), word))
+        sorted({fold(word) for words in _LISTS[name].values() for word in words}, key=lambda word: (-len(word), word))
     )
 
 
@@ -40,5 +41,5 @@ TECHNICAL: Final = _all("technical")
 TROUBLE: Final = _all("trouble")
 """Words of trouble: error, problem, issue."""
 
-SUMMARY_LABELS: Final[tuple[str, ...]] = tuple(_LISTS["summary_labels"])
+SUMMARY_LABELS: Final[tuple[str, ...]] = tuple(map(fold, _LISTS["summary_labels"]))
 """The word for a summary, in a label before it."""

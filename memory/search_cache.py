@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
+from ..text.fold import fold
 from .storage import Connection, Storage
 
 _log = logging.getLogger(__name__)
@@ -81,5 +81,5 @@ class SearchCache:
 
 def _digest(key: Sequence[str]) -> bytes:
     """The hash of a key; case, width and white space make no difference."""
-    parts = [" ".join(unicodedata.normalize("NFKC", part).casefold().split()) for part in key]
+    parts = [" ".join(fold(part).split()) for part in key]
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()

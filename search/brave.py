@@ -9,8 +9,11 @@ from ..state.search_records import SearchResult
 from ..state.settings import Settings
 from .json_api import entries, get_json, text_of
 
-_LANGUAGES: Final = {"ja": "jp", "zh": "zh-hans", "pt": "pt-pt"}
+_LANGUAGES: Final = {"ja": "jp", "no": "nb", "zh": "zh-hans", "pt": "pt-pt"}
 """Brave's own codes, where they differ."""
+
+_UNKNOWN: Final = frozenset({"fa", "hy", "id", "kk"})
+"""Languages that we tell and Brave does not take."""
 
 
 class Brave:
@@ -37,7 +40,7 @@ class Brave:
             SearchError: no answer in time, a refusal, or an answer that cannot be read.
         """
         params: dict[str, str | int] = {"q": query, "count": min(max_results, 20), "extra_snippets": "true"}
-        if language:
+        if language and language not in _UNKNOWN:
             params["search_lang"] = _LANGUAGES.get(language, language)
         headers = {"X-Subscription-Token": self._key}
         url = f"{self._base_url}/res/v1/web/search"

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from typing import Final
 
+from ..text.words import QUESTION_MARKS
 from .keywords import NAME, TALK, Part, Reading
 
 GROUPS: Final = (
@@ -60,7 +61,7 @@ def features(text: str, reading: Reading) -> list[float]:
         float(chosen.manner == "asks" and not any(own[group] for group in _PERSONS)),
         float(chosen.manner == "asks"),
         float(chosen.manner == "brief"),
-        float(any(mark in text for mark in "?？؟")),
+        float(any(mark in text for mark in QUESTION_MARKS)),
         min(math.log1p(words) / 6, 1.0),
         float(len(text) > 600),
         min(len(reading.parts), 8) / 8,

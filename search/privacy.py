@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import regex
 
+from ..text.scripts import PAIRED
 from ..text.terms import search_terms
 from .postal import POSTAL
 
@@ -197,4 +198,4 @@ def _without(text: str, private: str, *, as_written: bool = False) -> str:
 
 
 def _is_unspaced(character: str) -> bool:
-    return bool(regex.match(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Hangul}]", character))
+    return regex.match(f"[{PAIRED}]", character) is not None

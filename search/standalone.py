@@ -21,6 +21,7 @@ from ..text.language import language_of
 from ..text.stems import stem
 from ..text.stop_words import stop_words
 from ..text.terms import ENGLISH
+from ..text.words import LETTER, QUESTION_MARKS
 from .cleaning import MAX_QUERY, search_query
 from .privacy import redact
 
@@ -39,7 +40,8 @@ _PHRASE: Final = 2
 _BARE: Final = 1
 """Content words of a turn, up to which it leaves out its subject."""
 _UNSPACED: Final = frozenset({"zh", "ja"})
-_PIECE: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.&-][\p{L}\p{M}\p{N}]+)*|[^\s\p{L}\p{M}\p{N}]")
+_END: Final = f" !.。{QUESTION_MARKS}"
+_PIECE: Final = regex.compile(rf"{LETTER}+(?:['’.&-]{LETTER}+)*|[^\s\p{{L}}\p{{M}}\p{{N}}]")
 _RUN: Final = {
     "zh": regex.compile(r"[\p{Han}\p{Latin}\p{N}]+"),
     "ja": regex.compile(r"[\p{Han}\p{Katakana}ー\p{Latin}\p{N}]+"),
@@ -248,7 +250,7 @@ def _with(query: str, turn: _Turn, subject: str) -> str:
             place = query.index(piece, place) + len(piece)
         place = query.index(turn.pieces[turn.pronoun], place)
         return query[:place] + subject + query[place + len(turn.pieces[turn.pronoun]) :]
-    return f"{query.rstrip(' ?!.？。؟')} {subject}"
+    return f"{query.rstrip(_END)} {subject}"
 
 
 def _after(query: str, pieces: Sequence[str]) -> str:

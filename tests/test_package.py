@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -54,3 +55,10 @@ def test_the_public_api_can_be_imported_by_name() -> None:
         assert getattr(everthread, name) is not None
     assert {"open_graph", "build_graph", "Settings", "PROFILES", "Summary", "Memory"} <= set(everthread.__all__)
     assert not {"graph", "state"} & set(everthread.__all__)
+
+
+def test_text_needs_nothing_of_the_other_rooms() -> None:
+    for file in (ROOT / "text").glob("*.py"):
+        assert not re.search(
+            r"^\s*(?:from \.\.|(?:from|import) everthread)", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
