@@ -2,7 +2,7 @@
 
 A clause is a fact if its subject is the user (or somebody the user calls theirs), its predicate says something that
 lasts, and it is neither a question nor supposed, quoted, told in jest, or part of a text to be worked on. The words
-for that are data, `patterns/*.json`; this module knows no language.
+for that are data, `text/data/facts/*.json`; this module knows no language.
 """
 
 from __future__ import annotations
