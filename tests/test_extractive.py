@@ -140,7 +140,7 @@ def test_of_summaries_the_oldest_does_not_weigh_more():
 
 def test_what_the_talk_begins_with_weighs_more():
     said = [
-        "They plan a party by the fountain.", "The neighbours bring wooden benches and lamps.",
+        "They plan a party near the old fountain.", "The neighbours bring wooden benches and lamps.",
         "The bakery delivers three lemon cakes early.", "My brother plays guitar near the gate.",
         "Her colleagues bring flowers, candles, records.",
     ]  # fmt: skip

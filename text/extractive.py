@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import exp, log
 from typing import Final
 
 import numpy as np
 
 from .bm25 import idf
+from .data import load
 from .fold import fold
 from .language import language_of
 from .sentences import sentences
@@ -81,6 +83,8 @@ class _Unit:
     turn: int
     text: str
     terms: dict[str, None]
+    size: int
+    """Different words, stop words included."""
     bonus: float
 
 
@@ -112,17 +116,25 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
     """The sentences worth a choice: each text once, with the weight of its place and kind; no speaker: a summary."""
     units: list[_Unit] = []
     seen: set[str] = set()
+    stop = _talk_words(language)
     for turn, (speaker, text) in enumerate(turns):
         opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
         for place, piece in enumerate(_pieces(text)):
             if piece in seen:
                 continue
             seen.add(piece)
-            found = dict.fromkeys(terms(piece, language))
+            found = dict.fromkeys(terms(piece, language, stop=stop))
             bonus = opening * (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
             if found:
-                units.append(_Unit(turn, piece, found, bonus * (0.9 if is_question(piece) else 1.0)))
+                size = len(set(terms(piece, language, keep_stop_words=True)))
+                units.append(_Unit(turn, piece, found, size, bonus * (0.9 if is_question(piece) else 1.0)))
     return units
+
+
+@cache
+def _talk_words(language: str | None) -> frozenset[str]:
+    """Words of talk that a summary has no use for, beside the stop words: a search may be for them."""
+    return frozenset(load("talk_words").get(language or "", "").split())
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -163,7 +175,7 @@ def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]
     def gain(index: int) -> float:
         unit = units[index]
         value = sum(weights[term] * (0.15 if term in covered else 1.0) for term in unit.terms)
-        return value * unit.bonus * central[index] / float((len(unit.terms) + 5) ** 0.7)
+        return value * unit.bonus * central[index] / float((unit.size + 5) ** 0.7)
 
     queue = [(-gain(index), index) for index in range(len(units))]
     heapq.heapify(queue)
