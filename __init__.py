@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.health_records import Checkup, Finding
-    from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
@@ -56,7 +55,6 @@ _HOMES = {
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.health_records": ("Checkup", "Finding"),
-    "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
@@ -74,7 +72,7 @@ __all__ = [
     "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",
     "Recall", "Recalled", "Remade", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section",
     "Settings", "SettingsError", "Sign", "StorageError", "Summary", "SummaryVersion", "ThreadOwnershipError",
-    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "live_chain", "open_graph", "regenerate",
+    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "open_graph", "regenerate",
     "regenerate_rejected", "thread_id",
 ]  # fmt: skip
 

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.extractive import summarize as extract
 from ..models.tokens import estimate_tokens, truncate_to_tokens
-from ..state.messages import is_summary, message_text, role_of
+from ..state.chain import is_summary
+from ..state.messages import message_text, role_of
 
 Turns = Sequence[tuple[str, str]]
 """Speaker and text of each turn; a summary has no speaker."""

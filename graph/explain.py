@@ -58,10 +58,12 @@ async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer_of(resources.database))
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     state: ConversationState = snapshot.values  # type: ignore[assignment]  # LangGraph gives the state as a plain dict
-    progress, report = state.get("progress"), state.get("report")
-    if not isinstance(progress, Progress) or (isinstance(report, TurnReport) and report.turn >= progress.turn):
+    progress, report = Progress.read(state.get("progress")), state.get("report") or {}
+    ended = report.turn if isinstance(report, TurnReport) else report.get("turn", 0)
+    if progress is None or ended >= progress.turn:
         return None
-    where = f"at {', '.join(snapshot.next)}" if snapshot.next else "before its end"
+    waiting = [task.name for task in snapshot.tasks]
+    where = f"at {', '.join(waiting)}" if waiting else "before its end"
     spent = sum(progress.milliseconds.values())
     unfinished = f"The turn has not come to its end: it is {where}. It still runs, or it broke off and can be resumed."
     if failed := next((str(task.error) for task in snapshot.tasks if task.error), None):

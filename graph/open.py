@@ -27,7 +27,7 @@ def conversation_on(resources: Resources) -> Conversation:
     """The compiled graph on resources that are not opened: the database opens itself with its first use."""
     checkpointer = checkpointer_of(resources.database)
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer, name="everthread")
-    return Conversation.around(graph, resources, locks_of(resources.database))
+    return graph.with_locks(locks_of(resources.database))
 
 
 class open_graph:  # noqa: N801  # used like the function `open`
@@ -82,6 +82,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
         await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
         graph = conversation_on(self.resources)
+        assert graph.locks is not None  # noqa: S101  # made with them
         self._locks = graph.locks
         return graph
 

@@ -6,7 +6,7 @@ Each method takes the user first; each write is an upsert on a stable id, so tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, LiteralString, NamedTuple
 
 from langchain_core.messages import BaseMessage, messages_from_dict
@@ -21,7 +21,7 @@ from .exchanges import exchanges
 from .sources import SummaryTree, as_summary, newest_sources, summary_tree
 from .user_rows import UserTables
 
-__all__ = ["Archive", "ArchivedMessage", "Offered", "SummaryTree"]
+__all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
 
 _LOCK_THREAD = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || %(thread_id)s, 0))"
 _OWN = """
@@ -102,6 +102,46 @@ SELECT EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s
 _SUMMARIES = """
 SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY created_at, id
 """
+_OLDER = """
+SELECT id FROM messages
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id = ANY(%(ids)s)
+  AND seq < (SELECT seq FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(first)s)
+"""
+_LAST = """
+SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL
+ORDER BY seq DESC LIMIT 1
+"""
+# Of rows that are read backwards, the newest; then in their order.
+_PAGE = """
+SELECT * FROM messages
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND (left_at IS NULL OR %(with_left)s)
+  AND seq < coalesce((SELECT seq FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
+                      AND id = %(before)s), 9223372036854775807)
+ORDER BY seq DESC LIMIT %(limit)s
+"""
+_STANDING_MESSAGES = """
+SELECT id, seq, active FROM messages
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL
+  AND (active OR seq > (SELECT coalesce(max(seq), 0) - %(recent)s FROM messages
+                        WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s))
+ORDER BY seq DESC LIMIT %(limit)s
+"""
+_STANDING_SUMMARIES = """
+SELECT * FROM summaries
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND active AND left_at IS NULL ORDER BY created_at, id
+"""
+# Down the first sources of each: the first of them that is a message was said before all others below it.
+_FIRST_BELOW = """
+WITH RECURSIVE below(top, id) AS (
+    SELECT id, source_ids[1] FROM summaries
+    WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s::text[])
+    UNION
+    SELECT below.top, s.source_ids[1] FROM below JOIN summaries AS s
+      ON s.user_id = %(user_id)s AND s.thread_id = %(thread_id)s AND s.id = below.id
+)
+SELECT below.top, min(m.seq) AS seq FROM below JOIN messages AS m
+  ON m.user_id = %(user_id)s AND m.thread_id = %(thread_id)s AND m.id = below.id GROUP BY below.top
+"""
 _THREADS = """
 SELECT t.thread_id, t.name, t.created_at, count(m.id) AS messages, max(m.created_at) AS last_at
 FROM threads t LEFT JOIN messages m ON m.user_id = t.user_id AND m.thread_id = t.thread_id
@@ -115,6 +155,22 @@ class Offered(NamedTuple):
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """What stands in the chain of a thread as the archive has it.
+
+    Attributes:
+        places: by its id, where each message or summary stands; the order is what counts.
+        kept: ids of messages that a summary has already, and that are recent.
+        summaries: by id.
+        last: the newest message; None where there is none.
+    """
+
+    places: Mapping[str, int]
+    kept: frozenset[str]
+    summaries: Mapping[str, Summary]
+    last: str | None
 
 
 class Archive(UserTables):
@@ -217,6 +273,54 @@ class Archive(UserTables):
     async def messages(self, user_id: str, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
         return [archived(row) for row in await self.of(user_id).fetch(_MESSAGES, thread_id=thread_id)]
+
+    async def page(
+        self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """The newest messages of a thread before a message of it, in the order they were said.
+
+        Args:
+            user_id: whose thread.
+            thread_id: which.
+            before: the id of the message; None, or an unknown one, for the end of the thread.
+            limit: messages, at most.
+            with_left: whether those that have left the conversation are among them.
+        """
+        rows = await self.of(user_id).fetch(_PAGE, thread_id=thread_id, before=before, limit=limit, with_left=with_left)
+        return [archived(row) for row in reversed(rows)]
+
+    async def older_ids(self, user_id: str, thread_id: str, ids: Iterable[str], first: str | None) -> set[str]:
+        """Those of the ids that the conversation has from before a message of it."""
+        if first is None:
+            return set()
+        rows = await self.of(user_id).fetch(_OLDER, thread_id=thread_id, ids=list(ids), first=first)
+        return {row["id"] for row in rows}
+
+    async def last_id(self, user_id: str, thread_id: str) -> str | None:
+        """The id of the newest message of the conversation; None where nothing was said."""
+        rows = await self.of(user_id).fetch(_LAST, thread_id=thread_id)
+        return rows[0]["id"] if rows else None
+
+    async def standing(self, user_id: str, thread_id: str, *, recent: int, limit: int) -> Standing:
+        """What stands in the chain of a thread, as its summaries tell.
+
+        Args:
+            user_id: whose thread.
+            thread_id: which.
+            recent: newest messages that stay although a summary has them.
+            limit: messages, at most, the newest.
+        """
+        mine = self.of(user_id)
+        messages = await mine.fetch(_STANDING_MESSAGES, thread_id=thread_id, recent=recent, limit=limit)
+        summaries = [as_summary(row) for row in await mine.fetch(_STANDING_SUMMARIES, thread_id=thread_id)]
+        first = await mine.fetch(_FIRST_BELOW, thread_id=thread_id, ids=[s.id for s in summaries]) if summaries else []
+        places = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
+        return Standing(
+            dict(sorted(places.items(), key=lambda place: place[1])),
+            frozenset(row["id"] for row in messages if not row["active"]),
+            {summary.id: summary for summary in summaries if summary.id in places},
+            await self.last_id(user_id, thread_id),
+        )
 
     async def whole_messages(self, user_id: str, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
         """By id, those of these messages that the archive holds, with all that the live chain has shed."""

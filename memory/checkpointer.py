@@ -5,26 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from ..state.messages import clean
 from ..state.settings import Settings
 from .database import Database, Pool
 from .loop_checkpointer import LoopCheckpointer
 from .loop_thread import io_thread
+from .sparse_checkpoints import Passing, Step, Writes
 from .storage import Storage
 
 T = TypeVar("T")
@@ -42,6 +37,16 @@ _COPY_THREAD = (
     "INSERT INTO checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, "
     "task_path) SELECT %(to)s, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path "
     "FROM checkpoint_writes WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
+)
+
+
+_REPLACED = (
+    "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+    "DELETE FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+)
+_BLOBS_REPLACED = (
+    "DELETE FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s "
+    "AND (channel, version) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
 )
 
 
@@ -87,22 +92,18 @@ class PostgresCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint; returns the config that names it."""
-        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
-        return await self._call(lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
+    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        async def work(saver: AsyncPostgresSaver) -> None:
+            await saver.aput(step.config, step.checkpoint, step.metadata, step.versions)
+            if replaces:
+                async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
+                    for query, values in _replacing(step, replaces):
+                        await cursor.execute(query, values)
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Store what a task wrote before its step was complete."""
-        await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+        await self._call(work)
+
+    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+        await self._call(lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread. The archive keeps what was said."""
@@ -134,6 +135,16 @@ class PostgresCheckpointer(LoopCheckpointer):
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as the Postgres saver numbers them."""
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
+
+
+def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The statements that delete what a step replaces, with what only that has."""
+    where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
+    for query in _REPLACED:
+        yield query, (*where, [passing.id for passing in replaces])
+    current = step.checkpoint["channel_versions"]
+    old = [(name, str(of)) for passing in replaces for name, of in passing.versions.items() if current.get(name) != of]
+    yield _BLOBS_REPLACED, (*where, [name for name, _ in old], [of for _, of in old])
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
             r"EXISTS (SELECT 1 FROM json_each(\1) AS one JOIN json_each(\2) AS other ON one.value = other.value)",
         ),
         (r"([\w.]+)::public\.vector\b", r"vector_bytes(\1)"),
+        (r"([\w.]+)\[1\]", r"json_extract(\1, '$[0]')"),
         (r"::[\w.]+(?:\[\])?", ""),
         (r"\bpublic\.", ""),
         (r"\bcheckpoint_writes\b", "writes"),

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
+from ..memory.branches import Branches
 from ..memory.fact_reading import read_batch
 from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
@@ -40,6 +41,7 @@ from ..state.observer import Observer
 from ..state.settings import Settings
 from .background import Background
 from .responder import Responder
+from .run_settings import authenticated_user, given
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ class Resources:
         self.settings = settings
         self.database = database or storage_of(settings)
         self.archive = Archive(self.database)
+        self.branches = Branches(self.database)
         self.summaries = SummaryRows(self.database)
         self.reports = TurnReports(self.database)
         self.facts = FactRows(self.database)
@@ -111,17 +114,22 @@ class Resources:
         """Tell this observer from now on what goes on in nodes, database and embedding model."""
         self.observer = self.database.observer = self.embedder.observer = observer
 
-    def settings_of(self, runtime: Runtime[Settings]) -> Settings:
-        """The settings of this run: the context laid over the base, and the authenticated user over both.
+    def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None = None) -> Settings:
+        """The settings of this run: what it was given laid over the base, and the authenticated user over both.
+
+        Args:
+            runtime: with the context of the run, whoever it belongs to.
+            config: whose `configurable` may hold settings under the key `everthread`, and a `user_id`.
 
         Raises:
-            SettingsError: the context does not agree with the base.
+            SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        settings = self._laid_over(runtime.context) if runtime.context is not None else self.settings
-        user = runtime.server_info.user if runtime.server_info is not None else None
-        if user is not None and user.is_authenticated and user.identity:
-            settings = settings.model_copy(update={"user_id": str(user.identity)})
-        return settings
+        settings = self.settings
+        for layer in given(runtime.context, config).settings:
+            context = layer if isinstance(layer, Settings) else self.read_context(layer)
+            settings = self._laid_over(context, settings)
+        user_id = authenticated_user(runtime)
+        return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
 
     def read_context(self, context: Mapping[str, Any]) -> Settings:
         """The settings that a run is given as a mapping.
@@ -131,8 +139,10 @@ class Resources:
         """
         return self._kept("given", context, lambda: Settings(**context))
 
-    def _laid_over(self, context: Settings) -> Settings:
-        return self._kept("laid over", context.given_for_run(), lambda: context.over(self.settings))
+    def _laid_over(self, context: Settings, base: Settings) -> Settings:
+        if base is self.settings:
+            return self._kept("laid over", context.given_for_run(), lambda: context.over(base))
+        return context.over(base)
 
     def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
         """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""

@@ -6,9 +6,9 @@ A report embeds the records of the turn as they are, with long texts cut to an e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, ValidationError
 
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
@@ -23,7 +23,7 @@ _LONGEST: Final = 1000
 
 
 class Progress(Record):
-    """Which turn runs, and what of it is done. It says which channels of the state are of this turn."""
+    """Which turn runs, and how long its nodes took. The state holds it as plain data."""
 
     question_id: str | None = Field(
         description="The id of the user's message that began the turn; None adds to whichever turn runs."
@@ -31,8 +31,18 @@ class Progress(Record):
     turn: int = Field(ge=1, description="Counts the turns of this thread, from 1.")
     started_at: AwareDatetime
     milliseconds: Mapping[str, float] = Field(description="By node; of one that ran several times, the sum.")
-    written: tuple[str, ...] = Field((), description="Channels of the state that were written in this turn.")
     before: str | None = Field(None, description="The id of the user's message that began the turn before.")
+
+    @classmethod
+    def read(cls, value: Any) -> Self | None:
+        """The progress in a channel; None where there is none that can be read."""
+        if isinstance(value, cls) or not isinstance(value, Mapping):
+            return value if isinstance(value, cls) else None
+        known = {name: field for name, field in value.items() if name in cls.model_fields}
+        try:
+            return cls.model_validate(known)
+        except ValidationError:
+            return None
 
 
 class Recalled(Record):
@@ -86,15 +96,15 @@ class TurnReport(Record):
 
 def advanced(left: Any, right: Any) -> Any:
     """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
-    if not (isinstance(left, Progress) and isinstance(right, Progress)):
-        return right
-    if right.question_id not in {None, left.question_id}:
-        return right.model_copy(update={"before": left.question_id})
-    milliseconds = dict(left.milliseconds)
-    for node, spent in right.milliseconds.items():
+    before, after = Progress.read(left), Progress.read(right)
+    if before is None or after is None:
+        return right if after is None else after.model_dump(mode="json")
+    if after.question_id not in {None, before.question_id}:
+        return after.model_copy(update={"before": before.question_id}).model_dump(mode="json")
+    milliseconds = dict(before.milliseconds)
+    for node, spent in after.milliseconds.items():
         milliseconds[node] = round(milliseconds.get(node, 0.0) + spent, 1)
-    written = tuple(dict.fromkeys((*left.written, *right.written)))
-    return left.model_copy(update={"milliseconds": milliseconds, "written": written})
+    return before.model_copy(update={"milliseconds": milliseconds}).model_dump(mode="json")
 
 
 def brief(record: R) -> R:

@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.graph.message import Messages
 from langgraph.types import Overwrite
 
-from .conversation import ConversationState, Update
-from .messages import add_to_chain, is_summary, newest_question, summary_of
+from .conversation import TURN_CHANNELS, ConversationState, Update
+from .messages import add_said, newest_question
 from .records import Record, Summary, now
 from .report_records import Progress, Recalled, TurnReport, advanced, brief, excerpt
 from .turn_records import ModelCall
@@ -24,9 +24,7 @@ def question_id(messages: Sequence[BaseMessage]) -> str:
     return next((str(message.id) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
 
 
-def next_progress(
-    state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime, written: Sequence[str]
-) -> Progress:
+def next_progress(state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime) -> Progress:
     """What a node adds to `progress` when it is done.
 
     Args:
@@ -34,11 +32,10 @@ def next_progress(
         node: its name.
         milliseconds: how long it took.
         started_at: when it started; of the first node of a turn, this is when the turn did.
-        written: the channels that it writes.
     """
-    before, asked = state.get("progress"), question_id(state.get("messages", ()))
+    before, asked = Progress.read(state.get("progress")), question_id(state.get("messages", ()))
     turn = 1
-    if isinstance(before, Progress):
+    if before is not None:
         turn, started_at = (
             (before.turn, before.started_at) if before.question_id == asked else (before.turn + 1, started_at)
         )
@@ -47,7 +44,6 @@ def next_progress(
         turn=turn,
         started_at=started_at,
         milliseconds={node: round(milliseconds, 1)},
-        written=tuple(name for name in written if name not in {"messages", "context"}),
     )
 
 
@@ -55,10 +51,10 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
     """The report of the turn that the state is in, or of what there is of it so far.
 
     Args:
-        state: all channels; what is left in them by an earlier turn is passed over.
+        state: all channels.
         progress: that of the turn.
     """
-    of_turn = {name: state[name] for name in progress.written if state.get(name) is not None}
+    of_turn = {name: state[name] for name in TURN_CHANNELS if state.get(name) is not None}
     upkeep, recall = of_turn.get("upkeep"), of_turn.get("recall")
     hits, memories = (recall.hits, recall.memories) if recall is not None else ((), ())
     if recall is not None:
@@ -77,7 +73,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         context=_brief(of_turn.get("context_report")),
         reply=_brief(of_turn.get("reply")),
         upkeep=_brief(upkeep),
-        summaries=tuple(_summaries(messages, upkeep.summaries if upkeep else ())),
+        summaries=tuple(_summaries(of_turn.get("chain_texts", {}), upkeep.summaries if upkeep else ())),
         degraded=tuple(dict.fromkeys(error for record in of_turn.values() for error in _errors(record))),
     )
 
@@ -87,9 +83,7 @@ def after(state: ConversationState, update: Update) -> ConversationState:
     written = {**state, **update, "progress": advanced(state.get("progress"), update["progress"])}
     messages = update.get("messages", [])
     whole = isinstance(messages, Overwrite)
-    written["messages"] = (
-        messages.value if whole else add_to_chain(cast("Messages", state.get("messages", [])), messages)
-    )
+    written["messages"] = messages.value if whole else add_said(cast("Messages", state.get("messages", [])), messages)
     return cast("ConversationState", written)
 
 
@@ -97,10 +91,9 @@ def _brief(record: Any) -> Any:
     return None if record is None else brief(record)
 
 
-def _summaries(messages: Sequence[BaseMessage], ids: Sequence[str]) -> Iterator[Summary]:
-    """Those of the summaries that stand in the chain; one that a higher one has replaced is in the archive only."""
-    found = {str(message.id): summary_of(message) for message in messages if is_summary(message)}
-    yield from (brief(found[id_]) for id_ in ids if id_ in found)
+def _summaries(texts: Mapping[str, Any], ids: Sequence[str]) -> Iterator[Summary]:
+    """Those of the summaries that were made in this turn."""
+    yield from (brief(text) for id_ in ids if isinstance(text := texts.get(id_), Summary))
 
 
 def _errors(record: Any) -> Iterator[str]:
