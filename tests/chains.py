@@ -57,9 +57,7 @@ class Thread:
 
     def say(self, *messages: AnyMessage) -> Thread:
         """Add messages, drop what is outdated, and summarize until nothing is due."""
-        self.said += messages
-        self.chain = taken_in(self.chain, self.said)
-        self.chain["known"] = {str(message.id): 0 for message in self.said}
+        self.take(messages)
         self.chain = without(self.chain, outdated_ids(self.live, self.settings))
         for _ in range(1000):
             batch = next_batch(self.live, self.settings)
@@ -67,6 +65,13 @@ class Thread:
                 return self
             self.put(batch)
         raise AssertionError("compression does not end")
+
+    def take(self, messages: Iterable[AnyMessage]) -> Thread:
+        """Add messages to the chain, and leave it at that."""
+        self.said += messages
+        self.chain = taken_in(self.chain, self.said)
+        self.chain["known"] = {str(message.id): 0 for message in self.said}
+        return self
 
     def put(self, batch: Batch) -> Summary:
         """Put the summary of a batch into the chain."""

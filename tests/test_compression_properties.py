@@ -110,7 +110,7 @@ def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
             spoken += messages
             thread.say(*messages)
             check(thread, spoken)
-        if now and (batch := forced_batch(thread.messages, settings)):
+        if now and (batch := forced_batch(thread.live, settings)):
             thread.put(batch)
             thread.say()
             check(thread, spoken)
