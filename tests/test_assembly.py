@@ -13,7 +13,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from everthread.assembly.assemble import assemble
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import clean_text, summary_message
+from everthread.state.chain import SummaryMessage
+from everthread.state.messages import clean_text
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
 
@@ -33,7 +34,7 @@ def result(text: str) -> SearchResult:
 
 
 def summary(text: str, place: int) -> AnyMessage:
-    return summary_message(Summary(id=f"s{place}", content=text, level=1, source_ids=(f"x{place}",)))
+    return SummaryMessage.of(Summary(id=f"s{place}", content=text, level=1, source_ids=(f"x{place}",)))
 
 
 def test_the_order_is_instructions_earlier_messages_results_memories_question() -> None:

@@ -131,15 +131,17 @@ async def test_instructions_alone_are_sent_with_a_message_of_the_user(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_state(
+async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_chain(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
-    """Clients of chat APIs send their system message again with each question."""
+    """Clients of chat APIs send their system message again with each question; the conversation shows what was sent."""
     for n in range(6):
         pirate = [SystemMessage("You are a pirate."), HumanMessage(f"Ahoy {n}!")]
         state = await say(graph, {"messages": pirate}, profile=profile)
     assert echo.prompts[-1][0].text.count("You are a pirate.") == 1
-    assert sum(message.text == "You are a pirate." for message in state["messages"]) == 1
+    instructions = [message.id for message in state["messages"] if message.text == "You are a pirate."]
+    links = (await graph.aget_state(thread())).values["chain"]["links"]
+    assert [link["id"] for link in links if link["id"] in instructions] == instructions[-1:]
     (checkup,) = await examine(graph, "ada", "t1")
     assert checkup.findings == ()
 
