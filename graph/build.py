@@ -45,7 +45,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
 
     resources: Resources
 
-    def compile(self, *args: Any, **options: Any) -> Conversation:  # type: ignore[override]  # a CompiledStateGraph
+    def compile(self, *args: Any, **options: Any) -> Conversation:
         """LangGraph's `compile`, with the same arguments."""
         return Conversation.around(super().compile(*args, **options), self.resources)
 

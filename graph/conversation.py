@@ -20,7 +20,7 @@ from ..memory.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
 from ..nodes.run_settings import as_context
-from ..nodes.turn import THREAD_KEY
+from ..nodes.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
 from ..state.messages import check_input, clean_text, read_input
@@ -30,6 +30,9 @@ from .recognition import recognized
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
+
+_RUNTIME_KEY = "__pregel_runtime"
+"""Where LangGraph keeps the runtime of a graph for those inside it."""
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -41,18 +44,18 @@ class Conversation(CompiledConversation):
     It refuses a message that cannot be read or answered. It claims the thread for the user, or refuses the turn. And it
     recognizes what was said already: a message sent again, the whole history sent again.
 
-    With `locks`, it also waits for a turn that runs in the same thread, in this process or another: else the last
-    writer would win, and what the other wrote would be lost. A LangGraph server sees to that itself.
+    It also waits for a turn that runs in the same thread, in this process, and with the locks of `open_graph` in
+    another: else the last writer would win, and what the other wrote would be lost.
     """
 
     resources: Resources
-    locks: ThreadLocks | None
+    locks: ThreadLocks
 
     @classmethod
     def around(cls, graph: CompiledConversation, resources: Resources, locks: ThreadLocks | None = None) -> Self:
         """The same graph, which checks what comes in."""
         conversation = cls.__new__(cls)
-        conversation.__dict__.update(graph.__dict__, resources=resources, locks=locks)
+        conversation.__dict__.update(graph.__dict__, resources=resources, locks=locks or ThreadLocks())
         # What describes one turn alone is for nodes: clients see it in the report.
         channels = [name for name in graph.channels if name in graph.builder.channels and name not in TURN_CHANNELS]
         conversation.stream_channels = channels
@@ -73,7 +76,7 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        deletion = Deletion(self.resources.database, self.resources.vectors, self.locks or ThreadLocks())
+        deletion = Deletion(self.resources.database, self.resources.vectors, self.locks)
         return await deletion.delete(user_id, thread_id)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
@@ -100,7 +103,7 @@ class Conversation(CompiledConversation):
         run = self._run(input, config, options)
         node_thread.run_sync(self._claim(run))
         with ExitStack() as stack:
-            if self.locks is not None and run.is_to_be_locked:
+            if run.is_to_be_locked:
                 stack.enter_context(self.locks.hold_sync(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
@@ -112,7 +115,7 @@ class Conversation(CompiledConversation):
         run = self._run(input, config, options)
         await self._claim(run)
         async with AsyncExitStack() as stack:
-            if self.locks is not None and run.is_to_be_locked:
+            if run.is_to_be_locked:
                 await stack.enter_async_context(self.locks.hold(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
@@ -143,10 +146,14 @@ class Conversation(CompiledConversation):
         thread_id, is_nested = _thread_id(configurable), bool(configurable.get("checkpoint_ns"))
         is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
         ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
+        ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
         if not (is_nested or self._may_stop_between(options)):
             ours[RUN_KEY] = RunCheckpoints()
         own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
-        user_id = self._settings_of(options["context"], own).user_id
+        # A graph around this one hands its context on in its runtime.
+        around = configurable.get(_RUNTIME_KEY)
+        context = options["context"] if options["context"] is not None else getattr(around, "context", None)
+        user_id = self._settings_of(context, own).user_id
         is_to_be_locked = thread_id is not None and not is_held
         return _Run(input, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
 

@@ -82,7 +82,6 @@ class open_graph:  # noqa: N801  # used like the function `open`
         await asyncio.to_thread(watch, self.resources)  # it may have to import OpenTelemetry
         await self.resources.open()
         graph = conversation_on(self.resources)
-        assert graph.locks is not None  # noqa: S101  # made with them
         self._locks = graph.locks
         return graph
 

@@ -38,12 +38,13 @@ async def recognized(
     snapshot: StateSnapshot = await graph.aget_state(config)
     said = cast("list[AnyMessage]", snapshot.values.get("messages") or [])
     archive = graph.resources.archive
-    if any(message.id for message in given):
-        older = await archive.older_ids(user_id, thread_id, [str(m.id) for m in given if m.id], _first_id(said))
-        new = by_id(given, said, older)
-    else:
+    new = list(given)
+    if len(given) > 1 and not all(message.id for message in given):
         earlier = await archive.page(user_id, thread_id, before=_first_id(said), limit=len(given)) if said else []
         new = by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
+    if len(new) == len(given) and any(message.id for message in given):
+        older = await archive.older_ids(user_id, thread_id, [str(m.id) for m in given if m.id], _first_id(said))
+        new = by_id(given, said, older)
     if new or not said:
         return new
     is_broken_off = bool(snapshot.next or snapshot.tasks) and isinstance(said[-1], HumanMessage)
@@ -76,7 +77,7 @@ def by_content(
     What the conversation went on with is removed where the repetition goes on with something else.
 
     Args:
-        given: the input, without ids.
+        given: the input; ids do not count.
         whole: what was said, from before the messages of the state on.
         said: the messages of the state.
     """

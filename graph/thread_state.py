@@ -10,7 +10,6 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from ..memory.thread_lock import ThreadLocks
 from ..state.chain import Chain
 from ..state.errors import InputError
 from .conversation import CompiledConversation, Conversation
@@ -79,7 +78,7 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
     Raises:
         StorageError: the database cannot be reached, or a turn has been running for longer than ten minutes.
     """
-    async with (conversation.locks or ThreadLocks()).hold(thread_id):
+    async with conversation.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
         yield ThreadState(conversation, user_id, thread_id, snapshot)
 

@@ -19,8 +19,8 @@ from .user_rows import Exchange, UserTables
 _LEAVE: Final = """
 UPDATE messages SET left_at = %(moment)s
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id <> ALL(%(ids)s::text[])
-  AND seq > (SELECT min(seq) FROM messages
-             WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s::text[]))
+  AND seq > coalesce((SELECT min(seq) FROM messages
+                      WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s::text[])), 0)
 RETURNING id
 """
 _REMOVE: Final = """
@@ -92,6 +92,7 @@ class Branches(UserTables):
         """Note that these messages, and what was said before the first of them, are the conversation.
 
         What was archived after the first of them and is not among them has left; what is among them is part of it.
+        Where none of them is archived, the conversation begins again, and all has left.
 
         Args:
             user_id: whose thread.
@@ -106,7 +107,7 @@ class Branches(UserTables):
         async def work(rows: Exchange) -> None:
             values = {"thread_id": thread_id, "moment": now()}
             gone = await rows.fetch(_REMOVE, **values, ids=list(removed)) if removed else []
-            gone += await rows.fetch(_LEAVE, **values, ids=list(ids)) if ids else []
+            gone += await rows.fetch(_LEAVE, **values, ids=list(ids))
             back = await rows.fetch(_COME_BACK, thread_id=thread_id, ids=list(ids)) if ids else []
             above = [row["id"] for row in gone]
             while above:

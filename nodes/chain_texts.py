@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
-from ..state.chain import Chain, Link, empty_chain, summary_link
+from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_link
 from ..state.conversation import ConversationState, Update
 from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
@@ -24,15 +24,18 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     """The state with its chain and its texts, and what of that the state lacked.
 
     A thread that was imported, that existed before everthread, or that is a part of another graph has no chain in its
-    state: it follows from what the archive has.
+    state: it follows from what the archive has, and so do the messages before those of the state. The first call in a
+    run also notes what has left the conversation, so that it is not recalled.
 
     Raises:
         StorageError: the archive cannot be read.
     """
     update: Update = {}
     if state.get("chain") is None:
-        update["chain"] = await chain_from_archive(state.get("messages") or [], turn)
-        state = {**state, "chain": update["chain"]}
+        update = await _restored(state.get("messages") or [], turn)
+        state = cast("ConversationState", {**state, **update})
+    if state.get("chain_texts") is None:
+        await _settle(state, turn)
     messages, summaries = texts_missing(state)
     if messages or summaries or state.get("chain_texts") is None:
         found = dict(state.get("chain_texts") or {})
@@ -42,8 +45,36 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         if summaries:
             found |= await turn.resources.summaries.some(turn.user_id, turn.thread_id, summaries)
         update["chain_texts"] = found
-        state = {**state, "chain_texts": found}
+        state = cast("ConversationState", {**state, "chain_texts": found})
     return state, update
+
+
+async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
+    """The chain, and the messages with earlier ones; a run from an earlier checkpoint goes on from that alone."""
+    if turn.is_fork:
+        return {"chain": empty_chain()}
+    chain = await chain_from_archive(messages, turn)
+    archive, where, limit = turn.resources.archive, (turn.user_id, turn.thread_id), turn.settings.visible_messages
+    first = next((str(message.id) for message in messages if message.id in chain["known"]), None)
+    is_filled = chain["last"] is not None and not turn.is_nested
+    earlier = await archive.page(*where, before=first, limit=limit) if is_filled else []
+    there = {message.id for message in messages}
+    older = [cast("AnyMessage", row.message) for row in earlier if row.id not in there]
+    if not older:
+        return {"chain": chain}
+    whole = [*older, *messages]
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in older}}
+    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": whole}
+
+
+async def _settle(state: ConversationState, turn: Turn) -> None:
+    """Note what has left the conversation: the archive has another end than this chain, or messages were removed."""
+    chain, messages = state["chain"], state.get("messages") or []
+    removed = removed_ids(chain, messages)
+    last = await turn.resources.archive.last_id(turn.user_id, turn.thread_id)
+    if removed or last != chain["last"]:
+        ids = [str(message.id) for message in messages]
+        await turn.resources.branches.settle(turn.user_id, turn.thread_id, ids, removed)
 
 
 async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chain:

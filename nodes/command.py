@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.types import Overwrite
 
 from ..compression.chain import is_open, open_places, summaries_of
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
@@ -58,24 +59,26 @@ async def command(state: ConversationState, turn: Turn) -> Update:
         return {}
     await _own(turn)
     asked = state["messages"][-1]
+    # Without the command itself, which is no part of the chain.
+    before = cast("ConversationState", {**state, "messages": state["messages"][:-1]})
     try:
-        state, update = await with_chain(state, turn)
+        before, update = await with_chain(
+            cast("ConversationState", {**state, "messages": state["messages"][:-1]}), turn
+        )
     except StorageError as error:
         logger.warning("The chain of the thread was not read: %s", error)
         update = {}
-    # Without the command itself, which is no part of the chain.
-    before: ConversationState = {**state, "messages": state["messages"][:-1]}
     answer = await _answered(found, before, turn)
     reply = AIMessage(answer.text, id=str(uuid.uuid4()))
     control = answer.control or control_of(state)
     pending = control.model_copy(update={"asked_id": reply.id if control.pending else None})
-    chain = answer.chain or state.get("chain")
+    chain = answer.chain or before.get("chain")
     if chain is not None:
         aside = {str(message.id): content_hash(message) for message in (asked, reply)}
         update["chain"] = Chain(links=chain["links"], known={**chain["known"], **aside}, last=chain["last"])
     return {
         **update,
-        "messages": [reply],
+        "messages": Overwrite([*before["messages"], asked, reply]) if "messages" in update else [reply],
         "command_answer": reply,
         "compression": as_channel(pending),
         "upkeep": answer.upkeep,

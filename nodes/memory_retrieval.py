@@ -9,6 +9,8 @@ import asyncio
 import logging
 from typing import Final
 
+from langgraph.types import Overwrite
+
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
@@ -49,6 +51,9 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
         facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
+    if "messages" in update:
+        # Overwrite, because what was said long ago would show up in the stream of messages.
+        update["messages"] = Overwrite(update["messages"])
     return {**update, "recall": recall, "facts": facts}
 
 

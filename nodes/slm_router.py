@@ -172,7 +172,7 @@ def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
     """Role and text of the last messages before the newest user message, shortened."""
     asked = [place for place, message in enumerate(messages) if role_of(message) == "user"]
     newest = asked[-1] if asked else len(messages)
-    before = [
+    before: list[tuple[str, str]] = [
         (role_of(message), " ".join(message_text(message).split()))
         for message in messages[max(0, newest - _LOOKED_AT) : newest]
         if role_of(message) in {"user", "assistant"}

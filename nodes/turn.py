@@ -13,6 +13,14 @@ THREAD_KEY = "__everthread_thread"
 """Names in a `configurable` the thread of a run that has no thread id."""
 
 
+FORK_KEY = "__everthread_fork"
+"""Says in a `configurable` that the run names the checkpoint that it goes on from."""
+
+
+NESTED_KEY = "__everthread_nested"
+"""Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+
 class Turn:
     """The settings of this run, whose turn it is, the thread, and the shared resources.
 
@@ -41,6 +49,16 @@ class Turn:
         """The thread; one of its own where the graph runs without a thread id."""
         configurable = self.config.get("configurable", {})
         return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the run goes on from an earlier checkpoint that it names."""
+        return bool(self.config.get("configurable", {}).get(FORK_KEY))
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the run is a part of another graph."""
+        return bool(self.config.get("configurable", {}).get(NESTED_KEY))
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""

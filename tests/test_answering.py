@@ -431,14 +431,17 @@ async def test_thinking_before_a_tool_call_goes_back_with_the_result(reopen: Cal
     assert model.prompts[1][3].text == "noon"
 
 
-async def test_heavy_thinking_leaves_the_chain_after_two_turns_and_no_words_take_its_place(
+async def test_heavy_thinking_leaves_the_prompt_after_two_turns_and_no_words_take_its_place(
     reopen: Callable[..., open_graph],
 ) -> None:
     blocks = [{"type": "reasoning", "encrypted_content": "A" * 40_000}, {"type": "text", "text": "Good morning!"}]
-    async with reopen(model=scripted(AIMessage(blocks), "Yes."), n_sum=40) as graph:  # type: ignore[arg-type]
+    model = scripted(AIMessage(blocks), "Yes.")  # type: ignore[arg-type]
+    async with reopen(model=model, n_sum=40, max_context_tokens=100_000) as graph:
         for text in ["Hello.", "Well?", "And?"]:
             state = await say(graph, text)
-    assert state["messages"][1].content == [{"type": "text", "text": "Good morning!"}]
+    assert model.prompts[1][2].content == blocks
+    assert model.prompts[2][2].content == [{"type": "text", "text": "Good morning!"}]
+    assert state["messages"][1].content == blocks
     assert (await reopen().resources.archive.messages("ada", "t1"))[1].message.content == blocks
 
 

@@ -18,7 +18,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from scripted import calls, scripted
 
-from everthread import ModelError, SettingsError, build_graph, open_graph
+from everthread import ModelError, SettingsError, TurnReport, build_graph, open_graph
 
 
 def weather(city: str) -> str:
@@ -218,7 +218,9 @@ async def test_every_request_of_an_agent_is_in_the_report_with_its_tokens(reopen
 
     model = scripted(used(calls(("weather", {"city": "Oslo"})), 7), used(AIMessage("It rains."), 9), name="inner")
     async with reopen(model=None, responder=create_agent(model, [weather])) as graph:
-        report = (await say(graph, "Weather?"))["report"].reply
+        state = await say(graph, "Weather?")
+    report = TurnReport.model_validate(state["report"]).reply
+    assert report is not None
     assert [(call.model, call.input_tokens, call.finish) for call in report.calls] == [
         ("inner", 7, "tool_calls"),
         ("inner", 9, None),
