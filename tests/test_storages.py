@@ -29,7 +29,7 @@ from everthread.cli import explain, facts, threads, trace, transfer
 from everthread.memory.transfer import export_rows, import_rows
 from everthread.memory.transfer_format import check_file
 from everthread.nodes.resources import Resources
-from everthread.state.messages import is_summary, live_chain
+from everthread.state.chain import summary_ids
 
 Kind = Literal["postgres", "sqlite", "json"]
 KINDS: list[Kind] = ["postgres", "sqlite", "json"]
@@ -144,7 +144,8 @@ async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[
     assert (counts["messages"], counts["archived"], counts["summaries"], counts["level"]) == (12, 12, 2, 2)
     assert tree is not None
     assert [message.seq for message in tree.messages()] == list(range(1, 11))
-    assert sum(is_summary(message) for message in live_chain(state["messages"])) == 2
+    assert set(summary_ids(state["chain"])) == {summary.id for summary in summaries} - set(highest.source_ids)
+    assert len(summary_ids(state["chain"])) == 2
 
 
 async def test_active_summaries_stay_within_the_seeds_ten(opened: Callable[..., open_graph]) -> None:
@@ -270,7 +271,7 @@ async def test_commands_in_the_chat_name_the_storage(opened: Callable[..., open_
             (await say(graph, text))["messages"][-1].content for text in ("/summary", name, "15", "/summary_status")
         ]
     assert f"[{name} (in use)]" in texts[0]
-    assert texts[2] == f"External memory configured!\nStorage: {name}\nThreshold: 15 messages"
+    assert texts[2] == f"External memory configured!\n\n- Storage: {name}\n- Threshold: 15 messages"
     assert f"Storage: {name}" in texts[3]
 
 
@@ -319,7 +320,8 @@ def test_the_command_line_works_without_postgres(
         return capsys.readouterr().out
 
     assert "2" in shown(threads.list_threads, values)
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, values)
+    whole: dict[str, Any] = {"before": None, "limit": None, "with_left": False}
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, values, **whole)
     assert "Biscuit" in shown(facts.list_facts, values)
     assert "level 1" in shown(trace.show_trace, name, None, values)
     assert "My dog is called Biscuit." in shown(explain.run_explain, name, 1, values, as_json=False)
@@ -327,7 +329,7 @@ def test_the_command_line_works_without_postgres(
     assert "2 messages, 1 summaries" in " ".join(shown(transfer.run_export, file, None, values).split())
     elsewhere = {**values, "data_dir": tmp_path / "new"}
     assert "2 of them new" in " ".join(shown(transfer.run_import, file, elsewhere, embed=False).split())
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere)
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere, **whole)
 
 
 def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:
