@@ -26,7 +26,7 @@ test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some, WOR
 check: $(VENV)/.installed-dev  ## Lint and type check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression facts graph memory models nodes prompts search state)
+	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression facts graph memory models nodes prompts search server state)
 
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
     from everthread.graph.regenerate import regenerate, regenerate_rejected
-    from everthread.memory.archive import Archive
+    from everthread.memory.archive import Archive, ArchivedMessage
     from everthread.memory.checkpointer import PostgresCheckpointer
     from everthread.state.compression_records import Remade, SummaryVersion
     from everthread.state.conversation import ConversationState
@@ -45,7 +45,7 @@ _HOMES = {
     "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "graph.regenerate": ("regenerate", "regenerate_rejected"),
-    "memory.archive": ("Archive",),
+    "memory.archive": ("Archive", "ArchivedMessage"),
     "memory.checkpointer": ("PostgresCheckpointer",),
     "state.compression_records": ("Remade", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
@@ -66,7 +66,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "Checkup", "Context", "ContextReport", "ConversationState",
+    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Context", "ContextReport", "ConversationState",
     "Deleted",
     "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
     "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",

@@ -14,6 +14,7 @@ from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from ..memory.archive import ArchivedMessage
 from ..memory.deletion import Deletion
 from ..memory.loop_thread import node_thread
 from ..memory.sparse_checkpoints import RUN_KEY, RunCheckpoints
@@ -82,6 +83,33 @@ class Conversation(CompiledConversation):
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
         return node_thread.run_sync(self.adelete(user_id, thread_id))
+
+    async def ahistory(
+        self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """A page of what was said in a thread, in the order it was said: the newest messages, or those before one.
+
+        The `messages` of the state are the newest `visible_messages` of the same conversation.
+
+        Args:
+            user_id: whose thread.
+            thread_id: its id.
+            before: the id of the message before which the page ends; the first of a page brings the page before it.
+            limit: messages, at most.
+            with_left: whether what has left the conversation is among them: edited, removed, or of an earlier branch.
+
+        Raises:
+            StorageError: the storage cannot be reached.
+        """
+        archive = self.resources.archive
+        return await archive.page(user_id, thread_id, before=before, limit=limit, with_left=with_left)
+
+    def history(
+        self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """`ahistory`, blocking."""
+        page = self.ahistory(user_id, thread_id, before=before, limit=limit, with_left=with_left)
+        return node_thread.run_sync(page)
 
     async def asettled(self) -> None:
         """Wait until all that was said is embedded and read for facts, which goes on after each turn."""
@@ -233,7 +261,7 @@ def _check(input: Any) -> list[AnyMessage] | None:  # noqa: A002  # LangGraph ca
     given = input.update if isinstance(input, Command) else input
     if not isinstance(given, Mapping):
         return None
-    if not given.get("messages"):
+    if not given.get("messages") and not isinstance(given.get("messages"), str):
         if isinstance(input, Command):
             return None
         named = f" It names {', '.join(repr(key) for key in given)}." if given else ""

@@ -58,9 +58,8 @@ async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer_of(resources.database))
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     state: ConversationState = snapshot.values  # type: ignore[assignment]  # LangGraph gives the state as a plain dict
-    progress, report = Progress.read(state.get("progress")), state.get("report") or {}
-    ended = report.turn if isinstance(report, TurnReport) else report.get("turn", 0)
-    if progress is None or ended >= progress.turn:
+    progress, report = Progress.read(state.get("progress")), TurnReport.read(state.get("report"))
+    if progress is None or (report is not None and report.turn >= progress.turn):
         return None
     waiting = [task.name for task in snapshot.tasks]
     where = f"at {', '.join(waiting)}" if waiting else "before its end"

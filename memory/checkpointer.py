@@ -21,6 +21,7 @@ from .loop_checkpointer import LoopCheckpointer
 from .loop_thread import io_thread
 from .sparse_checkpoints import Passing, Step, Writes
 from .storage import Storage
+from .thread_copy import copy_archive
 
 T = TypeVar("T")
 
@@ -119,13 +120,14 @@ class PostgresCheckpointer(LoopCheckpointer):
         await self._database.run(work)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of one thread to another."""
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
 
         async def work(connection: Any) -> None:
             for query in _COPY_THREAD:
                 await connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
 
         await self._database.run(work)
+        await copy_archive(self._database, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""

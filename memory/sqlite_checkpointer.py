@@ -17,6 +17,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from .loop_checkpointer import LoopCheckpointer
 from .sparse_checkpoints import Passing, Step, Writes, is_end
 from .sqlite_database import SqliteDatabase, saver_on
+from .thread_copy import copy_archive
 
 T = TypeVar("T")
 
@@ -109,13 +110,14 @@ class SqliteCheckpointer(LoopCheckpointer):
         await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, json.dumps(list(run_ids))))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of one thread to another."""
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
 
         def work(connection: sqlite3.Connection) -> None:
             for query in _COPY:
                 connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
 
         await self._database.on_thread(work)
+        await copy_archive(self._database, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""

@@ -54,17 +54,17 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     if turn.is_fork:
         return {"chain": empty_chain()}
     chain = await chain_from_archive(messages, turn)
-    archive, where, limit = turn.resources.archive, (turn.user_id, turn.thread_id), turn.settings.visible_messages
-    first = next((str(message.id) for message in messages if message.id in chain["known"]), None)
-    is_filled = chain["last"] is not None and not turn.is_nested
-    earlier = await archive.page(*where, before=first, limit=limit) if is_filled else []
-    there = {message.id for message in messages}
-    older = [cast("AnyMessage", row.message) for row in earlier if row.id not in there]
-    if not older:
+    if chain["last"] is None or turn.is_nested:
         return {"chain": chain}
-    whole = [*older, *messages]
-    known = {**chain["known"], **{str(message.id): content_hash(message) for message in older}}
-    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": whole}
+    limit = turn.settings.visible_messages
+    page = await turn.resources.archive.page(turn.user_id, turn.thread_id, limit=limit)
+    there = {message.id for message in messages}
+    if all(row.id in there for row in page):
+        return {"chain": chain}
+    archived = [cast("AnyMessage", row.message) for row in page]
+    new = [message for message in messages if message.id not in chain["known"]]
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in archived}}
+    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
 
 
 async def _settle(state: ConversationState, turn: Turn) -> None:

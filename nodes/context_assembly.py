@@ -6,7 +6,6 @@ import asyncio
 from typing import Final
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import ValidationError
 
 from ..assembly.assemble import assemble
 from ..assembly.layout import Layout
@@ -124,10 +123,7 @@ def _reply_and_context(state: ConversationState) -> tuple[ReplyReport | None, Co
     """Those of this turn, after a round of tools; else those of the turn before."""
     if (reply := state.get("reply")) is not None:
         return reply, state.get("context_report")
-    try:
-        before = TurnReport.model_validate(state["report"]) if state.get("report") else None
-    except ValidationError:  # of another version
-        before = None
+    before = TurnReport.read(state.get("report"))
     return (before.reply, before.context) if before is not None else (None, None)
 
 

@@ -12,6 +12,7 @@ from ..state.chain import is_summary
 from ..state.conversation import ConversationState
 from ..state.lighten import lighten
 from ..state.live_chain import view_in
+from ..state.report_records import TurnReport
 from .context_assembly import own_prompt
 from .turn import Turn
 
@@ -28,9 +29,9 @@ async def seen_ids(state: ConversationState, turn: Turn) -> set[str]:
     chain, light = lighten(view_in(state))
     budget = settings.max_context_tokens - settings.max_reply_tokens
     counter = TokenCounter()
-    before = (state.get("report") or {}).get("context")
-    if before is not None:
-        budget, counter = min(before["budget"], settings.max_context_tokens), counter.raised(before["factor"])
+    before = TurnReport.read(state.get("report"))
+    if before is not None and (context := before.context) is not None:
+        budget, counter = min(context.budget, settings.max_context_tokens), counter.raised(context.factor)
 
     def seen() -> set[str]:
         instructions = settings.system_prompt.strip() or own_prompt(turn)

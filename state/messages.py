@@ -37,8 +37,8 @@ _ROLES: Final[dict[str, Role]] = {
 _RESERVED: Final = "everthread_"
 """How keys of earlier versions begin among the additional_kwargs of messages; nobody may set them from outside."""
 
-_OLD_SUMMARY: Final = "everthread_summary"
-"""Marks, in states of earlier versions, a summary that stood among the messages."""
+_NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
+"""Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +155,11 @@ def add_said(left: Messages, right: Messages) -> Messages:
     except InputError as error:
         logger.warning("A message was left out of the conversation: %s", type(error).__name__)
         incoming = []
-    before = [unmarked(message) for message in cast("list[AnyMessage]", left) if not _is_old_summary(message)]
+    before = [
+        unmarked(message)
+        for message in cast("list[AnyMessage]", left)
+        if _NOT_SAID.isdisjoint(message.additional_kwargs)
+    ]
     # LangGraph refuses to remove what is not there.
     known = {m.id for m in [*before, *incoming] if not isinstance(m, RemoveMessage)}
     incoming = [
@@ -173,10 +177,6 @@ def unmarked(message: AnyMessage) -> AnyMessage:
     kept = {name: value for name, value in message.additional_kwargs.items() if not str(name).startswith(_RESERVED)}
     bare: AnyMessage = message.model_copy(update={"additional_kwargs": kept})
     return bare
-
-
-def _is_old_summary(message: AnyMessage) -> bool:
-    return _OLD_SUMMARY in message.additional_kwargs
 
 
 def cleaned(message: BaseMessage) -> AnyMessage:

@@ -36,13 +36,7 @@ class Progress(Record):
     @classmethod
     def read(cls, value: Any) -> Self | None:
         """The progress in a channel; None where there is none that can be read."""
-        if isinstance(value, cls) or not isinstance(value, Mapping):
-            return value if isinstance(value, cls) else None
-        known = {name: field for name, field in value.items() if name in cls.model_fields}
-        try:
-            return cls.model_validate(known)
-        except ValidationError:
-            return None
+        return read_record(cls, value)
 
 
 class Recalled(Record):
@@ -92,6 +86,21 @@ class TurnReport(Record):
     summaries: tuple[Summary, ...] = Field((), description="The summaries that were made in this turn.")
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")
+
+    @classmethod
+    def read(cls, value: Any) -> Self | None:
+        """The report in a channel; None where there is none that can be read."""
+        return read_record(cls, value)
+
+
+def read_record(kind: type[R], value: Any) -> R | None:
+    """A record from the plain data of a channel, or as earlier versions kept it; None where it cannot be read."""
+    if isinstance(value, kind) or not isinstance(value, Mapping):
+        return value if isinstance(value, kind) else None
+    try:
+        return kind.model_validate({name: field for name, field in value.items() if name in kind.model_fields})
+    except ValidationError:
+        return None
 
 
 def advanced(left: Any, right: Any) -> Any:
