@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.types import Overwrite
 
 from ..models.answering import Answer, Answering, Policy
 from ..models.chat import model_name
@@ -74,7 +75,8 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
             "sources": tuple(source.url for source in sources),
         }
     )
-    return {**update, "messages": new, "reply": report, "unreadable": unreadable, **prompt.update}
+    messages = Overwrite([*state["messages"], *new]) if "messages" in update else new
+    return {**update, "messages": messages, "reply": report, "unreadable": unreadable, **prompt.update}
 
 
 class _Prompt:
@@ -177,7 +179,7 @@ async def _respond(
     except ResponderError as error:
         error.calls = overheard.calls
         raise
-    if response.state:
+    if response.state is not None and (response.state or kept):
         update["responder_state"] = response.state
     if response.structured is not None or state.get("structured_response") is not None:
         update["structured_response"] = response.structured

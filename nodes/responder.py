@@ -108,7 +108,7 @@ class Responder:
         new = self._new(output, {str(message.id) for message in given})
         if (failure := unusable(cast("AIMessage", new[-1]))) is not None:
             raise ResponderError(self.name, failure)
-        return Response(new, _structured(output), self._kept(output))
+        return Response(new, _structured(output), self._kept(output, state or {}))
 
     async def _output(self, given: Any, config: RunnableConfig, context: Any) -> Any:
         if not isinstance(self._runnable, PregelProtocol):
@@ -126,15 +126,15 @@ class Responder:
                 output = part
         return output
 
-    def _kept(self, output: Any) -> dict[str, Any] | None:
-        """What a graph keeps beside its messages, and takes again: files, todos, notes."""
+    def _kept(self, output: Any, before: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What a graph keeps beside its messages, and takes again: files, todos, notes.
+
+        What it does not tell of stays as it was before.
+        """
         if not (self._takes_state and isinstance(output, Mapping)):
             return None
-        return {
-            name: value
-            for name, value in output.items()
-            if name in self._inputs and name not in {"messages", _STRUCTURED} and value is not None
-        }
+        told = {name: output[name] for name in self._inputs - {"messages", _STRUCTURED} if name in output}
+        return {name: value for name, value in {**before, **told}.items() if value is not None}
 
     def _new(self, output: Any, known: set[str]) -> list[AnyMessage]:
         new = [

@@ -18,6 +18,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from scripted import calls, scripted
@@ -288,6 +290,29 @@ async def test_what_an_agent_keeps_beside_its_messages_lasts_from_turn_to_turn_o
         state = await say(graph, "Note other.", to="t2")
         assert state["messages"][-2].text == "noted beside 0"
         assert (await graph.aget_state(thread())).values["responder_state"] == kept
+
+
+async def test_what_an_agent_no_longer_keeps_is_gone_in_the_next_turn(reopen: Callable[..., open_graph]) -> None:
+    class Slip(TypedDict, total=False):
+        messages: Annotated[list[Any], add_messages]
+        note: str | None
+
+    def answer(state: Slip) -> dict[str, Any]:
+        text = state["messages"][-1].text
+        told = AIMessage(f"had {state.get('note')}")
+        return {"messages": [told], **({"note": text or None} if text != "keep" else {})}
+
+    def empty(state: Slip) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"had {state.get('note')}")], "note": None}
+
+    def graph_of(node: Any) -> Any:
+        return StateGraph(Slip).add_node("n", node).add_edge(START, "n").compile()
+
+    said = []
+    for node, text in [(answer, "tea"), (answer, "keep"), (empty, "forget"), (answer, "keep")]:
+        async with reopen(model=None, responder=graph_of(node)) as graph:
+            said.append((await say(graph, text))["messages"][-1].text)
+    assert said == ["had None", "had tea", "had tea", "had None"]
 
 
 async def test_one_that_is_cancelled_by_itself_has_failed(reopen: Callable[..., open_graph]) -> None:
