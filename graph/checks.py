@@ -127,8 +127,9 @@ def _unarchived(seen: Seen) -> Iterator[Finding]:
     # A turn that waits to be resumed, for a person say, archives its messages at its end.
     asked = [place for place, message in enumerate(seen.messages) if isinstance(message, HumanMessage)]
     ended = seen.messages if seen.writable or not asked else seen.messages[: asked[-1]]
-    known = set(seen.chain["known"]) - set(seen.links) if seen.chain is not None else set()
-    said = [str(m.id) for m in ended if not is_empty(m) and m.id not in seen.archived and m.id not in known]
+    # What was taken in and stands nowhere is a command, or an answer to one.
+    aside = set(seen.chain["known"]) - set(seen.links) - seen.above.keys() if seen.chain is not None else set()
+    said = [str(m.id) for m in ended if not is_empty(m) and m.id not in seen.archived and m.id not in aside]
     yield from _found(
         "message not archived", said, "{} of the state {is} not in the archive", "archived from the state"
     )

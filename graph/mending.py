@@ -75,7 +75,11 @@ class Mending:
             for place, (id_, message) in enumerate(zip(ids, said, strict=True))
             if not is_empty(message) and id_ not in self._seen.archived
         }
-        await self._rows.add(self._state.thread_id, self._placed(older, old=False))
+        before = self._seen.above.keys() & older.keys()  # a summary has them: they were archived once
+        placed = self._placed(older, old=False)
+        await self._rows.add(
+            self._state.thread_id, [place._replace(old=place.message.id in before) for place in placed]
+        )
 
     async def _restore(self) -> None:
         known = {*self._seen.archived, *self._seen.rows.summaries}

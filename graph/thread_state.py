@@ -91,4 +91,6 @@ def opened(graph: CompiledConversation) -> Conversation:
     """
     if not isinstance(graph, Conversation):
         raise InputError("This needs the graph that `open_graph` or `build_graph(...).compile(...)` gives.")
+    if not graph.checkpointer:
+        raise InputError("This needs a graph with a checkpointer: the graph that `open_graph` gives has one.")
     return graph

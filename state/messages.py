@@ -202,8 +202,10 @@ def cleaned(message: BaseMessage) -> AnyMessage:
 
 def content_hash(message: BaseMessage) -> int:
     """A number that another content of the message does not have, nearly always; to see whether one was edited."""
-    parts = (message.type, message.content, getattr(message, "tool_calls", None))
-    return zlib.crc32(json.dumps(parts, default=str).encode("utf-8", "replace"))
+    content, calls = message.content, getattr(message, "tool_calls", None)
+    text = content if isinstance(content, str) else json.dumps(content, default=str)
+    said = f"{message.type}\x1f{text}\x1f{json.dumps(calls, default=str) if calls else ''}"
+    return zlib.crc32(said.encode("utf-8", "replace"))
 
 
 def newest_question(messages: Sequence[BaseMessage]) -> str:

@@ -81,9 +81,11 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
 def after(state: ConversationState, update: Update) -> ConversationState:
     """The state as it is once what a node returned is written: by the reducers of `messages` and `progress`."""
     written = {**state, **update, "progress": advanced(state.get("progress"), update["progress"])}
-    messages = update.get("messages", [])
-    whole = isinstance(messages, Overwrite)
-    written["messages"] = messages.value if whole else add_said(cast("Messages", state.get("messages", [])), messages)
+    messages = update.get("messages")
+    if isinstance(messages, Overwrite):
+        written["messages"] = messages.value
+    elif messages is not None:
+        written["messages"] = add_said(cast("Messages", state.get("messages", [])), messages)
     return cast("ConversationState", written)
 
 
