@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -27,6 +28,9 @@ from ..models.failures import Failure, failure_of
 from ..models.replies import unusable
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.messages import cleaned
+from ..state.storable import fits_checkpoint, plain
+
+logger = logging.getLogger(__name__)
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -129,12 +133,15 @@ class Responder:
     def _kept(self, output: Any, before: Mapping[str, Any]) -> dict[str, Any] | None:
         """What a graph keeps beside its messages, and takes again: files, todos, notes.
 
-        What it does not tell of stays as it was before.
+        What it does not tell of stays as it was before. What no checkpoint can hold is left out: the turn would fail.
         """
         if not (self._takes_state and isinstance(output, Mapping)):
             return None
         told = {name: output[name] for name in self._inputs - {"messages", _STRUCTURED} if name in output}
-        return {name: value for name, value in {**before, **told}.items() if value is not None}
+        kept = {name: value for name, value in {**before, **told}.items() if value is not None}
+        if unfit := [name for name, value in kept.items() if not fits_checkpoint(value)]:
+            logger.warning("The responder %r keeps what no checkpoint can hold: %s.", self.name, ", ".join(unfit))
+        return {name: value for name, value in kept.items() if name not in unfit}
 
     def _new(self, output: Any, known: set[str]) -> list[AnyMessage]:
         new = [
@@ -212,7 +219,8 @@ def _as_json(value: Any) -> str:
 def _structured(output: Any) -> Any:
     if isinstance(output, BaseModel) and not isinstance(output, BaseMessage):
         return output
-    return output.get(_STRUCTURED) if isinstance(output, Mapping) else None
+    given = output.get(_STRUCTURED) if isinstance(output, Mapping) else None
+    return given if fits_checkpoint(given) else plain(given)
 
 
 def _inputs(runnable: Runnable[Any, Any]) -> frozenset[str]:

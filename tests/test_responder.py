@@ -6,6 +6,7 @@ import asyncio
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Annotated, Any
 
 import pytest
@@ -313,6 +314,30 @@ async def test_what_an_agent_no_longer_keeps_is_gone_in_the_next_turn(reopen: Ca
         async with reopen(model=None, responder=graph_of(node)) as graph:
             said.append((await say(graph, text))["messages"][-1].text)
     assert said == ["had None", "had tea", "had tea", "had None"]
+
+
+async def test_what_no_checkpoint_can_hold_does_not_fail_the_turn(
+    reopen: Callable[..., open_graph], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Desk(TypedDict, total=False):
+        messages: Annotated[list[Any], add_messages]
+        lock: Any
+        note: str
+        structured_response: Any
+
+    def answer(state: Desk) -> dict[str, Any]:
+        told = AIMessage(f"had {state.get('note')}, {state.get('lock')}")
+        return {"messages": [told], "lock": Lock(), "note": "tea", "structured_response": {"lock": Lock()}}
+
+    desk = StateGraph(Desk).add_node("n", answer).add_edge(START, "n").compile(checkpointer=False)
+    async with reopen(model=None, responder=desk) as graph:
+        await say(graph, "One.")
+        state = await say(graph, "Two.")
+        kept = (await graph.aget_state(thread())).values
+    assert state["messages"][-1].text == "had tea, None"
+    assert kept["responder_state"] == {"note": "tea"}
+    assert "lock" in kept["structured_response"]["lock"]
+    assert "keeps what no checkpoint can hold: lock." in caplog.text
 
 
 async def test_one_that_is_cancelled_by_itself_has_failed(reopen: Callable[..., open_graph]) -> None:
