@@ -168,7 +168,7 @@ def _missing(seen: Seen) -> Iterator[Finding]:
 def _flags(seen: Seen) -> Iterator[Finding]:
     wrong = [kept.id for kept in seen.archived.values() if not kept.has_left and kept.active == (kept.id in seen.above)]
     for id_, kept in seen.rows.summaries.items():
-        if (kept.active and id_ in seen.above) or (not kept.active and id_ not in seen.above and id_ in seen.links):
+        if not kept.has_left and kept.active == (id_ in seen.above):
             wrong.append(id_)
     yield from _found("active flag", wrong, "{} {has} the wrong active flag", "set right", what="message or summary")
     said = [kept for kept in seen.archived.values() if not kept.has_left]

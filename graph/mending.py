@@ -76,10 +76,8 @@ class Mending:
             if not is_empty(message) and id_ not in self._seen.archived
         }
         before = self._seen.above.keys() & older.keys()  # a summary has them: they were archived once
-        placed = self._placed(older, old=False)
-        await self._rows.add(
-            self._state.thread_id, [place._replace(old=place.message.id in before) for place in placed]
-        )
+        placed = [place._replace(old=place.message.id in before) for place in self._placed(older, old=False)]
+        await self._rows.add(self._state.thread_id, placed)
 
     async def _restore(self) -> None:
         known = {*self._seen.archived, *self._seen.rows.summaries}
@@ -126,7 +124,7 @@ class Mending:
         for id_ in (*self._seen.archived, *self._seen.rows.summaries):
             if id_ in above:
                 standing[False].append(id_)
-            elif id_ in self._seen.archived or id_ in self._seen.links:
+            elif id_ in self._seen.archived or not self._seen.rows.summaries[id_].has_left:
                 standing[True].append(id_)
         for active, ids in standing.items():
             await self._rows.flag(self._state.thread_id, ids, active=active)

@@ -315,6 +315,11 @@ class Archive(UserTables):
         summaries = [as_summary(row) for row in await mine.fetch(_STANDING_SUMMARIES, thread_id=thread_id)]
         first = await mine.fetch(_FIRST_BELOW, thread_id=thread_id, ids=[s.id for s in summaries]) if summaries else []
         places = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
+        for summary in summaries:
+            if summary.id not in places:  # a first source is not there
+                tree = await self.sources(user_id, thread_id, summary.id)
+                below = tree.messages() if tree is not None else ()
+                places[summary.id] = min((message.seq for message in below), default=0)
         return Standing(
             dict(sorted(places.items(), key=lambda place: place[1])),
             frozenset(row["id"] for row in messages if not row["active"]),
