@@ -12,11 +12,11 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from ..models.tokens import ELLIPSIS
-from ..prompts.context import BEGINS
+from ..prompts.context import BEGINS, GO_ON
 from ..state.errors import SettingsError
 from ..state.messages import clean_text
 from ..state.records import Memory
@@ -131,6 +131,9 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
         content = joined(found, made.question.content)
         body.append(made.question.model_copy(update={"content": content}) if found else made.question)
     body = with_summaries_told([*body, *made.tail])
+    if body and isinstance(body[-1], AIMessage):
+        # Some providers refuse to go on with what the assistant has begun.
+        body.append(HumanMessage(GO_ON))
     system: list[AnyMessage] = [SystemMessage(made.instructions)] if made.instructions else []
     return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
 

@@ -111,6 +111,18 @@ def test_what_is_cut_keeps_its_closing_fence(budget: int, number: int) -> None:
     assert count_message_tokens(prompt) <= budget
 
 
+def test_the_last_message_is_never_the_assistants() -> None:
+    """Field: Anthropic's newer models refuse it. A tool's result that comes late stands before the newest reply."""
+    call = AIMessage("", id="2", tool_calls=[{"name": "dial", "args": {}, "id": "c"}])
+    said = [HumanMessage("Call them.", id="1"), call, ToolMessage("hello?", id="5", tool_call_id="c")]
+    chain: list[AnyMessage] = [*said, HumanMessage("Any news?", id="3"), AIMessage("I wait.", id="4")]
+    for given_ in (chain, [AIMessage("Hello!", id="0")]):
+        prompt, report = assemble(given_, [], [], system_prompt="x", budget=1000)
+        assert prompt[-2].text == given_[-1].text
+        assert (prompt[-1].type, prompt[-1].text) == ("human", "[Go on from here.]")
+        assert count_message_tokens(prompt) == report.tokens
+
+
 texts = st.one_of(st.text(max_size=60), st.text(min_size=200, max_size=3000), st.just("word " * 4000))
 entries = st.one_of(
     st.tuples(st.sampled_from(["user", "assistant", "system", "summary"]), texts),

@@ -381,6 +381,21 @@ async def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(reopen: 
     assert kinds(model.prompts[2])[:4] == ["system", "human", "ai", "tool"]
 
 
+async def test_a_late_result_alone_is_answered_and_the_prompt_does_not_end_with_a_reply(
+    reopen: Callable[..., open_graph],
+) -> None:
+    dial = {"name": "dial", "description": "Dial.", "parameters": {"type": "object", "properties": {}}}
+    model = scripted(calls(("dial", {})), "I wait.", "They answered.")
+    async with reopen(model=model, tools=[dial]) as graph:
+        await say(graph, "Call them.")
+        await say(graph, "Any news?")
+        late = {"messages": [ToolMessage("hello?", tool_call_id="c0", name="dial")]}
+        state = await graph.ainvoke(late, thread(), context={"user_id": "ada"})
+    assert kinds(state["messages"]) == ["human", "ai", "human", "ai", "tool", "ai"]
+    assert kinds(model.prompts[2]) == ["system", "human", "ai", "tool", "human", "ai", "human"]
+    assert results(model.prompts[2]) == ["hello?"]
+
+
 async def test_a_crash_between_calls_and_results_is_resumed_without_running_twice(
     reopen: Callable[..., open_graph],
 ) -> None:
