@@ -168,7 +168,7 @@ class Conversation(CompiledConversation):
 
     def _run(self, input: Any, config: RunnableConfig | None, options: dict[str, Any]) -> _Run:  # noqa: A002
         messages = _check(input)
-        options = {**options, "context": self._as_settings(as_context(options.get("context")))}
+        options = {**options, "context": self._as_settings(options.get("context"))}
         config = ensure_config(config)
         configurable = config.get("configurable") or {}
         thread_id, is_nested = _thread_id(configurable), bool(configurable.get("checkpoint_ns"))
@@ -218,14 +218,13 @@ class Conversation(CompiledConversation):
         Raises:
             SettingsError: a value in it is not allowed, or it is nothing that can be a context.
         """
-        if isinstance(context, Mapping):
-            return self.resources.read_context(context)
-        if context is not None and isinstance(context, (str, bytes, int, float, list, tuple)):
+        if isinstance(context, (str, bytes, int, float, list, tuple)):
             raise SettingsError(
                 f"The context is a {type(context).__name__}: expected a mapping of settings, as "
                 '{"user_id": "ada"}, or a Settings.'
             )
-        return context
+        context = as_context(context)
+        return self.resources.read_context(context) if isinstance(context, Mapping) else context
 
     def _settings_of(self, context: Any, config: RunnableConfig) -> Settings:
         runtime: Runtime[Any] = Runtime(context=context, server_info=_build_server_info(config, Runtime()))
