@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -65,15 +66,18 @@ async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None
     where = f"at {', '.join(waiting)}" if waiting else "before its end"
     spent = sum(progress.milliseconds.values())
     unfinished = f"The turn has not come to its end: it is {where}. It still runs, or it broke off and can be resumed."
-    if failed := next((str(task.error) for task in snapshot.tasks if task.error), None):
+    if failed := next((task.error for task in snapshot.tasks if task.error), None):
         unfinished = f"The turn broke off {where} and can be resumed: {_sentence(failed)}"
     return turn_report(state, progress).model_copy(update={"unfinished": unfinished, "milliseconds": round(spent, 1)})
 
 
-def _sentence(error: str) -> str:
-    """What an error says; a checkpoint keeps it as Python shows it, with its kind around it."""
-    found = _SHOWN.fullmatch(error.strip())
+def _sentence(error: Any) -> str:
+    """What an error says; a checkpoint keeps ours as JSON, and others as Python shows them, with their kind around."""
+    if isinstance(error, Mapping):
+        return str(error.get("message") or error.get("error"))
+    shown = str(error)
+    found = _SHOWN.fullmatch(shown.strip())
     try:
-        return str(ast.literal_eval(found[1])) if found else error
+        return str(ast.literal_eval(found[1])) if found else shown
     except (ValueError, SyntaxError):
-        return error
+        return shown
