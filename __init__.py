@@ -66,8 +66,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Context", "ContextReport", "ConversationState",
-    "Deleted",
+    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Context", "ContextReport",
+    "ConversationState", "Deleted",
     "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
     "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",
     "Recall", "Recalled", "Remade", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section",

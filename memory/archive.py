@@ -301,6 +301,12 @@ class Archive(UserTables):
         rows = await self.of(user_id).fetch(_LAST, thread_id=thread_id)
         return rows[0]["id"] if rows else None
 
+    async def end_and_summaries(self, user_id: str, thread_id: str) -> tuple[str | None, dict[str, Summary]]:
+        """The id of the newest message of the conversation, and by id the summaries that stand in it."""
+        where = {"thread_id": thread_id}
+        last, summaries = await self.of(user_id).fetch_each((_LAST, where), (_STANDING_SUMMARIES, where))
+        return (last[0]["id"] if last else None), {row["id"]: as_summary(row) for row in summaries}
+
     async def standing(self, user_id: str, thread_id: str, *, recent: int, limit: int) -> Standing:
         """What stands in the chain of a thread, as its summaries tell.
 

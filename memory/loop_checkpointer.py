@@ -24,9 +24,8 @@ from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 
 
 def serializer() -> JsonPlusSerializer:
-    """LangGraph's serializer, allowed to bring back the records that earlier versions kept in checkpoints."""
-    allowed = [(record.__module__, record.__name__) for record in EARLIER_RECORDS]
-    return JsonPlusSerializer(allowed_msgpack_modules=allowed)
+    """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
+    return JsonPlusSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):

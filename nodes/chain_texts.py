@@ -34,11 +34,15 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     if state.get("chain") is None:
         update = await _restored(state.get("messages") or [], turn)
         state = cast("ConversationState", {**state, **update})
-    if state.get("chain_texts") is None:
-        await _settle(state, turn)
+    texts = state.get("chain_texts")
+    if texts is None:
+        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
+        await _settle(state, last, turn)
+        texts = update["chain_texts"] = dict(standing)
+        state = cast("ConversationState", {**state, "chain_texts": texts})
     messages, summaries = texts_missing(state)
-    if messages or summaries or state.get("chain_texts") is None:
-        found = dict(state.get("chain_texts") or {})
+    if messages or summaries:
+        found = dict(texts)
         if messages:
             newest = messages[-MOST_STANDING:]
             found |= await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, newest)
@@ -67,11 +71,10 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
 
 
-async def _settle(state: ConversationState, turn: Turn) -> None:
+async def _settle(state: ConversationState, last: str | None, turn: Turn) -> None:
     """Note what has left the conversation: the archive has another end than this chain, or messages were removed."""
     chain, messages = state["chain"], state.get("messages") or []
     removed = removed_ids(chain, messages)
-    last = await turn.resources.archive.last_id(turn.user_id, turn.thread_id)
     if removed or last != chain["last"]:
         ids = [str(message.id) for message in messages]
         await turn.resources.branches.settle(turn.user_id, turn.thread_id, ids, removed)

@@ -8,8 +8,9 @@ turn at most.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..compression.chain import Batch, summaries_of
 from ..compression.engine import compress, policy_of, twin_of
@@ -51,7 +52,8 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
         return await regenerate_rejected(state, settings, turn)
     tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
-        chain, written = await shrink(chain_in(state), view_in(state), batch, settings, turn)
+        known = state.get("chain_texts")
+        chain, written = await shrink(chain_in(state), view_in(state), batch, settings, turn, known=known)
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
@@ -73,19 +75,27 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     return update
 
 
-async def shrink(chain: Chain, view: ChainView, batch: Batch, settings: Settings, turn: Turn) -> tuple[Chain, Written]:
+async def shrink(
+    chain: Chain,
+    view: ChainView,
+    batch: Batch,
+    settings: Settings,
+    turn: Turn,
+    *,
+    known: Mapping[str, Summary | BaseMessage] | None = None,
+) -> tuple[Chain, Written]:
     """Write the summary of a batch and store it; returns the chain with it, and what was written.
 
-    One that the archive has already, as after a crash, is taken as it is.
+    One that the archive has already, as after a crash, is among the known ones, and is taken as it is.
 
     Raises:
         StorageError: it cannot be stored.
         ModelError: the summary model failed, and the settings want no fallback.
     """
     id_ = Summary.id_for(turn.thread_id, batch.level, batch.source_ids)
-    if (known := (await turn.resources.summaries.some(turn.user_id, turn.thread_id, [id_])).get(id_)) is not None:
-        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, known)
-        return compress(chain, batch, known), Written(known)
+    if isinstance(made := (known or {}).get(id_), Summary):
+        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, made)
+        return compress(chain, batch, made), Written(made)
     written = await make_summary(batch, settings, turn, standing=summaries_of(view))
     twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
     if twin is not None and twin.id not in batch.source_ids:
