@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage
 
 from ..state.records import now
 from .archive_rows import as_jsonb, message_rows, renamed_id
+from .keywords import message_keys
 from .user_rows import Exchange, UserTables
 
 _LEAVE: Final = """
@@ -53,12 +54,16 @@ _READ_ANEW: Final = """
 INSERT INTO memory_removals (user_id, times) VALUES (%(user_id)s, 1)
 ON CONFLICT (user_id) DO UPDATE SET times = memory_removals.times + 1
 """
+_WHOLE: Final = """
+SELECT id, message, created_at FROM messages
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s::text[])
+"""
 _KEEP_EARLIER: Final = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, created_at,
                       embedded_with, term_keys, facts_read, left_at)
 SELECT user_id, thread_id, %(earlier_id)s, (SELECT max(seq) + 1 FROM messages
                                             WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s),
-       role, name, text, message, tokens, false, created_at, '', term_keys, true, %(moment)s
+       role, name, text, %(message)s::jsonb, tokens, false, created_at, '', term_keys, true, %(moment)s
 FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
@@ -132,9 +137,15 @@ class Branches(UserTables):
         earlier = {str(message.id): renamed_id(message.id, now().isoformat()) for message in messages}
 
         async def work(rows: Exchange) -> bool:
-            for row in new:
-                values = {"thread_id": thread_id, "id": row["id"], "earlier_id": earlier[row["id"]], "moment": now()}
-                await rows.fetch(_KEEP_EARLIER, **values)
+            old = {row["id"]: row for row in await rows.fetch(_WHOLE, thread_id=thread_id, ids=list(earlier))}
+            for row in old.values():
+                id_, whole = earlier[row["id"]], row["message"]
+                renamed = as_jsonb({**whole, "data": {**whole["data"], "id": id_}})
+                values = {"id": row["id"], "earlier_id": id_, "message": renamed, "moment": now()}
+                await rows.fetch(_KEEP_EARLIER, thread_id=thread_id, **values)
+            for row in new:  # it keeps the time at which it was said
+                if row["id"] in old:
+                    row["term_keys"] = message_keys(user_id, row["text"], old[row["id"]]["created_at"])
             await rows.fetch(_EDIT, thread_id=thread_id, rows=as_jsonb(new))
             stale = await rows.fetch(_STALE, thread_id=thread_id, ids=list(earlier), reason=EDITED)
             await rows.fetch(_READ_ANEW)

@@ -33,7 +33,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"\bcheckpoint_writes\b", "writes"),
         (r"(?s)\bDELETE FROM (\w+) USING (.*?) WHERE (.*)", r"DELETE FROM \1 WHERE EXISTS (SELECT 1 FROM \2 WHERE \3)"),
         (r"\bIS DISTINCT FROM\b", "IS NOT"),
-        (r"\bEXISTS \(SELECT FROM\b", "EXISTS (SELECT 1 FROM"),
+        (r"\bEXISTS \(\s*SELECT FROM\b", "EXISTS (SELECT 1 FROM"),
         (r"\bgreatest\(", "max("),
         (r"(?m)^\(SELECT\b", "SELECT * FROM (SELECT"),
         (r"%\((\w+)\)s", r":\1"),
