@@ -5,24 +5,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from typing import Final
 
 import psycopg
 import pytest
-from clients.dev_server import CONTROL, dev_server, in_terminal
+from clients.dev_server import CONTROL, TERMINAL, TERMINAL_LINES, dev_server, in_terminal
 from clients.fake_openai import FakeOpenAI, fake_openai
 
 pytest.register_assert_rewrite("clients.promises", "clients.chat")
-
-TERMINAL: Final = "from the terminal"
-"""The name of the thread that the terminal made before the server was started."""
-
-TERMINAL_LINES: Final = (
-    "In the terminal I planted a walnut.",
-    "In the terminal I planted a cherry.",
-    "In the terminal I planted a quince.",
-    "In the terminal I planted a medlar.",
-)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,16 @@ GRAPH: Final = "everthread"
 CONTROL: Final = os.environ.get("CONTROL") == "1"
 """Whether a plain graph is served in the place of this repository's, to test the bench itself."""
 
+TERMINAL: Final = "from the terminal"
+"""The name of the thread that the terminal made before the server was started."""
+
+TERMINAL_LINES: Final = (
+    "In the terminal I planted a walnut.",
+    "In the terminal I planted a cherry.",
+    "In the terminal I planted a quince.",
+    "In the terminal I planted a medlar.",
+)
+
 
 @contextmanager
 def dev_server(environment: dict[str, str]) -> Iterator[str]:

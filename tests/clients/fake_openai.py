@@ -1,6 +1,6 @@
 """A chat model behind OpenAI's streaming API, on loopback: what it says is known beforehand.
 
-It answers with a number and the last words of the user. Asked for a summary, it writes one that begins with `CANARY`,
+It answers with a number and the last line of the user. Asked for a summary, it writes one that begins with `CANARY`,
 so that a summary on a screen is seen at once.
 """
 
@@ -53,7 +53,7 @@ class FakeOpenAI(ThreadingHTTPServer):
             if excerpt := _EXCERPT.search(last):
                 self.summaries += 1
                 return _summary(excerpt[2]), 0.0
-            question = _FENCED.sub("", last).strip()
+            question = _FENCED.sub("", last).strip().rpartition("\n")[2]
             reply = _REPLY.format(number=len(self.replies) + 1, question=question)
             if SLOWLY in question:
                 reply += _MORE

@@ -6,8 +6,7 @@ import re
 
 import pytest
 from clients.chat import Chat, Shown, Talk
-from clients.conftest import TERMINAL_LINES
-from clients.dev_server import CONTROL
+from clients.dev_server import CONTROL, TERMINAL_LINES
 from clients.fake_openai import CANARY, SLOWLY, FakeOpenAI
 
 NOTES = (

@@ -41,8 +41,8 @@ class SdkChat:
         self._run({"messages": [{"role": "user", "content": text}]}, cancel_after=5)
 
     def edit(self, question: str, to: str) -> None:
-        found = next(message for message in self._messages() if text_of(message["content"]) == question)
-        self._run({"messages": [{"role": "user", "content": to}]}, checkpoint=self._parent(found["id"]))
+        parent = self._parent(self._id_of_message(question))
+        self._run({"messages": [{"role": "user", "content": to}]}, checkpoint=parent)
 
     def regenerate(self) -> None:
         self._run(None, checkpoint=self._parent(self._messages()[-1]["id"]))
@@ -53,8 +53,7 @@ class SdkChat:
     def branch(self, text: str) -> tuple[int, int] | None:
         history = self._history()
         by_id = {_id_of(state["checkpoint"]): state for state in history}
-        found = next(message for message in self._messages() if text_of(message["content"]) == text)
-        state = self._first_seen(found["id"])
+        state = self._first_seen(self._id_of_message(text))
         while state is not None:
             parent = _id_of(state["parent_checkpoint"])
             siblings = [_id_of(other["checkpoint"]) for other in reversed(history)
@@ -73,6 +72,11 @@ class SdkChat:
             return []
         state: Any = self.client.threads.get_state(self._thread)
         return list(state["values"].get("messages", []))
+
+    def _id_of_message(self, text: str) -> str:
+        found = [message["id"] for message in self._messages() if text_of(message["content"]) == text]
+        assert found, f"not among the messages: {text}"
+        return str(found[0])
 
     def _history(self) -> list[Any]:
         return list(self.client.threads.get_history(self.thread_id(), limit=NEWEST))

