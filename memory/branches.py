@@ -76,6 +76,15 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     id text, role text, name text, text text, message jsonb, tokens int, term_keys jsonb)
 WHERE old.user_id = %(user_id)s AND old.thread_id = %(thread_id)s AND old.id = new.id
 """
+# What was found in the earlier text stays with that, under ids that what is found in the new one cannot have.
+_FACTS_STAY: Final = """
+UPDATE facts SET source_id = %(earlier_id)s, id = id || '@' || %(earlier_id)s
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND source_id = %(id)s
+"""
+_PINS_STAY: Final = """
+UPDATE pins SET source_id = %(earlier_id)s, id = id || '@' || %(earlier_id)s
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND source_id = %(id)s
+"""
 _STALE: Final = """
 UPDATE summaries SET rejected = %(reason)s
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND rejected IS NULL AND source_ids && %(ids)s::text[]
@@ -143,6 +152,8 @@ class Branches(UserTables):
                 renamed = as_jsonb({**whole, "data": {**whole["data"], "id": id_}})
                 values = {"id": row["id"], "earlier_id": id_, "message": renamed, "moment": now()}
                 await rows.fetch(_KEEP_EARLIER, thread_id=thread_id, **values)
+                for statement in (_FACTS_STAY, _PINS_STAY):
+                    await rows.fetch(statement, thread_id=thread_id, id=row["id"], earlier_id=id_)
             for row in new:  # it keeps the time at which it was said
                 if row["id"] in old:
                     row["term_keys"] = message_keys(user_id, row["text"], old[row["id"]]["created_at"])

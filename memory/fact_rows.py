@@ -53,6 +53,8 @@ _RELATED = """
 SELECT * FROM facts
 WHERE user_id = %(user_id)s AND (meaning = ANY(%(meanings)s::uuid[]) OR slot = ANY(%(slots)s::uuid[])
                                  OR id = ANY(%(ids)s::text[]))
+  AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = %(user_id)s
+                  AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
 """
 _OPEN = """
 SELECT * FROM facts WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')

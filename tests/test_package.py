@@ -12,7 +12,8 @@ import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = [
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
+    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
+    "state",
 ]  # fmt: skip
 
 
