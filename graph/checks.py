@@ -68,11 +68,11 @@ class Seen:
 
     @cached_property
     def above(self) -> Mapping[str, Sequence[str]]:
-        """By id, the summaries that were made from it."""
+        """By id, the summaries that stand for it: those that were made from it, and have not left the conversation."""
         found: dict[str, list[str]] = defaultdict(list)
-        for summary in self.summaries.values():
-            for source in summary.source_ids:
-                found[source].append(summary.id)
+        for kept in self.rows.summaries.values():
+            for source in kept.summary.source_ids if not kept.has_left else ():
+                found[source].append(kept.summary.id)
         return dict(found)
 
     @cached_property

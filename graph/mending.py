@@ -121,11 +121,9 @@ class Mending:
     async def _flag(self) -> None:
         above = self._seen.above
         standing: dict[bool, list[str]] = {True: [], False: []}
-        for id_ in (*self._seen.archived, *self._seen.rows.summaries):
-            if id_ in above:
-                standing[False].append(id_)
-            elif id_ in self._seen.archived or not self._seen.rows.summaries[id_].has_left:
-                standing[True].append(id_)
+        for id_, row in (*self._seen.archived.items(), *self._seen.rows.summaries.items()):
+            if not row.has_left:
+                standing[id_ not in above].append(id_)
         for active, ids in standing.items():
             await self._rows.flag(self._state.thread_id, ids, active=active)
 
@@ -135,6 +133,8 @@ class Mending:
         chunks: dict[int | None, list[str]] = defaultdict(list)
         of_summary: dict[str, int] = {}
         for kept in messages.values():
+            if kept.has_left:
+                continue
             if kept.id not in above:
                 chunks[None] += [kept.id] if kept.chunk_id is not None else []
             elif kept.chunk_id is None:

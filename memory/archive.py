@@ -68,13 +68,13 @@ VALUES (%(user_id)s, %(thread_id)s, %(id)s, %(level)s, %(content)s, %(source_ids
         %(tokens)s, %(covers)s, %(rejected)s, %(version)s, %(created_at)s)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
-_MARK_MESSAGES = """
+MARK_MESSAGES = """
 UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
     SELECT coalesce(max(chunk_id), 0) + 1 FROM messages
     WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND chunk_id IS NOT NULL))
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
 """
-_MARK_SUMMARIES = """
+MARK_SUMMARIES = """
 UPDATE summaries SET active = false
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
 """
@@ -267,7 +267,7 @@ class Archive(UserTables):
         """
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
         await self.of(user_id).transaction(
-            (_LOCK_THREAD, values), (_ADD_SUMMARY, values), (_MARK_MESSAGES, values), (_MARK_SUMMARIES, values)
+            (_LOCK_THREAD, values), (_ADD_SUMMARY, values), (MARK_MESSAGES, values), (MARK_SUMMARIES, values)
         )
 
     async def messages(self, user_id: str, thread_id: str) -> list[ArchivedMessage]:

@@ -13,6 +13,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..state.records import now
+from .archive import MARK_MESSAGES, MARK_SUMMARIES
 from .archive_rows import as_jsonb, message_rows, renamed_id
 from .keywords import message_keys
 from .user_rows import Exchange, UserTables
@@ -37,7 +38,20 @@ RETURNING id
 _SUMMARIES_LEAVE: Final = """
 UPDATE summaries SET left_at = %(moment)s
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND source_ids && %(ids)s::text[]
-RETURNING id
+RETURNING id, source_ids
+"""
+# What stood below a summary that has left stands on its own, unless another has it.
+_MESSAGES_STAND: Final = """
+UPDATE messages SET active = true, chunk_id = NULL
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id = ANY(%(ids)s::text[])
+  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = %(user_id)s AND above.thread_id = %(thread_id)s
+                  AND above.left_at IS NULL AND messages.id = ANY(above.source_ids))
+"""
+_SUMMARIES_STAND: Final = """
+UPDATE summaries SET active = true
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id = ANY(%(ids)s::text[])
+  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = %(user_id)s AND above.thread_id = %(thread_id)s
+                  AND above.left_at IS NULL AND summaries.id = ANY(above.source_ids))
 """
 _LEFT_MESSAGES: Final = """
 SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NOT NULL
@@ -87,7 +101,8 @@ WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND source_id = %(id)s
 """
 _STALE: Final = """
 UPDATE summaries SET rejected = %(reason)s
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND rejected IS NULL AND source_ids && %(ids)s::text[]
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND rejected IS NULL AND left_at IS NULL
+  AND source_ids && %(ids)s::text[]
 RETURNING id
 """
 
@@ -102,7 +117,15 @@ class Branches(UserTables):
         database: where they are kept.
     """
 
-    async def settle(self, user_id: str, thread_id: str, ids: Sequence[str], removed: Collection[str] = ()) -> None:
+    async def settle(
+        self,
+        user_id: str,
+        thread_id: str,
+        ids: Sequence[str],
+        removed: Collection[str] = (),
+        *,
+        anew: Collection[str] = (),
+    ) -> None:
         """Note that these messages, and what was said before the first of them, are the conversation.
 
         What was archived after the first of them and is not among them has left; what is among them is part of it.
@@ -113,6 +136,7 @@ class Branches(UserTables):
             thread_id: which.
             ids: of the newest messages, in their order.
             removed: ids of messages that were taken out of it.
+            anew: ids of messages that no summary may stand for any longer.
 
         Raises:
             StorageError: the database fails; nothing was noted.
@@ -123,12 +147,18 @@ class Branches(UserTables):
             gone = await rows.fetch(_REMOVE, **values, ids=list(removed)) if removed else []
             gone += await rows.fetch(_LEAVE, **values, ids=list(ids))
             back = await rows.fetch(_COME_BACK, thread_id=thread_id, ids=list(ids)) if ids else []
-            above = [row["id"] for row in gone]
+            above = [*(row["id"] for row in gone), *anew]
+            stand = {row["id"] for row in back} | set(anew)
             while above:
-                above = [row["id"] for row in await rows.fetch(_SUMMARIES_LEAVE, **values, ids=above)]
+                left = await rows.fetch(_SUMMARIES_LEAVE, **values, ids=above)
+                above = [row["id"] for row in left]
+                stand |= {source for row in left for source in row["source_ids"]}
             if back:
                 await _summaries_back(rows, thread_id)
-            if gone or back:
+            if stand:
+                for statement in (_MESSAGES_STAND, _SUMMARIES_STAND):
+                    await rows.fetch(statement, thread_id=thread_id, ids=list(stand))
+            if gone or back or anew:
                 await rows.fetch(_READ_ANEW)
 
         await self.of(user_id).alone(work)
@@ -177,3 +207,6 @@ async def _summaries_back(rows: Exchange, thread_id: str) -> None:
             back.append(id_)
     if back:
         await rows.fetch(_SUMMARIES_COME_BACK, thread_id=thread_id, ids=back)
+    for id_ in back:
+        for statement in (MARK_MESSAGES, MARK_SUMMARIES):
+            await rows.fetch(statement, thread_id=thread_id, source_ids=summaries[id_])

@@ -37,9 +37,12 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
-        await _settle(state, last, turn)
+        if (asked := _edited_question(state)) is None:
+            await _settle(state, last, turn)
+        else:
+            update["chain"] = await _asked_anew(asked, state, turn)
         texts = update["chain_texts"] = dict(standing)
-        state = cast("ConversationState", {**state, "chain_texts": texts})
+        state = cast("ConversationState", {**state, **update})
     messages, summaries = texts_missing(state)
     if messages or summaries:
         found = dict(texts)
@@ -78,6 +81,25 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Non
     if removed or last != chain["last"]:
         ids = [str(message.id) for message in messages]
         await turn.resources.branches.settle(turn.user_id, turn.thread_id, ids, removed)
+
+
+def _edited_question(state: ConversationState) -> HumanMessage | None:
+    """The message that is to be answered, where it was said with another content before."""
+    chain, messages = state["chain"], state.get("messages") or []
+    if not messages or not isinstance(asked := messages[-1], HumanMessage):
+        return None
+    return asked if chain["known"].get(str(asked.id)) not in {None, content_hash(asked)} else None
+
+
+async def _asked_anew(asked: HumanMessage, state: ConversationState, turn: Turn) -> Chain:
+    """The chain that goes on from an edited question; no summary stands any longer for what it was, or came after."""
+    where, messages = (turn.user_id, turn.thread_id), state["messages"]
+    removed = removed_ids(state["chain"], messages)
+    ids = [str(message.id) for message in messages]
+    await turn.resources.branches.settle(*where, ids, removed, anew=[str(asked.id)])
+    if await turn.resources.archive.changed_ids(*where, [asked]):  # a turn that is resumed has done it
+        await turn.resources.branches.edit(*where, [asked])
+    return await chain_from_archive(messages, turn)
 
 
 async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chain:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, say, thread
+from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import Archive, InputError, Settings, Summary, open_graph
+from everthread import Archive, InputError, Settings, Summary, examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.archive_rows import said_at
 from everthread.memory.database import Database
@@ -120,6 +121,31 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
     ])  # fmt: skip
     assert [m.text for m in await archive.page("ada", "t1")] == [m.content for m in state["messages"]]
     assert len(await archive.page("ada", "t1", with_left=True)) == len(whole) == 8
+
+
+@pytest.mark.parametrize("profile", ["multi_strategy", "archive", "layered"])
+async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_nothing_after_it_is_told(
+    settings: Settings, embeddings: Embeddings, profile: str
+) -> None:
+    model = EchoModel(prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, profile=profile, facts=False) as graph:
+        for n in range(14):
+            text = f"Remark {n} about the garden and its roses number {n}."
+            await say(graph, {"messages": [HumanMessage(text, id=f"q{n}")]})
+        archive = graph.resources.archive  # type: ignore[attr-defined]
+        before = [message.text for message in await archive.page("ada", "t1")]
+        assert not next(message for message in await archive.page("ada", "t1") if message.id == "q4").active
+        state = await say(graph, {"messages": [HumanMessage("Rather tell me of zebras.", id="q4")]})
+        prompt = "\n".join(message.text for message in model.prompts[-1])
+        assert model.prompts[-1][-1].text.endswith("Rather tell me of zebras.")
+        assert "number 3" in prompt
+        assert not [n for n in range(4, 14) if f"Remark {n} " in prompt or f"number {n}." in prompt]
+        assert [m.text for m in state["messages"]][:8] == before[:8]
+        assert [m.text for m in state["messages"]][8:] == ["Rather tell me of zebras.", state["messages"][-1].text]
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+        await say(graph, "And on.")
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+        assert [m.text for m in await archive.page("ada", "t1")][:8] == before[:8]
 
 
 async def test_what_an_edited_message_was_is_not_recalled(graph: CompiledConversation) -> None:

@@ -22,6 +22,7 @@ from everthread import (
     StorageError,
     Summary,
     ThreadOwnershipError,
+    examine,
     open_graph,
     thread_id,
 )
@@ -126,6 +127,29 @@ async def test_an_id_with_another_content_is_refused(stored: Settings) -> None:
         await resources.archive.add_messages("ada", "t1", [HumanMessage("Two.", id="m"), HumanMessage("4.", id="o")])
     assert [message.text for message in await resources.archive.messages("ada", "t1")] == ["One.", "Three."]
     await resources.close()
+
+
+async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
+    opened: Callable[..., open_graph],
+) -> None:
+    async with opened(profile="archive", summary_every_n=1) as graph:
+        resources = graph.resources  # type: ignore[attr-defined]
+        await say(graph, {"messages": [HumanMessage("I like jazz.", id="first")]})
+        await say(graph, {"messages": [HumanMessage("I have a dog, and the word is zanzibar.", id="second")]})
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, {"messages": [HumanMessage("I like tea.", id="first")]})
+        assert state["upkeep"].error is None
+        await graph.asettled()  # type: ignore[attr-defined]
+        whole = await resources.archive.messages("ada", "t1")
+        assert [m.text for m in whole if m.left_at is None] == ["I like tea.", "You said: I like tea."]
+        assert len([m for m in whole if m.left_at is not None]) == 4
+        assert [m.id for m in await resources.archive.page("ada", "t1")] == [m.id for m in state["messages"]]
+        assert [m.text for m in state["context"].messages if m.type != "system"] == ["I like tea."]
+        state = await say(graph, "What do I like, and what is the word zanzibar?", to="t2")
+        assert [fact.text for fact in state["facts"].facts] == ["I like tea"]
+        assert not any("jazz" in str(memory) or "dog" in str(memory) for memory in state["recall"].memories)
+        (checkup,) = await examine(graph, "ada", "t1")
+        assert checkup.findings == ()
 
 
 async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[..., open_graph]) -> None:
