@@ -106,8 +106,7 @@ class PostgresCheckpointer(LoopCheckpointer):
     async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
         await self._call(lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path))
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete the checkpoints of a thread. The archive keeps what was said."""
+    async def _delete_thread(self, thread_id: str) -> None:
         await self._call(lambda saver: saver.adelete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -157,6 +156,15 @@ def shared_database() -> Storage:
     return storage_of(Settings())
 
 
+forgetting: list[Callable[[str], Awaitable[None]]] = []
+"""What the server does before the checkpoints of a thread are deleted: see `everthread.server.app`."""
+
+
+async def _before_deletion(thread_id: str) -> None:
+    for forget in forgetting:
+        await forget(thread_id)
+
+
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
     """The checkpointer that `langgraph.json` names: that of the environment's settings.
@@ -168,7 +176,9 @@ async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
 
     storage = shared_database()
     await storage.open()
+    saver = checkpointer_of(storage)
+    saver.before_deletion = _before_deletion
     try:
-        yield checkpointer_of(storage)
+        yield saver
     finally:
         await storage.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -35,10 +35,24 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
 
     Args:
         serde: how values become bytes.
+
+    Attributes:
+        before_deletion: is told of a thread whose checkpoints are about to be deleted, by a LangGraph server say.
     """
 
     def __init__(self, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde or serializer())
+        self.before_deletion: Callable[[str], Awaitable[None]] | None = None
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread. What was said in it stays in the archive, but for `before_deletion`."""
+        if self.before_deletion is not None:
+            await self.before_deletion(thread_id)
+        await self._delete_thread(thread_id)
+
+    @abstractmethod
+    async def _delete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread."""
 
     async def aput(
         self,

@@ -101,8 +101,7 @@ class SqliteCheckpointer(LoopCheckpointer):
             lambda saver: saver.put_writes(config, writes.values, writes.task_id, writes.task_path), durable=durable
         )
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete the checkpoints of a thread. The archive keeps what was said."""
+    async def _delete_thread(self, thread_id: str) -> None:
         await self._call(lambda saver: saver.delete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:

@@ -12,6 +12,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from ..graph.served import resources
+from ..memory.checkpointer import forgetting
+from .forget import forget_thread
 from .history import history
 from .mcp_answers import ReadableMcpAnswers
 from .thread_list import is_authenticated, list_threads
@@ -23,14 +26,20 @@ HISTORY_PATH: Final = "/everthread/threads/{thread_id}/history"
 
 @asynccontextmanager
 async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-    """While the server runs: put the threads that the storage has into its list."""
+    """While the server runs, its list has the threads of the storage; what is deleted there is forgotten."""
     listing = asyncio.create_task(_list_threads())
+    forgetting.append(_forget)
     try:
         yield
     finally:
+        forgetting.remove(_forget)
         listing.cancel()
         with suppress(asyncio.CancelledError):
             await listing
+
+
+async def _forget(thread_id: str) -> None:
+    await forget_thread(resources, thread_id)
 
 
 async def _list_threads() -> None:

@@ -89,6 +89,26 @@ def test_a_copy_has_the_whole_conversation_and_its_archive(project: Path, enviro
     assert "nothing is wrong" in in_terminal(environment, "doctor", copy)
 
 
+def test_a_thread_that_a_client_deletes_is_forgotten(project: Path, environment: dict[str, str]) -> None:
+    with server(project, environment) as url:
+        client = get_client(url=url, api_key=None)
+
+        async def work() -> None:
+            thread = await client.threads.create()
+            await one_turn(url, thread["thread_id"], "My PIN for the safe is 4711 and my sister is called Olga.")
+            await client.threads.delete(thread["thread_id"])
+            reply, _ = await one_turn(url, str(uuid.uuid4()), "What is my PIN and my sister called?")
+            assert "4711" not in reply
+            assert "Olga" not in reply
+            given: Any = {"messages": [{"role": "user", "content": "My favourite colour is mauve."}]}
+            await client.runs.wait(None, "everthread", input=given)
+            reply, _ = await one_turn(url, str(uuid.uuid4()), "What is my favourite colour?")
+            assert "mauve" in reply  # a run without a thread is of the user all the same
+
+        asyncio.run(work())
+    assert "4711" not in in_terminal(environment, "threads") + in_terminal(environment, "facts", "--all")
+
+
 def test_an_answer_over_mcp_is_the_reply(project: Path, environment: dict[str, str]) -> None:
     with server(project, environment) as url:
 

@@ -65,7 +65,7 @@ def _text(message: dict[str, Any]) -> str:
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", "") for part in content)
+    return "\n".join(part.get("text", "") for part in content)
 
 
 def _summary(source: str) -> str:
