@@ -20,7 +20,7 @@ from ..memory.loop_thread import node_thread
 from ..memory.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from ..memory.thread_lock import ThreadLocks
 from ..nodes.resources import Resources
-from ..nodes.run_settings import as_context
+from ..nodes.run_settings import as_context, authenticated_user, names_user
 from ..nodes.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
@@ -181,7 +181,13 @@ class Conversation(CompiledConversation):
         # A graph around this one hands its context on in its runtime.
         around = configurable.get(_RUNTIME_KEY)
         context = options["context"] if options["context"] is not None else getattr(around, "context", None)
-        user_id = self._settings_of(context, own).user_id
+        runtime: Runtime[Any] = Runtime(context=context, server_info=_build_server_info(own, Runtime()))
+        if self.resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
+            raise SettingsError(
+                'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
+                "(EVERTHREAD_REQUIRE_USER is set)."
+            )
+        user_id = self.resources.settings_of(runtime, own).user_id
         is_to_be_locked = thread_id is not None and not is_held
         return _Run(input, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
 

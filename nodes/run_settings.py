@@ -71,6 +71,14 @@ def authenticated_user(runtime: Runtime[Any]) -> str | None:
     return str(user.identity) if user is not None and user.identity else None
 
 
+def names_user(context: Any, config: RunnableConfig | None) -> bool:
+    """Whether a run says whose turn it is."""
+    return any(
+        "user_id" in (layer.model_fields_set if isinstance(layer, Settings) else layer)
+        for layer in given(context, config).settings
+    )
+
+
 def without_ours(own: Any) -> Any:
     """The context of another application as it is without our key."""
     return {name: value for name, value in own.items() if name != KEY} if isinstance(own, Mapping) else own

@@ -50,6 +50,11 @@ class StorageSettings(BaseModel):
         json_schema_extra=PROCESS,
     )
 
+    require_user: bool = Field(
+        False,
+        description="Refuse runs that name no user, instead of giving them the memory of `user_id`.",
+        json_schema_extra=PROCESS,
+    )
     visible_messages: int = Field(
         200,
         ge=2,

@@ -114,6 +114,21 @@ async def test_settings_come_from_configurable_as_well(resources: Resources, con
     assert len(await resources.archive.messages("ada", "c1")) == 2
 
 
+async def test_a_run_that_names_no_user_is_refused_where_the_operator_wants_it(
+    settings: Settings, echo: EchoModel, embeddings: Embeddings
+) -> None:
+    graph = build_graph(settings.but(require_user=True), model=echo, embeddings=embeddings)
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    given: Any = {"messages": [("user", "hi")]}
+    for nobody in (None, {"web_search": "off"}):
+        with pytest.raises(SettingsError, match="names no user"):
+            await compiled.ainvoke(given, thread(), context=nobody)
+    assert (await compiled.aget_state(thread())).values == {}
+    await compiled.ainvoke(given, thread(), context={"user_id": "ada"})
+    await compiled.ainvoke(given, {"configurable": {"thread_id": "t2", "user_id": "bob"}})
+    assert len(echo.prompts) == 2
+
+
 async def test_what_is_wrong_under_our_key_is_said(resources: Resources) -> None:
     graph = build_graph(resources=resources).compile(checkpointer=InMemorySaver())
     for wrong, match in (({"usr_id": "x"}, "Did you mean 'user_id'"), ("ada", "expected a mapping of settings")):

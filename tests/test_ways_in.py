@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from everthread import InputError, ModelError, Settings, ThreadOwnershipError, open_graph
 from everthread.graph.conversation import Conversation
+from everthread.memory.transfer import export_rows, import_rows
+from everthread.memory.transfer_format import check_file
 
 ADA: Any = {"user_id": "ada"}
 
@@ -451,3 +454,26 @@ async def test_history_comes_in_pages(talk: Conversation) -> None:
     before = await archive.page("ada", "t1", before=newest[0].id, limit=100)
     assert [message.text for message in before] == [t for n in range(1, 4) for t in (f"Remark {n}.", f"Reply {n}.")]
     assert await archive.page("bob", "t1") == []
+
+
+async def test_an_imported_thread_goes_on_with_the_same_prompt(
+    settings: Settings, embeddings: Embeddings, tmp_path: Path
+) -> None:
+    model, other = EchoModel(prompts=[]), EchoModel(prompts=[])
+    file = tmp_path / "ada.jsonl"
+    async with open_graph(settings, model=model, embeddings=embeddings) as graph:
+        for n in range(1, 12):
+            await say(graph, f"Remark {n} about the garden and its {n} roses.")
+        await graph.asettled()
+        storage = graph.resources.database
+        await export_rows(storage, "ada", file, written=lambda _done, _all: None)
+        moved = Settings(storage="sqlite", data_dir=tmp_path, web_search="off", summary_model="extractive")
+        async with open_graph(moved, model=other, embeddings=embeddings) as imported:
+            checked = check_file(file)
+            await import_rows(imported.resources.database, "ada", file, checked, added=lambda _added: None)
+            imported.resources.embed_later("ada", 60)
+            await imported.asettled()
+            for asked in (graph, imported):
+                await say(asked, "How many roses are there?")
+            assert [message.text for message in other.prompts[-1]] == [message.text for message in model.prompts[-1]]
+            assert (await shown(imported))[:-1] == (await shown(graph))[:-1]
