@@ -15,13 +15,13 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import ELLIPSIS
 from ..prompts.context import BEGINS, GO_ON
 from ..state.errors import SettingsError
 from ..state.messages import clean_text
 from ..state.records import Memory
 from ..state.search_records import SearchResult
 from ..state.turn_records import ContextReport, Section
+from ..text.shorten import ELLIPSIS
 from .chain import in_turn, joined, opening, take_apart
 from .draft import Draft, Sources, draft
 from .fence import fenced

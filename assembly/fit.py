@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import ELLIPSIS, is_binary_block
+from ..models.tokens import is_binary_block
 from ..state.messages import content_text
+from ..text.shorten import ELLIPSIS, Kept, beginning, share_out
 from .chain import with_media_named
 
 _LEAST: Final = 8
@@ -20,8 +21,6 @@ _SHORT_ARGUMENT: Final = 120
 
 _ARGUMENTS: Final = 2000
 """Characters of the arguments of one call, with their names, that are kept where they have to be cut."""
-
-Kept = Literal["start", "end", "both"]
 
 
 def fit_message(message: AnyMessage, limit: int, counter: TokenCounter) -> AnyMessage:
@@ -54,13 +53,13 @@ def fit_unit(unit: Sequence[AnyMessage], limit: int, counter: TokenCounter) -> l
         return list(unit)
     light = [with_media_named(message) for message in unit]
     costs = [counter.messages([message]) for message in light]
-    shares = level(costs, limit)
+    shares = share_out(costs, limit)
     for at, message in enumerate(light):
         if costs[at] > shares[at] and isinstance(message, AIMessage) and message.tool_calls:
             light[at] = fit_message(message, shares[at], counter)
             costs[at] = counter.messages([light[at]])
             if costs[at] > shares[at]:
-                rest = level([*costs[:at], *costs[at + 1 :]], limit - costs[at])
+                rest = share_out([*costs[:at], *costs[at + 1 :]], limit - costs[at])
                 shares = [*rest[:at], costs[at], *rest[at:]]
     return [
         message if cost <= share else fit_message(message, share, counter)
@@ -73,21 +72,11 @@ def fit_texts(texts: Sequence[str], limit: int, counter: TokenCounter, keep: Kep
     costs = [counter.text(text) for text in texts]
     if sum(costs) <= limit:
         return list(texts)
-    shares = level(costs, limit)
+    shares = share_out(costs, limit)
     return [
         text if cost <= share else counter.truncate(text, share, keep)
         for text, cost, share in zip(texts, costs, shares, strict=True)
     ]
-
-
-def level(costs: Sequence[int], total: int) -> list[int]:
-    """`total` shared out so that small costs are met whole and the large ones get alike."""
-    shares = [0] * len(costs)
-    left = max(0, total)
-    for done, at in enumerate(sorted(range(len(costs)), key=lambda at: costs[at])):
-        shares[at] = min(costs[at], left // (len(costs) - done))
-        left -= shares[at]
-    return shares
 
 
 def is_cut(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> bool:
@@ -131,9 +120,4 @@ def _light_call(call: Any) -> Any:
 
 def _light_argument(value: Any) -> Any:
     text = value if isinstance(value, str) else str(value)
-    return value if len(text) <= _SHORT_ARGUMENT else f"{text[:_SHORT_ARGUMENT]}{ELLIPSIS}"
-
-
-def tools_kept(unit: Sequence[AnyMessage]) -> bool:
-    """Whether a unit is a call of tools with its results."""
-    return any(isinstance(message, ToolMessage) for message in unit)
+    return value if len(text) <= _SHORT_ARGUMENT else beginning(text, _SHORT_ARGUMENT)

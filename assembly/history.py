@@ -11,7 +11,8 @@ from langchain_core.messages import AnyMessage
 from ..models.counting import TokenCounter
 from ..state.chain import is_summary
 from ..state.turn_records import Section
-from .fit import fit_unit, is_cut, level
+from ..text.shorten import share_out
+from .fit import fit_unit, is_cut
 from .layout import Layout
 from .material import bounded
 from .sections import NO_ROOM, TOO_MANY, Picked
@@ -162,7 +163,7 @@ def fit_units(units: Sequence[Unit], room: int, counter: TokenCounter, *, newest
         costs = [counter.messages(unit) for unit in kept]
         if sum(costs) <= room:
             break
-        shares = level(costs, room)
+        shares = share_out(costs, room)
         fitted = [fit_unit(unit, share, counter) for unit, share in zip(kept, shares, strict=True)]
         enough = all(share >= _SMALLEST_UNIT * len(unit) for share, unit in zip(shares, kept, strict=True))
         if enough and counter.messages([message for unit in fitted for message in unit]) <= room:

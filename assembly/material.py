@@ -14,9 +14,10 @@ from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
 from ..state.records import Memory, Summary
 from ..state.search_records import SearchResult
+from ..text.repeats import Said
+from ..text.shorten import middle_out
 from .fence import fact_entry, memory_entry, result_entry
 from .fit import fit_texts
-from .repeats import Said
 from .sections import BLANK, IN_CHAIN, REPEATED, Entry
 
 Found = tuple[list[Entry], Counter[str]]
@@ -30,8 +31,7 @@ _SHORTENINGS: Final = 3
 
 def bounded(text: str, budget: int) -> str:
     """The text with its middle cut out, if it is so long that it cannot fit into `budget` tokens by far."""
-    most = CHARACTERS_A_TOKEN * max(budget, 1)
-    return text if len(text) <= most else f"{text[: most // 2]}{words.CUT}{text[-most // 2 :]}"
+    return middle_out(text, CHARACTERS_A_TOKEN * max(budget, 1), words.CUT)
 
 
 def fact_entries(facts: Sequence[str], budget: int, counter: TokenCounter) -> Found:

@@ -12,11 +12,11 @@ from ..state.chain import is_summary
 from ..state.messages import message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Section
+from ..text.repeats import Said
 from .fence import summary_entry
 from .history import bounded_message
 from .layout import Layout
 from .material import summary_behind
-from .repeats import Said
 from .sections import NO_ROOM, REPEATED, TOO_MANY, WORTH_A_CUT, Picked
 from .told import told_text
 

@@ -33,11 +33,11 @@ from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
 from everthread.facts.words import content_terms
 from everthread.memory.fact_reading import read_batch
-from everthread.models.extractive import sentences
 from everthread.nodes.facts import known_facts
 from everthread.nodes.resources import Resources
 from everthread.nodes.turn import Turn
 from everthread.state.records import now
+from everthread.text.extractive import sentences
 
 FILE = DATA / "fact_extraction" / "xpersona_7lang.jsonl"
 QUESTIONS = DATA / "search_need" / "search_need_dev.jsonl"
@@ -58,7 +58,7 @@ def terms(text: str, language: str) -> set[str]:
     if language in {"zh", "ja"}:
         return set(CONTENT.findall(text))
     known = languages().get(language)
-    return set(content_terms(text, known.stop if known else ())) or set(content_terms(text))
+    return set(content_terms(text, known)) or set(content_terms(text))
 
 
 def found(wanted: set[str], texts: Iterable[set[str]]) -> bool:

@@ -26,7 +26,7 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.datasets import DATA
-from everthread.memory.languages import stop_words
+from everthread.text.stop_words import stop_words
 
 Item = dict[str, Any]
 
@@ -44,7 +44,7 @@ def f1(query: str, rewrite: str) -> float:
 
 def held(query: str, rewrite: str) -> float:
     """The share of the rewrite's content words that the query holds."""
-    content = set(tokens(rewrite)) - stop_words()["english"]
+    content = set(tokens(rewrite)) - stop_words("en")
     return len(content & set(tokens(query))) / len(content) if content else 1.0
 
 

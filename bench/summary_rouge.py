@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from everthread.models.extractive import summarize
-from everthread.models.tokens import estimate_tokens
+from everthread.text.extractive import summarize
+from everthread.text.tokens import estimate_tokens
 
 MEASURES = ("rouge1", "rouge2", "rougeL")
 

@@ -18,10 +18,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from bench.compressed import Compressed
 from bench.datasets import locomo
-from everthread.models.extractive import content_terms
 from everthread.models.tokens import count_message_tokens
 from everthread.state.messages import message_text
 from everthread.state.settings import Settings
+from everthread.text.terms import terms as content_terms
 
 NEWEST, BEFORE = 4, 50
 COLUMNS = ("newest 4 as said", "their words", "words of 5 to 50 back", "tokens")

@@ -13,8 +13,9 @@ from ..nodes.resources import Resources
 from ..state.compression_records import Remade
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL
-from ..state.report_records import excerpt
+from ..state.report_records import EXCERPT
 from ..state.settings import Settings
+from ..text.shorten import one_line
 from .naming import as_typed
 
 
@@ -68,6 +69,5 @@ def _line(made: Remade) -> str:
     head = f"{level} {summary.id[:8]}"
     if not made.replaced:
         return f"{head} stays as it is: {made.reason}."
-    return f"{head} is made again, version {summary.version} by {summary.model or summary.method}: " + excerpt(
-        summary.content
-    )
+    told = one_line(summary.content, EXCERPT)
+    return f"{head} is made again, version {summary.version} by {summary.model or summary.method}: {told}"

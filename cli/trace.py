@@ -18,6 +18,7 @@ from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..state.settings import Settings
+from ..text.shorten import one_line
 
 _EXCERPT = 100
 
@@ -111,13 +112,10 @@ def _label(summary: Summary) -> str:
     by = summary.model or summary.method
     by += f", version {summary.version}" if summary.version > 1 else ""
     by += f", the model's was rejected: {summary.rejected}" if summary.rejected else ""
-    return f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(_excerpt(summary.content))}"
+    return f"[bold]{level}[/] {summary.id[:8]} ({escape(by)}): {escape(one_line(summary.content, _EXCERPT))}"
 
 
 def _line(message: ArchivedMessage) -> str:
-    return f"{message.seq} {message.created_at:%Y-%m-%d %H:%M} {message.role}: {escape(_excerpt(message.text))}"
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+    return (
+        f"{message.seq} {message.created_at:%Y-%m-%d %H:%M} {message.role}: {escape(one_line(message.text, _EXCERPT))}"
+    )

@@ -11,9 +11,12 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final
 
-from ..facts.language import language_of
-from ..models.extractive import content_terms, words
-from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS, flat
+from ..text.fold import lower
+from ..text.language import language_of
+from ..text.stop_words import stop_words
+from ..text.terms import terms
+from ..text.words import words
+from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS
 
 SHORT: Final = 80
 """Characters that a summary of however short a source may have."""
@@ -31,14 +34,15 @@ LOCAL_CHARS: Final = 300
 LOCAL_SHARE: Final = 0.3
 """The share of its source that a local model's summary may have in characters (seed `002`)."""
 
-_STEM: Final = 5
 _FEW_TERMS: Final = 3
 _TOLD_BY: Final = 5
 """Content words from which a text tells its language."""
 
+_STOP_WORDS: Final = 2
+
 _VERSE_LINES: Final = 4
 _VERSE_CHARS: Final = 65
-_ROLES: Final = frozenset({"user", "assis", "tool", "syste"})
+_ROLES: Final = "user assistant tool system"
 _PLAY: Final = re.compile(r"^[^\W\d_][\w'’-]+ [^\W\d_][\w'’-]+:$", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"^\d+[.)、]\s")
 _HEADED: Final = re.compile(r"\A\s*(?:#{1,6} +|\*\*)([^\n]{1,60}?)[*:： ]*\n+(?=\s*\S)")
@@ -83,18 +87,20 @@ def why_rejected(
 
 
 def vocabulary_share(summary: str, source: str) -> float:
-    """The share of a summary's content words whose stem its source has, in [0, 1]; 1 where there is too little to say.
+    """The share of a summary's terms that its source has, in [0, 1]; 1 where there is too little to say.
 
-    Stems are the first five characters, or pairs of characters of a script without spaces. The names of roles do not
-    count, as every source has them. Of a summary of nothing but function words, these count.
+    The names of roles do not count, as every source has them. Of a summary of nothing but stop words, these count.
     """
-    wanted = [stem for term in content_terms(summary) if (stem := term[:_STEM]) not in _ROLES]
-    held = {term[:_STEM] for term in content_terms(source)} - _ROLES
+    language = language_of(source)
+    roles = set(terms(_ROLES, language))
+    wanted = [term for term in terms(summary, language) if term not in roles]
+    held = set(terms(source, language)) - roles
     if len(held) < _FEW_TERMS:
         return 1.0
     if not wanted:
-        wanted, held = words(summary), set(words(source))
-    return sum(stem in held for stem in wanted) / len(wanted) if wanted else 1.0
+        wanted = terms(summary, language, keep_stop_words=True)
+        held = set(terms(source, language, keep_stop_words=True))
+    return sum(term in held for term in wanted) / len(wanted) if wanted else 1.0
 
 
 def without_label(text: str) -> str:
@@ -105,7 +111,7 @@ def without_label(text: str) -> str:
     stripped = text.strip().strip("*_ \n")
     head, colon, rest = stripped.partition(":") if ":" in stripped[:120] else stripped.partition("：")
     begins = head.casefold()
-    is_label = any(label in begins for label in SUMMARY_LABELS) and not begins.startswith(_ERRORS)
+    is_label = any(label in begins for label in SUMMARY_LABELS) and not begins.startswith(ERROR_STARTS)
     if colon and len(head) < 100 and "\n" not in head and is_label:
         return rest.strip("*_ \n")
     return stripped
@@ -129,12 +135,11 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-_ERRORS: Final = flat(ERROR_STARTS)
 _STARTS: Final = (
-    ("it is an error text", _ERRORS),
-    ("it is a refusal", flat(REFUSAL_STARTS)),
-    ("it is a reply, not a summary", flat(REPLY_STARTS)),
-    ("it is a story", flat(TALE_STARTS)),
+    ("it is an error text", ERROR_STARTS),
+    ("it is a refusal", REFUSAL_STARTS),
+    ("it is a reply, not a summary", REPLY_STARTS),
+    ("it is a story", TALE_STARTS),
 )
 
 
@@ -179,15 +184,21 @@ def _by_its_numbers(text: str, source: str) -> str | None:
 def _by_its_language(text: str, source: str) -> str | None:
     """Whether it is in a language in which nothing was said; names may make up many of the words that both have."""
     language = language_of(text)
-    if language is None or len(content_terms(text)) < _TOLD_BY:
+    if language is None or len(terms(text, language)) < _TOLD_BY or not _is_in(text, language):
         return None
     spoken = (language_of(line.partition(": ")[2] or line) for line in source.splitlines())
     others = False
     for found in spoken:
-        if found is not None and found.code == language.code:
+        if found is not None and found == language:
             return None
         others = others or found is not None
     return "it is in another language" if others else None
+
+
+def _is_in(text: str, language: str) -> bool:
+    """Whether a text has stop words of a language as far as we know them: a list of foreign names has none, or one."""
+    stop = stop_words(language)
+    return not stop or language in {"zh", "ja"} or len(stop.intersection(words(lower(text)))) >= _STOP_WORDS
 
 
 def _numbers(text: str) -> list[str]:

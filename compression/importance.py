@@ -8,7 +8,8 @@ from typing import Final
 from langchain_core.messages import BaseMessage
 
 from ..state.messages import message_text, role_of
-from .words import QUESTION_STARTS, TECHNICAL, TROUBLE, flat
+from ..text.words import QUESTION_MARKS
+from .words import QUESTION_STARTS, TECHNICAL, TROUBLE
 
 BASE: Final = 0.5
 QUESTION: Final = 0.2
@@ -26,8 +27,6 @@ PIN_IMPORTANCE: Final = 0.8
 SUMMARY_IMPORTANCE: Final = 0.7
 """The importance of a summary."""
 
-_QUESTION_MARKS: Final = tuple("?？؟")
-
 
 def _pattern(words: tuple[str, ...], *, at_start: bool = False) -> re.Pattern[str]:
     """A pattern for any of the words; only those in scripts with spaces end where the word does."""
@@ -35,9 +34,9 @@ def _pattern(words: tuple[str, ...], *, at_start: bool = False) -> re.Pattern[st
     return re.compile(rf"\A(?:{whole})" if at_start else rf"(?<![a-z])(?:{whole})")
 
 
-_QUESTION_START: Final = _pattern(flat(QUESTION_STARTS), at_start=True)
-_TECHNICAL: Final = _pattern(flat(TECHNICAL))
-_TROUBLE: Final = _pattern(tuple(word + ending for word in flat(TROUBLE) for ending in ("", "s", "e")))
+_QUESTION_START: Final = _pattern(QUESTION_STARTS, at_start=True)
+_TECHNICAL: Final = _pattern(TECHNICAL)
+_TROUBLE: Final = _pattern(tuple(word + ending for word in TROUBLE for ending in ("", "s", "e")))
 
 
 def score_importance(message: BaseMessage) -> float:
@@ -48,7 +47,7 @@ def score_importance(message: BaseMessage) -> float:
     """
     text = message_text(message).casefold().strip()
     score = BASE
-    if any(mark in text for mark in _QUESTION_MARKS) or _QUESTION_START.search(text):
+    if any(mark in text for mark in QUESTION_MARKS) or _QUESTION_START.search(text):
         score += QUESTION
     if "```" in text or _TECHNICAL.search(text):
         score += TECHNICAL_TALK

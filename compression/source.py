@@ -8,10 +8,11 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..models.extractive import summarize as extract
-from ..models.tokens import estimate_tokens, truncate_to_tokens
 from ..state.chain import is_summary
 from ..state.messages import message_text, role_of
+from ..text.extractive import summarize as extract
+from ..text.shorten import beginning, share_out, truncate_to_tokens
+from ..text.tokens import estimate_tokens
 
 Turns = Sequence[tuple[str, str]]
 """Speaker and text of each turn; a summary has no speaker."""
@@ -62,22 +63,10 @@ def shortened(turns: Turns, most: int) -> list[tuple[str, str]]:
     costs = [estimate_tokens(text) + _TURN_OVERHEAD for _, text in turns]
     if sum(costs) <= most:
         return list(turns)
-    share = _fair_share(costs, most)
     return [
         (speaker, text if cost <= share else extract([("", text)], max(share - _TURN_OVERHEAD, 1)))
-        for (speaker, text), cost in zip(turns, costs, strict=True)
+        for (speaker, text), cost, share in zip(turns, costs, share_out(costs, most), strict=True)
     ]
-
-
-def _fair_share(costs: Sequence[int], most: int) -> int:
-    """Tokens that each turn may have, so that the short ones stay whole and all fit."""
-    left = most
-    for done, cost in enumerate(sorted(costs)):
-        share = left // (len(costs) - done)
-        if cost > share:
-            return share
-        left -= cost
-    return max(costs)
 
 
 def _pieces(text: str, room: int) -> list[str]:
@@ -107,4 +96,4 @@ def _arguments(arguments: object) -> str:
         text = json.dumps(arguments, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         text = repr(arguments)
-    return text if len(text) <= _ARGUMENTS else f"{text[:_ARGUMENTS]}…"
+    return beginning(text, _ARGUMENTS)

@@ -17,16 +17,17 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..models.chat import input_window, model_name
-from ..models.extractive import sentences
-from ..models.extractive import summarize as extract
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
-from ..models.tokens import estimate_tokens
 from ..prompts import summarize as prompts
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
 from ..state.settings import Settings
+from ..text.extractive import summarize as extract
+from ..text.sentences import sentences
+from ..text.shorten import beginning
+from ..text.tokens import estimate_tokens
 from .acceptance import why_rejected
 from .chain import Batch
 from .drafts import Draft, FactDraft, read_draft
@@ -46,8 +47,6 @@ _REPLY: Final = 512
 
 _LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
-_LONG_TEXT: Final = 50_000
-"""Characters from which the extractive summarizer runs in a thread of its own."""
 
 
 @dataclass(frozen=True)
@@ -224,14 +223,8 @@ def _prompt(
 
 
 async def _extracted(turns: Turns, settings: Settings) -> str:
-    long = sum(len(text) for _, text in turns) > _LONG_TEXT
-    text = await asyncio.to_thread(extract, turns, settings.summary_length) if long else None
-    text = extract(turns, settings.summary_length) if text is None else text
-    return _cut(text, settings.max_summary_chars) or NO_WORDS
-
-
-def _cut(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else text[: max_chars - 1].rsplit(" ", 1)[0] + "…"
+    text = await asyncio.to_thread(extract, turns, settings.summary_length)
+    return beginning(text, settings.max_summary_chars) or NO_WORDS
 
 
 def _kind(error: BaseException) -> str:

@@ -8,8 +8,8 @@ from typing import Any, Final, get_args
 
 from ..state.fact_records import Fact, FactKind
 from .extraction import Said, extract
-from .language import language_of
-from .words import content_terms, key, stem
+from .language import language_in
+from .words import asked_terms, content_terms, key
 
 logger = logging.getLogger(__name__)
 
@@ -63,13 +63,13 @@ def _accepted(item: Any, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact
     kind = _kind(item.get("kind"))
     if found is not None:
         return found.model_copy(update={"kind": kind or found.kind})
-    language = language_of(text)
+    language = language_in(text)
     return Fact(
         id=Fact.id_for(said.source_id, key(text), None),
         kind=kind or "biography",
         text=text,
         negated=bool(language and language["negation"].search(language.normalized(text))),
-        terms=content_terms(text, language.stop if language else ()),
+        terms=content_terms(text, language),
         thread_id=said.thread_id,
         source_id=said.source_id,
         said_at=said.said_at,
@@ -87,6 +87,4 @@ def _kind(value: Any) -> FactKind | None:
 
 
 def _terms(text: str) -> frozenset[str]:
-    language = language_of(text)
-    stop = {stem(word) for word in language.stop} if language else set()
-    return frozenset(content_terms(text)) - stop
+    return frozenset(asked_terms(text, language_in(text)))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ..models.extractive import sentences
+from ..text.sentences import sentences
+from ..text.words import QUESTION_MARKS, WORD
 from .language import Language
 
 MOST_CHARACTERS: Final = 4_000
@@ -24,7 +25,7 @@ _QUOTES: Final = re.compile(
 )
 _LONG_QUOTE: Final = 3
 _LONG_QUOTE_UNSPACED: Final = 9
-_QUESTION: Final = re.compile(r"[?？؟]")
+_QUESTION: Final = re.compile(f"[{QUESTION_MARKS}]")
 _BREAK: Final = re.compile(
     r"\s*(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*"
 )
@@ -76,7 +77,7 @@ def _shown(text: str, language: Language) -> str:
 
 def _ends(language: Language, plain: str, *, last: bool) -> bool:
     return last and any(
-        match.end() == len(plain.rstrip("?？؟" + _END)) for match in language["question_end"].finditer(plain)
+        match.end() == len(plain.rstrip(QUESTION_MARKS + _END)) for match in language["question_end"].finditer(plain)
     )
 
 
@@ -176,7 +177,7 @@ def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[
     if not language.spaced or end - start > _LONGEST:
         yield start, end, False
         return
-    words = list(re.finditer(r"[^\W_]+(?:['’][^\W_]+)*", sentence[start:end]))
+    words = list(WORD.finditer(sentence[start:end]))
     plain = [language.normalized(word[0]) for word in words]
     begin, joined = start, False
     for place in range(1, len(words)):

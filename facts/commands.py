@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from ..models.extractive import sentences
+from ..text.fold import fold
+from ..text.sentences import sentences
+from ..text.words import QUESTION_MARKS, is_question
 from .clauses import MASK, MOST_CHARACTERS, masked
-from .language import Language, language_of
-from .words import fold
+from .language import Language, language_in
 
 Act = Literal["remember", "forget", "forget everything"]
 
 _TRIM: Final = " \t\n,;:.!，。、：！"
-_QUESTION: Final = re.compile(r"[?？؟]\s*$")
 _LAST: Final = {"remember": "remember_last", "forget": "forget_last"}
 
 
@@ -33,15 +33,14 @@ class Command(NamedTuple):
 def commands(text: str) -> list[Command]:
     """The requests in a message of the user, in their order."""
     text = text[:MOST_CHARACTERS]
-    if (language := language_of(text)) is None:
+    if (language := language_in(text)) is None:
         return []
     blotted = masked(text, language)
     return [command for sentence in _sentences(text, blotted) if (command := _command(sentence, language))]
 
 
-def attribute_named(words: str) -> str | None:
+def attribute_named(words: str, language: Language | None) -> str | None:
     """The attribute that the words of "forget my ..." name, such as home for "where I live"."""
-    language = language_of(words)
     plain = language.normalized(words) if language else ""
     named = language.attribute_words.items() if language else ()
     return next((name for name, pattern in named if pattern.search(plain)), None)
@@ -59,12 +58,12 @@ def _sentences(text: str, blotted: str) -> Iterator[str]:
 
 def _command(sentence: str, language: Language) -> Command | None:
     start = _after_polite(sentence, language)
-    asks = sentence[start:].strip(_TRIM + "?？ ")
+    asks = sentence[start:].strip(_TRIM + QUESTION_MARKS)
     plain = language.normalized(asks)
     for name, act in (("forget_all", "forget everything"), ("forget_this", "forget"), ("remember_this", "remember")):
         if language[name].fullmatch(_without_polite_end(plain, language)):
             return Command(act, "")  # type: ignore[arg-type]  # the names are those of Act
-    if _QUESTION.search(sentence) and start == 0:
+    if is_question(sentence) and start == 0:
         return None
     for act in ("forget", "remember"):
         if words := _words(asks, language, act):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ..state.fact_records import USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
-from .language import Frame, Language, language_of
+from .language import Frame, Language, language_in
 from .words import content_terms, key
 
 KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
@@ -53,16 +53,18 @@ class _Place(NamedTuple):
     origin: FactOrigin
 
 
-def extract(text: str, said: Said, *, origin: FactOrigin = "pattern") -> list[Fact]:
+def extract(text: str, said: Said, *, origin: FactOrigin = "pattern", language: Language | None = None) -> list[Fact]:
     """The facts of one message of the user, in their order; the same ones each time.
 
     Args:
         text: the message, in any language.
         said: where it was said.
         origin: by whom the facts are vouched for.
+        language: how the text says something; that of the text itself by default.
     """
     text = text[:MOST_CHARACTERS]
-    if (language := language_of(text)) is None:
+    language = language or language_in(text)
+    if language is None:
         return []
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
     found: dict[str, Fact] = {}
@@ -261,7 +263,7 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], place: _Place) 
     language = place.language
     negated = _denies(rest, language)
     if kind == "preference":
-        objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language.stop)
+        objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language)
         if 0 < len(objects) <= _TASTE_WORDS:
             taste = "dislike" if negated else "like"
             return _fact(place, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
@@ -282,7 +284,7 @@ def _fact(
         value=value,
         negated=negated,
         settles=settles,
-        terms=content_terms(clause.plain, language.stop),
+        terms=content_terms(clause.plain, language),
         thread_id=said.thread_id,
         source_id=said.source_id,
         said_at=said.said_at,

@@ -1,4 +1,4 @@
-r"""How each language says something about oneself: word lists and frames from `patterns/*.json`, compiled.
+r"""How each language says something about oneself: word lists and frames from `text/data/facts/*.json`, compiled.
 
 A list is one string, its parts divided by a comma and a space; a part is a regular expression for text in lower case
 and single spaces. In a frame `@` is the value (`~` as little of it as fits), `#` a number as the value, `{they}` and
@@ -7,31 +7,22 @@ and single spaces. In a frame `@` is the value (`~` as little of it as fits), `#
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
-from .words import fold
+import regex
 
-_DATA: Final = Path(__file__).with_name("patterns")
-_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*'?")
-_SCRIPTS: Final = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7af]")),
-    ("zh", re.compile("[\u3400-\u9fff]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("ru", re.compile("[\u0400-\u04ff]")),
-)
+from ..text.data import load_folder
+from ..text.fold import fold
+from ..text.language import language_of
+from ..text.stop_words import stop_words
+from ..text.words import WORD
+
+_WORD: Final = regex.compile(rf"{WORD.pattern}'?")
 _NEVER: Final = re.compile(r"(?!)")
-_SAMPLE: Final = 2000
-_EVIDENCE: Final = 0.15
-_TELLING: Final = ("common", "first", "my", "lead", "adverbs", "people", "negation", "jobs", "question_start")
-_PLAIN: Final = re.compile(r"[\w' ]+")
 
 
 @dataclass(frozen=True)
@@ -50,9 +41,8 @@ class Language:
     spaced: bool
     verb_last: bool
     habit: bool
-    words: frozenset[str]
-    letters: frozenset[str]
     stop: frozenset[str]
+    """Words that tell no fact: the stop words of the language and its words for oneself, how often, and not."""
     expand: Mapping[str, str]
     pronoun: str
     """What stands before a predicate whose subject, the user, was named before; empty where verbs tell it."""
@@ -76,37 +66,16 @@ class Language:
         return re.sub(r"\s+", " ", _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)).strip()
 
 
-def language_of(text: str) -> Language | None:
-    """The language of a text that we know, by its script or its commonest words, or None."""
-    sample = fold(text[:_SAMPLE])
+def language_in(text: str) -> Language | None:
+    """How the language of a text says something about oneself; None where it is none that we know, or does not tell."""
     known = languages()
-    for code, script in _SCRIPTS:
-        if code in known and len(script.findall(sample)) * 4 > sum(map(str.isalpha, sample)) * (
-            0.3 if code == "ja" else 1
-        ):
-            return known[code]
-    weights = _weights()
-    whole = [word for word in _WORD.findall(sample) if not word.isdecimal()]
-    found = [part for word in whole for part in ([word] if word in weights else word.split("'")) if part]
-    seen = {code: sum(weights[word] for word in found if word in one.words) for code, one in known.items()}
-    for code, one in known.items():
-        seen[code] += sum(char in one.letters for char in text[:_SAMPLE].lower())
-    best = max(seen, key=lambda code: (seen[code], code == "en"))
-    return known[best] if sum(word in known[best].words for word in found) >= _EVIDENCE * len(found) else None
-
-
-@cache
-def _weights() -> dict[str, float]:
-    """How much a word tells about its language: less, the more languages have it."""
-    count = Counter(word for language in languages().values() for word in language.words)
-    return {word: 1 / number**2 for word, number in count.items()}
+    return known.get(language_of(text, known.keys()) or "")
 
 
 @cache
 def languages() -> dict[str, Language]:
     """All languages by their codes (a blocking read of files, once in a process)."""
-    files = sorted(_DATA.glob("*.json"))
-    return {file.stem: _compiled(file.stem, json.loads(file.read_text(encoding="utf-8"))) for file in files}
+    return {code: _compiled(code, data) for code, data in load_folder("facts").items()}
 
 
 def _parts(text: str) -> list[str]:
@@ -150,20 +119,14 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
     lists = {name: value for name, value in data.items() if isinstance(value, str)}
     pronoun = lists.pop("pronoun", "")
     expand = dict(part.split("=", 1) for part in _parts(fold(lists.pop("expand", ""))))
-    stop = {
-        word
-        for name in ("common", "first", "my", "lead", "adverbs", "negation")
-        for word in _words(lists.get(name, ""))
-    }
+    stop = {word for name in ("first", "my", "lead", "adverbs", "negation") for word in _words(lists.get(name, ""))}
     return Language(
         code=code,
         spaced=spaced,
         verb_last=bool(data.get("verb_last", False)),
         habit=bool(data.get("habit", False)),
         pronoun=pronoun + " " if pronoun and spaced else pronoun,
-        words=frozenset({*_vocabulary(lists, data["predicates"]), *expand}) if "common" in lists else frozenset(),
-        letters=frozenset(lists.pop("letters", "")),
-        stop=frozenset(stop),
+        stop=frozenset(stop | stop_words(code)),
         expand=expand,
         lists={name: _any(_parts(text), spaced=spaced) for name, text in lists.items()},
         predicates={kind: _any(_parts(text), spaced=spaced) for kind, text in data["predicates"].items()},
@@ -173,13 +136,6 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
             name: _any(_parts(text), spaced=spaced) for name, text in data.get("attribute_words", {}).items()
         },
     )
-
-
-def _vocabulary(lists: Mapping[str, str], predicates: Mapping[str, str]) -> frozenset[str]:
-    """The plain words of the lists: what the language is known by."""
-    texts = [lists.get(name, "") for name in _TELLING]
-    parts = [part for text in (*texts, *predicates.values()) for part in _parts(fold(text))]
-    return frozenset(word for part in parts if _PLAIN.fullmatch(part) for word in part.split(" "))
 
 
 def _words(text: str) -> list[str]:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ..state.fact_records import MANUAL_SCORE, Fact, Pin
+from ..text.words import is_question
 from .commands import Command, attribute_named, commands
 from .extraction import Said, extract
-from .language import language_of
+from .language import Language, language_in
 from .ledger import forget, forget_pins, meant, merge
-from .words import content_terms, key, stem
+from .words import asked_terms, key
 
 _PINNED: Final = 1000
 """Characters of a message that is pinned as a whole."""
@@ -91,18 +92,18 @@ def _is_meant(fact: Fact, command: Command, message: Message) -> bool:
         return True
     if not command.words:
         return fact.source_id == message.before_id and fact.thread_id == message.said.thread_id
-    named = attribute_named(command.words)
-    if named is not None and fact.attribute == named and fact.subject == _owner(command.words):
+    language = language_in(message.text)
+    named = attribute_named(command.words, language)
+    if named is not None and fact.attribute == named and fact.subject == _owner(command.words, language):
         return True
-    asked = extract(command.words, message.said)
+    asked = extract(command.words, message.said, language=language)
     if any(one.slot is not None and one.slot == fact.slot and one.value == fact.value for one in asked):
         return True
-    return meant(_terms(command.words), fact.text, (*fact.terms, *_terms(fact.text)))
+    return meant(asked_terms(command.words, language), fact.text, (*fact.terms, *asked_terms(fact.text, language)))
 
 
-def _owner(words: str) -> str:
+def _owner(words: str, language: Language | None) -> str:
     """Whose attribute is meant: "my sister's address" is not the user's."""
-    language = language_of(words)
     person = language["people"].search(language.normalized(words)) if language else None
     return key(person[0]) if person else "user"
 
@@ -114,21 +115,15 @@ def _pin_is_meant(pin: Pin, command: Command, message: Message) -> bool:
         return True
     if not command.words:
         return pin.source_id == message.before_id and pin.thread_id == message.said.thread_id
-    return meant(_terms(command.words), pin.text, _terms(pin.text))
-
-
-def _terms(text: str) -> tuple[str, ...]:
-    language = language_of(text)
-    stop = {stem(word) for word in language.stop} if language else set()
-    found = content_terms(text, language.stop if language else ())
-    return tuple(term for term in found if term not in stop) or found
+    language = language_in(message.text)
+    return meant(asked_terms(command.words, language), pin.text, asked_terms(pin.text, language))
 
 
 def _pin(command: Command, message: Message) -> Pin | None:
     """The pin that is asked for; "remember that" means what was said just before."""
     text = command.words
     if not text:
-        asked = message.before.rstrip().endswith(("?", "？", "؟"))
+        asked = is_question(message.before)
         text = (message.reply if asked or not message.before else message.before)[:_PINNED]
     if not key(text):
         return None

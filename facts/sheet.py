@@ -6,8 +6,8 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Final
 
 from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin
-from .language import language_of
-from .words import content_terms, key
+from .language import language_in
+from .words import asked_terms, key
 
 _WEIGHTS: Final[dict[FactKind, float]] = {
     "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
@@ -23,8 +23,7 @@ _QUESTION: Final = 4_000
 def question_terms(question: str) -> tuple[str, ...]:
     """The words of a question by which facts are found."""
     text = question[:_QUESTION]
-    language = language_of(text)
-    return content_terms(text, language.stop if language else ())
+    return asked_terms(text, language_in(text))
 
 
 def weight(fact: Fact) -> float:

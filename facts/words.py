@@ -1,24 +1,17 @@
-"""Words as they are compared: without case, width and the dots of the Turkish i."""
+"""Words of facts as they are compared."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterable
 from typing import Final
 
-from ..models.extractive import words
+import regex
 
-_EDGES: Final = re.compile(r"^[\W_]+|[\W_]+$")
-_SPACE: Final = re.compile(r"\s+")
-_TURKISH_I: Final = str.maketrans({"ı": "i", "\u0307": None})
-_STEM: Final = 6
+from ..text.fold import fold
+from ..text.terms import search_terms, terms
+from .language import Language
 
-
-def fold(text: str) -> str:
-    """The text in one case and width. The four letters i of Turkish (I, ı, İ, i) become one."""
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_TURKISH_I)
-    return unicodedata.normalize("NFC", folded).replace("’", "'")
+_EDGES: Final = regex.compile(r"^[\W_]+|[\W_]+$")
+_SPACE: Final = regex.compile(r"\s+")
 
 
 def key(text: str) -> str:
@@ -26,20 +19,16 @@ def key(text: str) -> str:
     return _EDGES.sub("", _SPACE.sub(" ", fold(text)))
 
 
-def stem(word: str) -> str:
-    """A word cut to what its forms share, for any language with an alphabet."""
-    if word.isascii() and word.endswith("s") and not word.endswith("ss") and len(word) > 3:
-        word = word[:-1]
-    return word[:_STEM]
+def content_terms(text: str, language: Language | None = None) -> tuple[str, ...]:
+    """The distinct terms of a text that tell something, in alphabetical order: in one language, to be kept."""
+    code, stop = (language.code, language.stop) if language else (None, frozenset())
+    return _told(terms(text, code, stop=stop))
 
 
-def content_terms(text: str, stop: Iterable[str] = ()) -> tuple[str, ...]:
-    """The distinct stemmed words of a text that are not stop words, in alphabetical order.
+def asked_terms(text: str, language: Language | None = None) -> tuple[str, ...]:
+    """The same in each language that a short text may be in: to find what is kept."""
+    return _told(search_terms(text, stop=language.stop if language else frozenset()))
 
-    A script without spaces gives pairs of characters.
-    """
-    ignored = frozenset(stop)
-    found = {part for word in words(fold(text)) for part in word.split("'") if part}
-    return tuple(
-        sorted({stem(word) for word in found - ignored if len(word) > 1 or word.isdigit() or ord(word) > 0x2E80})
-    )
+
+def _told(found: list[str]) -> tuple[str, ...]:
+    return tuple(sorted({term for term in found if len(term) > 1 or term.isdigit() or ord(term) > 0x2E80}))

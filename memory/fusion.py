@@ -14,15 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .dates import Period
+from ..text.bm25 import idf, saturated
+from ..text.dates import Period
 from .neighbours import REACH, with_neighbours
 from .places import Places
-
-SATURATION: Final = 1.2
-"""BM25's k1: how fast a term's repetition stops to count."""
-
-LENGTH: Final = 0.5
-"""BM25's b: how much a term in much text counts less than one in little."""
 
 VECTOR_REACH: Final = 2
 """Messages up to this far away share their meaning, at half the distance in terms."""
@@ -60,13 +55,10 @@ def lexical_scores(places: Places, counts: Numbers) -> Numbers:
     number = len(places.seqs)
     if not counts.any():
         return np.zeros(number)
-    holding = (counts > 0).sum(axis=1)
-    idf = np.log1p((number - holding + 0.5) / (holding + 0.5)).astype(np.float32)
+    rarity = idf(number, (counts > 0).sum(axis=1)).astype(np.float32)
     frequencies = with_neighbours(counts.astype(np.float32), places.weights)
-    mean = max(float(places.around.mean()), 1e-9)
-    norm = SATURATION * (1 - LENGTH + LENGTH / mean * places.around)
-    saturated = frequencies * (SATURATION + 1) / (frequencies + norm)
-    scores: Numbers = np.einsum("t,tn->n", idf, saturated).astype(np.float64)
+    worth = saturated(frequencies, places.around, float(places.around.mean()))
+    scores: Numbers = np.einsum("t,tn->n", rarity, worth).astype(np.float64)
     return scores
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
-from .dates import asks_when, periods
+from ..text.dates import asks_when, periods
+from ..text.terms import search_terms
 from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
 from .keywords import TELLS_WHEN, KeywordIndex, term_keys
 from .places import Places
 from .recall_cache import RecallCache
-from .terms import question_terms, terms
 from .user_memory import Indices, Near, SummarySource, UserMemory, View
 from .vectors import Lookup, VectorIndex
 
@@ -167,7 +167,7 @@ def _near(memory: UserMemory, view: View, found: Lookup) -> Near:
 
 def _words(memory: UserMemory, view: View, question: str, user_id: str) -> Words:
     """The keyword arm."""
-    keys = term_keys(user_id, question_terms(question))
+    keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
     asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
     with memory.lock:
         counts = memory.counts(view, keys)
@@ -203,11 +203,11 @@ def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None,
 
 def _named(memory: UserMemory, question: str) -> list[int]:
     """The numbers of the speakers whom the question names."""
-    words = frozenset(terms(question, keep_stop_words=True))
+    words = frozenset(search_terms(question, keep_stop_words=True))
     return [
         number
         for name, number in memory.speakers.items()
-        if name and not words.isdisjoint(terms(name, keep_stop_words=True))
+        if name and not words.isdisjoint(search_terms(name, keep_stop_words=True))
     ]
 
 

@@ -13,6 +13,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from psycopg.rows import DictRow
 
 from ..state.records import EVERTHREAD_NAMESPACE
+from ..text.shorten import middle_out
+from ..text.terms import MAX_CHARACTERS
 from .user_rows import NOT_ALONE, UserRows
 
 CHUNK_CHARACTERS: Final = 800
@@ -20,9 +22,6 @@ CHUNK_CHARACTERS: Final = 800
 
 MAX_DIMENSIONS: Final = 16_000
 """Dimensions that a column of pgvector holds, at most. Its indexes hold fewer; ours is an exact scan."""
-
-MAX_CHARACTERS: Final = 80_000
-"""Characters of one message that are embedded; of a longer one, half as many from its start and its end."""
 
 _ADD = """
 INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_id, thread_id, source_type, source_id,
@@ -71,9 +70,8 @@ def chunks(row: DictRow) -> list[str]:
     if not text:
         return []
     lead = f"{row['name']}: " if row["name"] else ""
-    if len(text) > MAX_CHARACTERS:
-        text = f"{text[: MAX_CHARACTERS // 2]}\n{text[-MAX_CHARACTERS // 2 :]}"
-    return [lead + chunk for chunk in _splitter().split_text(text)] or [lead + text[:CHUNK_CHARACTERS]]
+    chunks = _splitter().split_text(middle_out(text, MAX_CHARACTERS))
+    return [lead + chunk for chunk in chunks] or [lead + text[:CHUNK_CHARACTERS]]
 
 
 async def write_vectors(

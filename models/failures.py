@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ..state.errors import first_line
 from ..state.turn_records import FailureKind
+from ..text.shorten import beginning
 from .error_patterns import BY_NAME, BY_STATUS, BY_TEXT, CONTEXT, QUOTA, REFUSAL, WAIT
 
 PASSING: Final[frozenset[FailureKind]] = frozenset({"timeout", "rate_limit", "server", "connection"})
@@ -97,18 +98,20 @@ def _reason(error: BaseException) -> str:
     inner = body.get("error", body) if isinstance(body, dict) else None
     message = inner.get("message") if isinstance(inner, dict) else None
     if isinstance(message, str) and message.strip():
-        return _short(message.strip().split("\n", 1)[0].rstrip("."))
+        return beginning(message.strip().split("\n", 1)[0].rstrip("."), _REASON)
     if _PAGE.match(text := str(error)):
         # A proxy's page stands for the provider's answer.
         title, status = _TITLE.search(text), _status(error)
-        return _short(title[1].strip()) if title else f"HTTP {status}" if status else "it answered with a web page"
+        return (
+            beginning(title[1].strip(), _REASON)
+            if title
+            else f"HTTP {status}"
+            if status
+            else "it answered with a web page"
+        )
     if isinstance(error, LookupError) and type(error) is not LookupError:
-        return _short(f"{type(error).__name__} {first_line(error)}")  # its text is no more than the key
-    return _short(first_line(error))
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
+        return beginning(f"{type(error).__name__} {first_line(error)}", _REASON)  # its text is no more than the key
+    return beginning(first_line(error), _REASON)
 
 
 def _status(error: BaseException) -> int | None:

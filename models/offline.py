@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Final
@@ -16,8 +17,9 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from ..prompts.context import CLOSE, OPEN
 from ..prompts.system import SYSTEM_TINY
 from ..state.messages import message_text
-from .extractive import best_sentences
-from .tokens import count_message_tokens, estimate_tokens
+from ..text.extractive import best_sentences
+from ..text.tokens import estimate_tokens
+from .tokens import count_message_tokens
 
 DISCLAIMER: Final = "I am not a language model: no model is configured (set EVERTHREAD_MODEL)."
 """How every answer begins."""
@@ -72,7 +74,7 @@ class OfflineChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in _chunks(messages, stop):
+        for chunk in await asyncio.to_thread(list, _chunks(messages, stop)):
             if run_manager and chunk.text:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk

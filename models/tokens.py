@@ -1,22 +1,14 @@
-"""Token estimates without a tokenizer: for any chat model, in any script, from the text alone.
-
-The estimate leans to the high side: an overfull prompt fails the turn, a slightly smaller one does not. It is fitted to
-cl100k_base and o200k_base and covers both; tokenizers made for English only split other scripts further than this.
-"""
+"""How many tokens messages take in a prompt: their texts, names and tool calls, and their images."""
 
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from math import ceil
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage
+
+from ..text.tokens import Count, estimate_tokens
 
 MESSAGE_OVERHEAD: Final = 4
 """Tokens that a chat template adds around each message."""
@@ -24,75 +16,12 @@ MESSAGE_OVERHEAD: Final = 4
 BINARY_BLOCK: Final = 1600
 """Tokens counted for an image or another binary block, whatever its size: what the dearest common providers take."""
 
-Count = Callable[[str], int]
-"""What counts the tokens of a text."""
-
-ELLIPSIS: Final = "…"
-
-_HUMPS: Final = (
-    r"'(?:s|t|re|ve|m|ll|d)\b|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]"
-    r"|[ \t]{2,}|[\n\r]+|[!-/:-@\[-`{-~]+|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
-)
-_PIECES: Final = re.compile(r"[A-Za-z0-9]{16,}|" + _HUMPS)
-_SPLIT: Final = re.compile(_HUMPS)
-_CODED: Final = re.compile(r"[0-9][A-Za-z]+[0-9]")
-
-_CODED_WEIGHT: Final = 0.88
-_LONG_WORD: Final = 24
-_LONG_WORD_WEIGHT: Final = 0.6
-
-# Tokens of one character from each code point on; ASCII is counted by words.
-_WEIGHTS: Final[tuple[tuple[int, float], ...]] = (
-    (0x0000, 0.0), (0x0080, 1.0), (0x00C0, 1.6), (0x0250, 1.5), (0x0370, 1.05), (0x0400, 0.75), (0x0530, 1.6),
-    (0x0590, 1.35), (0x0600, 0.95), (0x0700, 2.0), (0x0900, 1.2), (0x0980, 1.6), (0x0E00, 1.15), (0x0E80, 2.2),
-    (0x1E00, 1.5), (0x1F00, 2.0), (0x2000, 1.0), (0x2070, 1.5), (0x2500, 2.0), (0x3000, 1.2), (0x3100, 2.0),
-    (0x3400, 3.0), (0x4E00, 1.6), (0xA000, 2.5), (0xAC00, 1.45), (0xD7B0, 3.0), (0xFE00, 2.0), (0xFF00, 1.3),
-    (0xFFF0, 2.0), (0x10000, 3.0), (0x20000, 4.0),
-)  # fmt: skip
-_STARTS: Final = [start for start, _ in _WEIGHTS]
-
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
 """Blocks that a provider wants back as they were."""
 
 _BINARY_KINDS: Final = frozenset({"image", "image_url", "audio", "video", "file", "media", "document"})
 _BINARY_KEYS: Final = ("data", "base64", "file_data", "blob")
 _CALL_KINDS: Final = frozenset({"tool_use", "tool_call", "input_json_delta", "function_call"})
-_JOINERS: Final = "\u200d\ufe0e\ufe0f"
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens a chat model sees in a text, rather too many than too few; 0 only for an empty text."""
-    if not text:
-        return 0
-    total = sum(_piece_cost(piece) * count for piece, count in Counter(_PIECES.findall(text)).items())
-    if not text.isascii():
-        total += sum(_weight(char) * count for char, count in Counter(text).items() if char > "\x7f")
-    return max(1, ceil(total))
-
-
-@lru_cache(maxsize=50_000)
-def _piece_cost(piece: str) -> float:
-    if len(piece) >= 16 and piece.isalnum():
-        if _CODED.search(piece):
-            return len(piece) * _CODED_WEIGHT
-        return sum(_short_cost(part) for part in _SPLIT.findall(piece))
-    return _short_cost(piece)
-
-
-def _short_cost(piece: str) -> float:
-    size, first = len(piece), piece[0]
-    if first.isalpha():
-        return size * _LONG_WORD_WEIGHT if size > _LONG_WORD else 1 + max(0, ceil((size - 6) / 4))
-    if first in " \t":
-        return ceil(size / 16)
-    if first in "\n\r":
-        return ceil(size / 4)
-    return 1 if first == "'" and size > 1 and piece[1].isalpha() else ceil(size / 2)
-
-
-@lru_cache(maxsize=20_000)
-def _weight(char: str) -> float:
-    return _WEIGHTS[bisect_right(_STARTS, ord(char)) - 1][1]
 
 
 def count_message_tokens(
@@ -166,76 +95,3 @@ def _block_cost(block: dict[str, Any], count: Count, *, has_calls: bool) -> int:
 
 def _kind(block: dict[str, Any]) -> str:
     return str(block.get("type", "")).removeprefix("input_").removeprefix("output_")
-
-
-def truncate_to_tokens(
-    text: str,
-    max_tokens: int,
-    keep: Literal["start", "end", "both"] = "start",
-    *,
-    mark: str = ELLIPSIS,
-    count: Count = estimate_tokens,
-) -> str:
-    """The text cut to at most `max_tokens`, at word boundaries where one is near.
-
-    Args:
-        text: any text.
-        max_tokens: the limit, the mark included; 0 or less gives an empty text.
-        keep: which part stays: the start, the end, or both with the middle cut out.
-        mark: what stands where something was cut.
-        count: what counts the tokens.
-    """
-    if max_tokens <= 0 or not text:
-        return ""
-    size = min(len(text), 16 * max_tokens)
-    if size == len(text) and count(text) <= max_tokens:
-        return text
-    best, low, high, halve = 0, 0, size + 1, False
-    while high - low > 1:
-        cost = count(_kept(text, size, keep, mark))
-        if cost <= max_tokens:
-            best = low = size
-            if cost >= max_tokens * 0.97 or size == len(text):
-                break
-        else:
-            high = size
-        # In turn by proportion, which is near after a try or two, and by halves, which cannot stall.
-        halve = not halve
-        size = (low + high) // 2 if not halve else size * max_tokens // max(cost, 1)
-        size = min(max(size, low + 1), high - 1)
-    if best:
-        return _kept(text, best, keep, mark)
-    return truncate_to_tokens(mark, max_tokens, mark="", count=count) if mark else ""
-
-
-def _kept(text: str, size: int, keep: Literal["start", "end", "both"], mark: str) -> str:
-    if keep == "start":
-        return _head(text, size) + mark
-    if keep == "end":
-        return mark + _tail(text, size)
-    tail = size // 2
-    return f"{_head(text, size - tail)}{mark}{_tail(text, tail)}"
-
-
-def _head(text: str, size: int) -> str:
-    while 0 < size < len(text) and _is_joined(text[size - 1], text[size]):
-        size -= 1
-    if 0 < size < len(text) and not text[size].isspace():
-        reach = max(size * 3 // 4, size - 40)
-        size = max((at for at in range(size, reach, -1) if text[at - 1].isspace()), default=size)
-    return text[:size].rstrip()
-
-
-def _tail(text: str, size: int) -> str:
-    start = len(text) - size
-    while 0 < start < len(text) and _is_joined(text[start - 1], text[start]):
-        start += 1
-    if 0 < start < len(text) and not text[start - 1].isspace():
-        reach = min(start + size // 4, start + 40, len(text))
-        start = next((at + 1 for at in range(start, reach) if text[at].isspace()), start)
-    return text[start:].lstrip()
-
-
-def _is_joined(left: str, right: str) -> bool:
-    """Whether two characters are seen as one: a combining mark, a joined emoji."""
-    return left == "\u200d" or right in _JOINERS or bool(unicodedata.combining(right))

@@ -12,14 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..memory.archive_rows import ArchivedMessage
-from ..memory.terms import terms
-from ..models.tokens import estimate_tokens
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
+from ..text.excerpt import excerpt
+from ..text.terms import search_terms
+from ..text.tokens import estimate_tokens
 from .events import tell
-from .excerpt import excerpt
 from .seen import seen_ids
 from .turn import Turn
 
@@ -156,8 +156,8 @@ def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -
         question: any text.
         limit: tokens of all together, at most; a long message gets half of what is left.
     """
-    wanted = set(terms(question))
-    shared = {m.id: len(wanted.intersection(terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
+    wanted = set(search_terms(question))
+    shared = {m.id: len(wanted.intersection(search_terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
     chosen: dict[str, Fragment] = {}
     for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
         if not shared.get(message.id):

@@ -14,10 +14,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langgraph.constants import TAG_NOSTREAM
 
-from ..memory.terms import terms
 from ..prompts.router import SearchDecision
 from ..search.router_answer import Answer, parse_answer
 from ..state.messages import message_text
+from ..text.terms import search_terms
 
 _REFUSED: Final = re.compile(r"(?i)\b(?:tools?|functions?|tool_choice|response_format|json_schema|structured)\b")
 """What is in the error of a model that takes no schema, though its class says so: many hosts serve such models."""
@@ -41,8 +41,8 @@ def is_about(query: str, said: str) -> bool:
 
     A very small model makes up queries about something else (`bench/query_rewrite.py` measures it).
     """
-    asked = set(terms(query))
-    return bool(asked) and _ABOUT * len(asked & set(terms(said))) >= len(asked)
+    asked = set(search_terms(query))
+    return bool(asked) and _ABOUT * len(asked & set(search_terms(said))) >= len(asked)
 
 
 async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequence[BaseMessage]) -> Answer | None:

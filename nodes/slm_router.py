@@ -18,7 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..prompts.router import router_messages
-from ..search.cleaning import cut, search_query
+from ..search.cleaning import search_query
 from ..search.router_answer import Answer
 from ..search.standalone import standalone_query
 from ..state.conversation import ConversationState, Update
@@ -26,6 +26,7 @@ from ..state.errors import EverthreadError
 from ..state.messages import earlier_questions, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
+from ..text.shorten import beginning
 from .local_router import judge_locally
 from .router_call import ask, is_about
 from .turn import Turn
@@ -146,7 +147,11 @@ async def ask_model(
 
 def prompts(messages: Sequence[AnyMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
     """What asks the small model for the fields of a schema, and what asks it for a line of text."""
-    question, turns, today = cut(newest_question(messages), _QUESTION_CHARS), _turns(messages), datetime.now(UTC).date()
+    question, turns, today = (
+        beginning(newest_question(messages), _QUESTION_CHARS),
+        _turns(messages),
+        datetime.now(UTC).date(),
+    )
     return router_messages(question, turns, today, structured=True), router_messages(question, turns, today)
 
 
@@ -177,7 +182,7 @@ def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
         for message in messages[max(0, newest - _LOOKED_AT) : newest]
         if role_of(message) in {"user", "assistant"}
     ]
-    return [(role, cut(text, _TURN_CHARS)) for role, text in before if text][-_TURNS:]
+    return [(role, beginning(text, _TURN_CHARS)) for role, text in before if text][-_TURNS:]
 
 
 def _decided(

@@ -17,11 +17,11 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from ..models.tokens import truncate_to_tokens
 from ..state.errors import first_line
 from ..state.messages import cleaned, message_text
 from ..state.settings import Settings
 from ..state.tool_calls import count_rounds, open_calls
+from ..text.shorten import truncate_to_tokens
 from .toolbox import Toolbox
 from .turn import Turn
 

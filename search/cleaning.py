@@ -8,10 +8,11 @@ from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from ..models.tokens import estimate_tokens
 from ..state.messages import clean_text
 from ..state.search_records import SearchResult
-from .passages import relevant, shares
+from ..text.passages import relevant
+from ..text.shorten import ELLIPSIS, beginning, share_out
+from ..text.tokens import estimate_tokens
 
 MAX_QUERY: Final = 400
 """Characters of a query: what Tavily takes."""
@@ -124,19 +125,10 @@ class _Text(HTMLParser):
             self._parts.append(data)
 
 
-def cut(text: str, limit: int) -> str:
-    """The text, or its first words within `limit` characters and an ellipsis."""
-    if len(text) <= limit:
-        return text
-    head = text[: limit - 1]
-    at_word, _, rest = head.rpartition(" ")
-    return f"{at_word if at_word and len(rest) < limit // 4 else head}…"
-
-
 def search_query(text: str) -> str:
     """A message as a query: on one line, at most `MAX_QUERY` characters, cut at a word, without "[image]"."""
     line = " ".join(_BLOCK_MARK.sub(" ", clean_text(text)).split())
-    return line if len(line) <= MAX_QUERY else cut(line, MAX_QUERY).removesuffix("…")
+    return line if len(line) <= MAX_QUERY else beginning(line, MAX_QUERY).removesuffix(ELLIPSIS)
 
 
 def page_url(url: str) -> str | None:
@@ -180,7 +172,7 @@ def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") 
         url = page_url(result.url)
         if url is None or url_key(url) in kept:
             continue
-        title = cut(harmless(plain_text(result.title)), _MAX_TITLE)
+        title = beginning(harmless(plain_text(result.title)), _MAX_TITLE)
         content = relevant(harmless(plain_text(result.content)), query, MAX_CONTENT)
         if title or content:
             published = harmless(plain_text(result.published))[:40] or None if result.published else None
@@ -197,5 +189,5 @@ def trimmed(results: Sequence[SearchResult], query: str, max_tokens: int) -> lis
     sizes = [estimate_tokens(result.content) for result in results]
     return [
         result.model_copy(update={"content": relevant(result.content, query, share)}) if share < size else result
-        for result, size, share in zip(results, sizes, shares(sizes, max_tokens), strict=True)
+        for result, size, share in zip(results, sizes, share_out(sizes, max_tokens), strict=True)
     ]

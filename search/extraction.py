@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import regex
-
 from ..state.messages import clean_text
+from ..text.fold import fold
+from ..text.words import single_words
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,6 @@ _HIDING: Final = re.compile(
 """Styles by which text is kept from readers but not from machines."""
 _NO_TEXT: Final = ("script", "style", "template", "svg")
 """Elements that hold no text for readers. `noscript` stays: some pages stand in it as a whole."""
-_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|\w+")
 _AGREE: Final = 0.9
 """Token F1 from which two extractors count as having found the same text."""
 _SAME: Final = 0.95
@@ -102,7 +101,7 @@ def _lead(first: str, second: str, heard: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return "".join(_WORD.findall(text.casefold()))
+    return "".join(single_words(fold(text)))
 
 
 def _read(extractor: str, html: str) -> str:
@@ -179,7 +178,7 @@ def _lines(element: Any) -> str:
 
 def _likeness(one: str, other: str) -> float:
     """The token F1 of two texts in [0, 1]."""
-    first, second = (Counter(_WORD.findall(text.casefold())) for text in (one, other))
+    first, second = (Counter(single_words(fold(text))) for text in (one, other))
     shared = (first & second).total()
     return 2 * shared / (first.total() + second.total()) if shared else 0.0
 

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from ..state.search_records import Sign
+from ..text.shorten import middle_out
+from ..text.words import is_word
 from .wordlists import Spoken, WordLists, word_lists
-from .words import Sentence, Words, is_word, split
+from .words import Sentence, Words, split
 
 _NOISE: Final = (
     re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`"),  # code
@@ -99,7 +101,7 @@ def read(text: str, year: int) -> Reading:
     lists = word_lists()
     prose = _prose(text)
     parsed = split(prose)
-    spoken = lists.spoken(parsed.words)
+    spoken = lists.spoken(prose)
     parts = tuple(_parts(parsed, prose, _shortened(text), lists=lists, spoken=spoken, year=year))
     return Reading(
         signs=tuple(_signs(parts, lists, len(text))),
@@ -118,7 +120,7 @@ def _prose(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return f"{text[:_HEAD]} \n {text[-_HEAD:]}" if len(text) > _LONG else text
+    return middle_out(text, 2 * _HEAD, " \n ") if len(text) > _LONG else text
 
 
 def _parts(parsed: Words, prose: str, raw: str, *, lists: WordLists, spoken: Spoken, year: int) -> Iterator[Part]:

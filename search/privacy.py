@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import regex
 
-from ..memory.terms import terms
+from ..text.terms import search_terms
 from .postal import POSTAL
 
 _EMAIL: Final = regex.compile(
@@ -92,7 +92,7 @@ def redact(query: str, *, private: Sequence[str] = (), names: Iterable[str] = ()
     if not kinds:
         return Redacted(query, ())
     text = _LOOSE_ENDS.sub("", _LOOSE_ENDS.sub("", " ".join(text.split())))
-    return Redacted(" ".join(text.split()) if terms(text) else "", tuple(dict.fromkeys(kinds)))
+    return Redacted(" ".join(text.split()) if search_terms(text) else "", tuple(dict.fromkeys(kinds)))
 
 
 def _steps(private: Sequence[str], names: Iterable[str]) -> Iterator[tuple[str, Callable[[str], str]]]:
@@ -168,7 +168,7 @@ def _without_facts(text: str, private: Sequence[str]) -> str:
         for identifier in _IDENTIFIER.findall(fact):
             if len(identifier) > 4 or (len(identifier) == 4 and not identifier.startswith(("19", "20"))):
                 text = _without(text, identifier)
-        text = _without_clauses(text, set(terms(fact)))
+        text = _without_clauses(text, set(search_terms(fact)))
     return text
 
 
@@ -178,7 +178,7 @@ def _without_clauses(text: str, told: set[str]) -> str:
     at = 0
     for end in [*_CLAUSE.finditer(text), None]:
         clause = text[at : end.start() if end else len(text)]
-        held = set(terms(clause)) - set(terms("i my we user"))
+        held = set(search_terms(clause)) - set(search_terms("i my we user"))
         tells = bool(held) and _SELF.search(clause) and len(held & told) >= max(1, _COVERED * len(held))
         kept.append(("" if tells else clause) + (end[0] if end and not tells else " "))
         at = end.end() if end else len(text)

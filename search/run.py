@@ -10,14 +10,15 @@ from typing import Final, NamedTuple
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import EngineFailure, SearchResult
 from ..state.settings import Settings
+from ..text.passages import relevant
+from ..text.shorten import beginning
 from .breaker import Breakers, process_breakers
-from .cleaning import MAX_CONTENT, cut, harmless, search_query, trimmed
+from .cleaning import MAX_CONTENT, harmless, search_query, trimmed
 from .engines import SearchEngine, engine, is_import_path, needs
 from .extraction import Page
 from .fusion import fused
 from .hunt import Hunt, ResultCache, new_candidates
 from .pages import PageReader
-from .passages import relevant
 
 _log = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ async def _page(pages: PageReader, url: str, seconds: float) -> Page | SearchErr
 
 def _from_page(result: SearchResult, page: Page, query: str) -> SearchResult:
     text = "\n".join(line for line in map(harmless, page.text.split("\n")) if line)
-    title = cut(harmless(page.title), _MAX_TITLE) if result.title == result.url else result.title
+    title = beginning(harmless(page.title), _MAX_TITLE) if result.title == result.url else result.title
     return result.model_copy(
         update={
             "content": relevant(text, query, MAX_CONTENT),

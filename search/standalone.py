@@ -3,26 +3,26 @@
 "How tall is it?" finds nothing by itself. Pronouns, and what is left out in a turn of hardly a content word, stand for
 what the conversation is about: a name or phrase of the newest earlier turn that stands alone. Where the turn names
 its subject itself, or no earlier turn offers a subject, it stays as it is: a wrong subject is worse than none. Words of
-each language are data, in `followups.json`; the stop words are those of the keyword index.
+each language are data, in `text/data/follow_ups.json`; the stop words are those of the keyword index.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Final, NamedTuple
 
 import regex
 
-from ..memory.languages import stem, stop_words
+from ..text.data import load
+from ..text.fold import bare
+from ..text.language import language_of
+from ..text.stems import stem
+from ..text.stop_words import stop_words
+from ..text.terms import ENGLISH
 from .cleaning import MAX_QUERY, search_query
-from .language import written_in
 from .privacy import redact
-from .wordlists import word_lists
-from .words import fold, split
 
 _TURNS: Final = 8
 """Earlier turns that are looked at, the newest."""
@@ -39,10 +39,6 @@ _PHRASE: Final = 2
 _BARE: Final = 1
 """Content words of a turn, up to which it leaves out its subject."""
 _UNSPACED: Final = frozenset({"zh", "ja"})
-_NAMES: Final = {
-    "en": "english", "de": "german", "fr": "french", "es": "spanish", "pt": "portuguese", "it": "italian",
-    "nl": "dutch", "tr": "turkish", "ru": "russian", "ar": "arabic", "hi": "hindi",
-}  # fmt: skip
 _PIECE: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.&-][\p{L}\p{M}\p{N}]+)*|[^\s\p{L}\p{M}\p{N}]")
 _RUN: Final = {
     "zh": regex.compile(r"[\p{Han}\p{Latin}\p{N}]+"),
@@ -112,28 +108,22 @@ def _read(text: str, language: str) -> _Turn:
         found = [(text.find(word), word) for word in lists.pronouns if word in text]
         content = sum(1 for _ in _runs_unspaced(text, language))
         place = min(found)[0] if found else None
-        return _Turn(language, [text], [fold(text)], place, place is not None or not content)
+        return _Turn(language, [text], [bare(text)], place, place is not None or not content)
     pieces = _PIECE.findall(text)
-    words = [fold(piece) for piece in pieces]
+    words = [bare(piece) for piece in pieces]
     place = _pronoun(words, language)
     return _Turn(language, pieces, words, place, place is not None or _is_bare(pieces, words, language))
 
 
 def _language(*texts: str) -> str:
     """The language of the first of these texts that tells it, of those that have lists; else English."""
-    for text in texts:
-        likely = word_lists().spoken(split(text).words).main & followups().keys()
-        if (written := written_in(text)) in likely:
-            return str(written)
-        if len(likely) == 1:
-            return min(likely)
-    return "en"
+    return next((code for text in texts if (code := language_of(text, followups().keys()))), ENGLISH)
 
 
 def _says(word: str, language: str) -> bool:
     """Whether a folded word says what a turn is about."""
     lists = followups()[language]
-    stop = stop_words().get(_NAMES.get(language, "english"), frozenset())
+    stop = stop_words(language)
     empty = any(word in words for words in (stop, lists.light, lists.pronouns, lists.possessives, lists.demonstratives))
     return (word[0].isalpha() or word.isdigit()) and not empty and (len(word) > 1 or not word.isascii())
 
@@ -270,30 +260,28 @@ def _after(query: str, pieces: Sequence[str]) -> str:
 
 
 def _stem(word: str, language: str) -> str:
-    return stem(word, _NAMES.get(language, "english"))
+    return bare(stem(word, language))
 
 
 @cache
 def followups() -> Mapping[str, Followups]:
-    """The words of `followups.json`, by language: a blocking read, once in a process."""
-    data: dict[str, dict[str, list[str]]] = json.loads(
-        files(__package__).joinpath("followups.json").read_text(encoding="utf-8")
-    )
+    """The words of `text/data/follow_ups.json`, by language: a blocking read, once in a process."""
+    data: dict[str, dict[str, list[str]]] = load("follow_ups")
 
     def phrases(words: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-        return tuple(sorted((tuple(fold(word).split()) for word in words), key=len, reverse=True))
+        return tuple(sorted((tuple(bare(word).split()) for word in words), key=len, reverse=True))
 
     return {
         code: Followups(
-            pronouns=frozenset(map(fold, lists["pronouns"])),
-            possessives=frozenset(map(fold, lists["possessives"])),
+            pronouns=frozenset(map(bare, lists["pronouns"])),
+            possessives=frozenset(map(bare, lists["possessives"])),
             leads=phrases(lists["leads"]),
             fillers=phrases(lists["fillers"]),
-            dummies=frozenset(map(fold, lists["dummies"])),
-            demonstratives=frozenset(map(fold, lists["demonstratives"])),
-            markers=frozenset(map(fold, lists["markers"])),
+            dummies=frozenset(map(bare, lists["dummies"])),
+            demonstratives=frozenset(map(bare, lists["demonstratives"])),
+            markers=frozenset(map(bare, lists["markers"])),
             definitions=frozenset(phrases(lists["definitions"])),
-            light=frozenset(map(fold, lists["light"])),
+            light=frozenset(map(bare, lists["light"])),
         )
         for code, lists in data.items()
     }

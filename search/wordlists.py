@@ -1,4 +1,4 @@
-"""The word lists of `languages/`: one file a language, and the weights of their groups in `sign_weights.json`.
+"""The word lists of `text/data/search/`: one file a language, and the weights of their groups in `sign_weights.json`.
 
 A phrase is words between spaces; `*` at its beginning or end stands for any further letters of a word. Lists apply
 where their language is spoken: words that several languages write alike mean different things in them.
@@ -7,22 +7,25 @@ where their language is spoken: words that several languages write alike mean di
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .words import is_word, script_of, split
+from ..text.data import load_folder
+from ..text.language import OF_SCRIPT, likelihoods
+from ..text.scripts import script_of
+from ..text.words import single_words
+from .words import split
 
-_FOLDER: Final = Path(__file__).with_name("languages")
 _WEIGHTS: Final = Path(__file__).with_name("sign_weights.json")
 _PREFIX: Final = 2
 """Letters by which phrases that end in `*` are looked up."""
 
 GRAMMAR: Final = ("leads", "question", "question_anywhere", "request", "request_anywhere")
-_CLOSE: Final = 0.75
-"""Share of the best language's evidence from which another one counts as spoken too."""
+_CLOSE: Final = 0.1
+"""Share of the likeliest language's probability from which another one counts as spoken too."""
 
 
 class Phrase(NamedTuple):
@@ -114,26 +117,24 @@ class WordLists(NamedTuple):
     explicit_first: Phrases
     opt_out: Phrases
     chat: Phrases
-    known: Mapping[str, frozenset[str]]
-    """The languages whose lists hold a word."""
+    languages: frozenset[str]
+    """Those that there are lists of."""
 
-    def spoken(self, words: list[str]) -> Spoken:
-        """The languages that a text seems to be in: of those that share a script, the ones with most known words."""
-        evidence: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        scripts = Counter(script_of(word) for word in words if is_word(word))
-        for word in set(words):
-            if is_word(word):
-                for language in (holders := self.known.get(word, frozenset())):
-                    evidence[script_of(word)][language] += 1 / len(holders)
-        if scripts["kana"]:
-            evidence["kana"], scripts["kana"] = {"ja": 1.0}, scripts["kana"] + scripts.pop("han", 0)
-            evidence.pop("han", None)
-        by_script = {
-            script: frozenset(name for name, amount in amounts.items() if amount >= _CLOSE * max(amounts.values()))
-            for script, amounts in evidence.items()
-        }
-        most = max(scripts, key=lambda script: scripts[script], default="other")
-        return Spoken(frozenset().union(*by_script.values()), by_script.get(most, frozenset()))
+    def spoken(self, text: str) -> Spoken:
+        """The languages that a text seems to be in: in each script the likeliest."""
+        by_script: dict[str, list[str]] = defaultdict(list)
+        for word in single_words(text):
+            if (script := script_of(word)) in OF_SCRIPT:
+                by_script[script].append(word)
+        if "kana" in by_script:
+            by_script["kana"] += by_script.pop("han", [])
+        likely = {script: self._likely(" ".join(words)) for script, words in by_script.items()}
+        most = max(by_script, key=lambda script: len(by_script[script]), default="other")
+        return Spoken(frozenset().union(*likely.values()), likely.get(most, frozenset()))
+
+    def _likely(self, text: str) -> frozenset[str]:
+        found = {code: likelihood for code, likelihood in likelihoods(text).items() if code in self.languages}
+        return frozenset(code for code, likelihood in found.items() if likelihood >= _CLOSE * max(found.values()))
 
 
 @cache
@@ -147,13 +148,8 @@ def word_lists() -> WordLists:
         group: (str(entry["kind"]), float(entry["weight"]))
         for group, entry in json.loads(_WEIGHTS.read_text(encoding="utf-8")).items()
     }
-    phrases = [phrase for file in sorted(_FOLDER.glob("*.json")) for phrase in _read(file)]
-    if not phrases:
-        raise FileNotFoundError(f"There are no word lists in {_FOLDER}: install everthread anew.")
-    known: dict[str, set[str]] = defaultdict(set)
-    for phrase in phrases:
-        for word in phrase.words[: -1 if phrase.any_end or phrase.any_beginning else None]:
-            known[word].add(phrase.language)
+    lists = load_folder("search")
+    phrases = [phrase for code, groups in lists.items() for phrase in _read(code, groups)]
 
     def group(*names: str) -> Phrases:
         return Phrases(phrase for phrase in phrases if phrase.group in names)
@@ -166,12 +162,12 @@ def word_lists() -> WordLists:
         explicit_first=group("explicit_first"),
         opt_out=group("opt_out"),
         chat=group("chat", "filler"),
-        known={word: frozenset(languages) for word, languages in known.items()},
+        languages=frozenset(lists),
     )
 
 
-def _read(file: Path) -> Iterator[Phrase]:
-    for group, texts in json.loads(file.read_text(encoding="utf-8")).items():
+def _read(code: str, groups: Mapping[str, Sequence[str]]) -> Iterator[Phrase]:
+    for group, texts in groups.items():
         for text in texts:
             words = tuple(split(text.replace("*", "")).words)
-            yield Phrase(file.stem, group, text, words, text.endswith("*"), text.startswith("*"))
+            yield Phrase(code, group, text, words, text.endswith("*"), text.startswith("*"))

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from ..text.shorten import one_line
 from .records import EVERTHREAD_NAMESPACE, Record
 
 FactKind = Literal["preference", "biography", "goal", "constraint", "commitment"]
@@ -102,17 +103,11 @@ class FactSheet(Record):
     @property
     def lines(self) -> tuple[str, ...]:
         """One line each, in the user's words: data for the context, never an instruction."""
-        pinned = [f"pinned: {_flat(pin.text)} (since {pin.created_at:%Y-%m-%d})" for pin in self.pins]
+        pinned = [f"pinned: {one_line(pin.text, _LINE)} (since {pin.created_at:%Y-%m-%d})" for pin in self.pins]
         return (*pinned, *map(_line, self.facts))
 
 
 def _line(fact: Fact) -> str:
-    about = "" if fact.subject == USER else f", {_flat(fact.subject)}"
+    about = "" if fact.subject == USER else f", {one_line(fact.subject, _LINE)}"
     doubt = ", contradicted elsewhere" if fact.state == "conflicting" else ""
-    return f"{fact.kind}{about}: {_flat(fact.text)} (since {fact.valid_from:%Y-%m-%d}{doubt})"
-
-
-def _flat(text: str) -> str:
-    """The text on one line, cut where it is too long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
+    return f"{fact.kind}{about}: {one_line(fact.text, _LINE)} (since {fact.valid_from:%Y-%m-%d}{doubt})"

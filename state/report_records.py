@@ -10,6 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic import AwareDatetime, Field, ValidationError
 
+from ..text.shorten import beginning, one_line
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
 from .turn_records import ContextReport, ReplyReport, Upkeep
@@ -57,7 +58,7 @@ class Recalled(Record):
     def of(cls, memory: Memory) -> Recalled:
         """What a report says of a memory."""
         figures = {name: getattr(memory, name) for name in cls.model_fields if name != "excerpt"}
-        return cls(**figures, excerpt=excerpt("\n".join(fragment.content for fragment in memory.fragments)))
+        return cls(**figures, excerpt=one_line("\n".join(fragment.content for fragment in memory.fragments), EXCERPT))
 
     @property
     def arms(self) -> str:
@@ -122,17 +123,11 @@ def brief(record: R) -> R:
     return record.model_copy(update=short)
 
 
-def excerpt(text: str, limit: int = EXCERPT) -> str:
-    """The beginning of a text, on one line."""
-    words = " ".join(text[: limit * 4].split())
-    return words if len(words) <= limit and len(text) <= limit * 4 else f"{words[: limit - 1].rstrip()}…"
-
-
 def _brief(value: Any, name: str) -> Any:
     if isinstance(value, str):
         if name == "content":
-            return excerpt(value)
-        return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+            return one_line(value, EXCERPT)
+        return beginning(value, _LONGEST)
     if isinstance(value, Record):
         return brief(value)
     return tuple(_brief(item, name) for item in value) if isinstance(value, tuple) else value

@@ -10,10 +10,11 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.graph.message import Messages
 from langgraph.types import Overwrite
 
+from ..text.shorten import one_line
 from .conversation import TURN_CHANNELS, ConversationState, Update
 from .messages import add_said, newest_question
 from .records import Record, Summary, now
-from .report_records import Progress, Recalled, TurnReport, advanced, brief, excerpt
+from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, brief
 from .turn_records import ModelCall
 
 _FAILURES: Final = frozenset({"error", "errors", "degraded"})
@@ -62,7 +63,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
     messages = state.get("messages", ())
     return TurnReport(
         turn=progress.turn,
-        question=excerpt(newest_question(messages)),
+        question=one_line(newest_question(messages), EXCERPT),
         started_at=progress.started_at,
         milliseconds=round((now() - progress.started_at).total_seconds() * 1000, 1),
         nodes=progress.milliseconds,

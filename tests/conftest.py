@@ -35,7 +35,7 @@ hypothesis.settings.load_profile("everthread")
 
 PARTS = (
     "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
-    "state",
+    "state", "text",
 )  # fmt: skip
 
 

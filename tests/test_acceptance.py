@@ -14,8 +14,8 @@ from everthread.compression.acceptance import prefix_hash, text_hash, vocabulary
 from everthread.compression.drafts import FactDraft, read_draft
 from everthread.compression.importance import PIN_IMPORTANCE, SUMMARY_IMPORTANCE, score_importance
 from everthread.compression.source import in_parts, shortened, source_text, turns_of
-from everthread.models.extractive import summarize as extract
-from everthread.models.tokens import estimate_tokens
+from everthread.text.extractive import summarize as extract
+from everthread.text.tokens import estimate_tokens
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 

@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.models.extractive import best_sentences, sentences, summarize, words
-from everthread.models.tokens import estimate_tokens
+from everthread.text.extractive import best_sentences, summarize
+from everthread.text.fold import bare, fold
+from everthread.text.sentences import sentences
+from everthread.text.stems import stem
+from everthread.text.tokens import estimate_tokens
+from everthread.text.words import pieces, single_words, words
 
 ANY_TEXT = st.text(st.characters() | st.characters(categories=["Cs"]) | st.sampled_from("\x00.!?。 \n`'"), max_size=200)
 TALK = [
@@ -46,17 +50,34 @@ def test_sentences(text, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The user's Dogs", ["the", "user's", "dogs"]),
-        ("3.14 on 2024-05-06 at 9:40, 4th", ["3.14", "on", "2024-05-06", "at", "9:40", "4th"]),
-        ("我的狗 x", ["我的", "的狗", "x"]),
-        ("狗", ["狗"]),
+        ("The user's Dogs", ["The", "user's", "Dogs"]),
+        ("3.14 on 2024-05-06 at 9:40, 4th", ["3", "14", "on", "2024", "05", "06", "at", "9", "40", "4th"]),
+        ("我的狗 x", ["我的狗", "x"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-        ("CAFE\u0301 Straße", ["café", "strasse"]),
+        ("snake_case l’été", ["snake", "case", "l’été"]),
         ("!!! 🙂", []),
     ],
 )
 def test_words(text, expected):
     assert words(text) == expected
+
+
+def test_single_words_and_pieces():
+    assert single_words("我的狗 isn't") == ["我", "的", "狗", "isn", "t"]
+    assert pieces("At 9:40, 我 don't.\n") == ["At", "9:40", ",", "我", "don't", ".", "\n"]
+
+
+def test_folds():
+    assert fold("CAFE\u0301 Straße ｆｕｌｌ l’Été") == "café strasse full l'été"
+    assert bare("CAFE\u0301 Straße й") == "cafe strasse и"
+    assert {fold(text) for text in ("IĞDIR", "ığdır", "iğdir", "İĞDİR")} == {"iğdir"}
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "ru", "tr", None, "pl", "xx"])
+def test_stems_of_any_language(language):
+    assert stem("running", "en") == "run"
+    assert stem("schwestern", "de") == "schwest"
+    assert stem("wörter", language)
 
 
 @given(ANY_TEXT)
@@ -119,7 +140,7 @@ def test_of_summaries_the_oldest_does_not_weigh_more():
 
 def test_what_the_talk_begins_with_weighs_more():
     said = [
-        "They plan a party near the old fountain.", "The neighbours bring wooden benches and lamps.",
+        "They plan a party by the fountain.", "The neighbours bring wooden benches and lamps.",
         "The bakery delivers three lemon cakes early.", "My brother plays guitar near the gate.",
         "Her colleagues bring flowers, candles, records.",
     ]  # fmt: skip

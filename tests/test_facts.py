@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from everthread.facts.accept import accept
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
-from everthread.facts.language import language_of, languages
+from everthread.facts.language import language_in, languages
 from everthread.facts.words import key
 from everthread.state.fact_records import Fact, FactSheet, Pin
 
@@ -90,7 +90,7 @@ def test_each_kind_of_fact_is_found(text: str, kind: str, attribute: str | None,
     ],
 )
 def test_name_and_home_are_found_in_each_language(code: str, text: str, expected: dict[str, str]) -> None:
-    language = language_of(text)
+    language = language_in(text)
     assert language is not None
     assert language.code == code
     assert {fact.attribute: fact.value for fact in extract(text, SAID)} == expected
@@ -183,7 +183,7 @@ def test_traditional_characters_are_read_as_well() -> None:
 
 def test_a_language_that_is_not_known_gives_nothing() -> None:
     assert texts("hvad er vejrudsigten for den 26 sep. i TX") == []
-    assert language_of("Ŝi loĝas ĉe la marbordo") is None or texts("Ŝi loĝas ĉe la marbordo") == []
+    assert language_in("Ŝi loĝas ĉe la marbordo") is None or texts("Ŝi loĝas ĉe la marbordo") == []
 
 
 def test_all_letters_i_of_turkish_are_one() -> None:

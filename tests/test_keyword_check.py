@@ -18,6 +18,7 @@ from everthread.search.words import split
 from everthread.state.messages import newest_question
 from everthread.state.search_records import SearchOutcome
 from everthread.state.settings import Settings
+from everthread.text.data import FOLDER
 
 
 async def check(text: object, **settings: object) -> SearchOutcome:
@@ -308,7 +309,7 @@ def test_letters_without_spaces_are_words_and_turkish_letters_match_in_any_case(
     assert split("IĞDIR ılık İyi").words == split("ığdır ILIK iyi").words
 
 
-LISTS = sorted(Path(wordlists.__file__).with_name("languages").glob("*.json"))
+LISTS = sorted((FOLDER / "search").glob("*.json"))
 
 
 def test_the_languages_of_the_seed_have_lists() -> None:
@@ -318,7 +319,7 @@ def test_the_languages_of_the_seed_have_lists() -> None:
 @pytest.mark.parametrize("file", LISTS, ids=lambda file: file.stem)
 def test_the_word_lists_are_well_formed(file: Path) -> None:
     groups = json.loads(file.read_text(encoding="utf-8"))
-    weights = json.loads(file.parent.with_name("sign_weights.json").read_text(encoding="utf-8"))
+    weights = json.loads(Path(wordlists.__file__).with_name("sign_weights.json").read_text(encoding="utf-8"))
     assert {"temporal", "information", "domain"} <= {weights[group]["kind"] for group in groups if group in weights}
     for group in ("explicit", "opt_out", "chat"):
         assert groups[group], f"{group} is empty"

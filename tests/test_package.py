@@ -13,7 +13,7 @@ import everthread
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = [
     "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
-    "state",
+    "state", "text",
 ]  # fmt: skip
 
 

@@ -13,13 +13,13 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
-from everthread.models.tokens import estimate_tokens
-from everthread.nodes.excerpt import excerpt
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import paired, pairing
 from everthread.nodes.resources import Resources
 from everthread.nodes.turn import Turn
 from everthread.state.records import now
+from everthread.text.excerpt import excerpt
+from everthread.text.tokens import estimate_tokens
 
 
 @pytest.fixture

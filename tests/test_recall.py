@@ -17,13 +17,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.dates import tells_when
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.places import places
-from everthread.memory.terms import MAX_CHARACTERS, question_terms, terms
 from everthread.nodes.pairing import paired
 from everthread.nodes.resources import Resources
 from everthread.state.records import Fragment, Hit
+from everthread.text.dates import tells_when
+from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
 
 MONDAY = datetime(2024, 3, 4, 10, tzinfo=UTC)
 
@@ -193,7 +193,9 @@ def test_terms_are_stemmed_folded_and_without_stop_words() -> None:
     assert terms("The Dog's dogs were running, WASN'T it?") == ["dog", "dog", "run", "wasn"]
     assert terms("饼干 and 饼") == ["饼干", "饼"]
     assert len(terms("x1 " * MAX_CHARACTERS)) <= MAX_CHARACTERS
-    assert question_terms("Dogs and a dog") == ["dog"]
+    assert search_terms("Meine Schwestern wohnen in Wien") == ["schwest", "schwestern", "wohn", "wohnen", "wien"]
+    assert search_terms("Schwester?") == ["schwest", "schwester"]
+    assert search_terms("I sat in the Café") == search_terms("I sat in the CAFE") == ["sat", "cafe"]
 
 
 @given(st.text(max_size=300))

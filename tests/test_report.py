@@ -32,8 +32,9 @@ from everthread.cli.explain import as_text
 from everthread.graph.build import build_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.records import now
-from everthread.state.report_records import EXCERPT, advanced, excerpt
+from everthread.state.report_records import EXCERPT, advanced
 from everthread.state.search_records import SearchResult
+from everthread.text.shorten import one_line
 
 
 class Engine:
@@ -395,7 +396,7 @@ def test_nodes_side_by_side_add_up_in_any_order_and_anything_in_the_channel_is_r
 
 @given(st.text(max_size=2000))
 def test_an_excerpt_is_short_and_on_one_line(text: str) -> None:
-    cut = excerpt(text)
+    cut = one_line(text, EXCERPT)
     assert len(cut) <= EXCERPT
     assert "\n" not in cut
     assert cut.removesuffix("…") in " ".join(text.split())

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.models.tokens import estimate_tokens
 from everthread.search.citations import cited
-from everthread.search.cleaning import clean_results, cut, harmless, page_url, plain_text, trimmed, url_key
-from everthread.search.language import asked_for, results_language, written_in
-from everthread.search.passages import relevant, shares
+from everthread.search.cleaning import clean_results, harmless, page_url, plain_text, trimmed, url_key
+from everthread.search.language import asked_for, results_language
 from everthread.state.search_records import SearchResult
+from everthread.text.passages import relevant
+from everthread.text.shorten import beginning, share_out
+from everthread.text.tokens import estimate_tokens
 
 
 def result(content: str, number: int = 1) -> SearchResult:
@@ -78,9 +79,9 @@ def test_titles_and_dates_are_cleaned_as_well() -> None:
 
 
 def test_cut_at_a_word() -> None:
-    assert cut("one two three", 9) == "one two…"
-    assert cut("one two", 7) == "one two"
-    assert cut("天" * 20, 5) == "天天天天…"
+    assert beginning("one two three", 9) == "one two…"
+    assert beginning("one two", 7) == "one two"
+    assert beginning("天" * 20, 5) == "天天天天…"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_passages_keep_to_the_budget(text: str, question: str, budget: int) -> N
 
 @given(st.lists(st.integers(0, 5000), max_size=10), st.integers(0, 5000))
 def test_shares_use_the_budget_and_no_more(sizes: list[int], budget: int) -> None:
-    given_ = shares(sizes, budget)
+    given_ = share_out(sizes, budget)
     assert sum(given_) <= budget
     assert all(share <= size for share, size in zip(given_, sizes, strict=True))
     assert sum(given_) >= min(sum(sizes), budget) - len(sizes)
@@ -203,7 +204,7 @@ def test_only_results_are_cited_and_each_once(reply: str, number: int) -> None:
     ],
 )  # fmt: skip
 def test_the_language_of_a_query(text: str, language: str | None) -> None:
-    assert written_in(text) == language
+    assert results_language(text) == language
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,16 @@ And whether a question asks for a time, and a message tells one.
 
 from __future__ import annotations
 
-import json
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import regex
+
+from .data import load
+from .fold import fold
 
 Days = tuple[date, date]
 """The first and the last day of a period."""
@@ -71,7 +72,7 @@ def tells_when(text: str) -> bool:
 
 
 def _read(text: str) -> str:
-    return text[:_CHARACTERS].lower().replace("\u2019", "'")
+    return fold(text[:_CHARACTERS])
 
 
 def _named_days(text: str, today: date) -> Iterator[Days]:
@@ -114,8 +115,17 @@ def _ago(unit: str, number: int, today: date) -> Days:
 
 @cache
 def _words() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(files(__package__).joinpath("dates.json").read_text(encoding="utf-8"))
-    return data
+    """The word lists, folded as the texts are that they are sought in."""
+    words: dict[str, Any] = _folded(load("dates"))
+    return words
+
+
+def _folded(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {fold(key): _folded(value) for key, value in data.items()}
+    return (
+        [_folded(value) for value in data] if isinstance(data, list) else fold(data) if isinstance(data, str) else data
+    )
 
 
 def _any(phrases: Iterable[str]) -> str:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from ..memory.terms import term_places, terms
-from ..models.tokens import estimate_tokens, truncate_to_tokens
+from .shorten import middle_out, truncate_to_tokens
+from .terms import search_terms, term_places
+from .tokens import estimate_tokens
 
 GAP: Final = "\n[...]\n"
 """Stands where something was left out."""
@@ -32,8 +33,7 @@ def excerpt(text: str, question: str, limit: int, *, passage: str = "") -> str:
     """
     if len(text) <= _SEARCHED and estimate_tokens(text) <= limit:
         return text
-    if len(text) > _SEARCHED:
-        text = f"{text[: _SEARCHED // 2]}{text[-_SEARCHED // 2 :]}"
+    text = middle_out(text, _SEARCHED, "")
     centres = [centre for centre in (_of_passage(text, passage), _of_words(text, question)) if centre is not None]
     if not centres:
         return truncate_to_tokens(text, limit, keep="both")
@@ -59,7 +59,7 @@ def _of_passage(text: str, passage: str) -> int | None:
 
 def _of_words(text: str, question: str) -> int | None:
     """The middle of the words of the question in the part that holds most different ones, the latest such part."""
-    places = term_places(text, frozenset(terms(question)))
+    places = term_places(text, frozenset(search_terms(question)))
     held: Counter[str] = Counter()
     first, most, best = 0, 0, 0
     for start, term in places:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import log
 from typing import Final, NamedTuple
 
-from ..memory.terms import terms
-from ..models.extractive import sentences
-from ..models.tokens import estimate_tokens, truncate_to_tokens
+import numpy as np
+
+from .bm25 import bm25
+from .sentences import sentences
+from .shorten import truncate_to_tokens
+from .terms import search_terms
+from .tokens import estimate_tokens
 
 _PASSAGE_TOKENS: Final = 90
 """A passage is closed from this size on; it is the unit that is kept or left out."""
 _MAX_PASSAGES: Final = 1500
 _SENTENCE: Final = 600
 """Characters of one sentence; lists and tables have no full stops."""
-_K1: Final = 1.2
-_B: Final = 0.5
-"""BM25's constants; passages are of about one length, so length counts half."""
 _NEIGHBOUR: Final = 0.3
 """What a passage gets of the score of each of its neighbours: answers run over."""
 _LEAD: Final = 0.4
@@ -59,21 +59,6 @@ def relevant(text: str, question: str, max_tokens: int) -> str:
     return _joined(passages, sorted(passages, key=lambda passage: -scores[passage.place]), max_tokens)
 
 
-def shares(sizes: Sequence[int], budget: int) -> list[int]:
-    """How many tokens each of several texts gets of a budget: even parts, and what one does not need goes on.
-
-    Args:
-        sizes: tokens of each text.
-        budget: tokens of all together.
-    """
-    given = [0] * len(sizes)
-    left = budget
-    for order, place in enumerate(sorted(range(len(sizes)), key=lambda place: sizes[place])):
-        given[place] = min(sizes[place], left // (len(sizes) - order))
-        left -= given[place]
-    return given
-
-
 def _passages(text: str) -> list[_Passage]:
     """Sentences gathered to passages; the end of a paragraph closes one that is half full."""
     passages: list[_Passage] = []
@@ -107,20 +92,11 @@ def _sentences(text: str) -> Iterator[tuple[str, bool]]:
 
 def _scores(passages: Sequence[str], question: str) -> list[float]:
     """BM25 of each passage, with a part of its neighbours', and a little more for the first."""
-    asked = dict.fromkeys(terms(question)) or dict.fromkeys(terms(question, keep_stop_words=True))
-    counts = [Counter(term for term in terms(passage) if term in asked) for passage in passages]
-    lengths = [max(1, len(passage)) for passage in passages]
-    mean = sum(lengths) / max(1, len(lengths))
-    holding = Counter(term for count in counts for term in count)
-    number = len(passages)
-    weights = {term: log(1 + (number - held + 0.5) / (held + 0.5)) for term, held in holding.items()}
-    alone = [
-        sum(
-            weights[term] * times * (_K1 + 1) / (times + _K1 * (1 - _B + _B * length / mean))
-            for term, times in count.items()
-        )
-        for count, length in zip(counts, lengths, strict=True)
-    ]
+    asked = list(dict.fromkeys(search_terms(question)))
+    asked = asked or list(dict.fromkeys(search_terms(question, keep_stop_words=True)))
+    counts = [Counter(search_terms(passage, keep_stop_words=True)) for passage in passages]
+    frequencies = np.array([[count[term] for count in counts] for term in asked], dtype=float)
+    alone = bm25(frequencies, np.array([max(1, len(passage)) for passage in passages], dtype=float)).tolist()
     around = [0.0, *alone, 0.0]
     scores = [own + _NEIGHBOUR * (around[at] + around[at + 2]) for at, own in enumerate(alone)]
     if scores and max(scores) > 0:

@@ -6,20 +6,17 @@ that differs in a number may be a correction.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from .fold import fold
+from .words import single_words
 
 _CONTAINED: Final = 0.95
 _RUN: Final = 3
 _COMPARED: Final = 6000
 """Characters of a text that are compared."""
 
-_ALONE: Final = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts written without spaces: each character counts as a word."""
-
-_WORDS: Final = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+")
 _SHORTEST: Final = 4
 """Words of a text below which only the very same text is a repeat."""
 
@@ -36,7 +33,7 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=1024)
 def shape(text: str) -> Shape:
     """The shape of a text; case, punctuation and width of characters do not count."""
-    words = _WORDS.findall(unicodedata.normalize("NFKC", text[:_COMPARED]).casefold())
+    words = single_words(fold(text[:_COMPARED]))
     runs = frozenset(hash(tuple(words[at : at + _RUN])) for at in range(max(1, len(words) - _RUN + 1)))
     return Shape(" ".join(words), runs, frozenset(word for word in words if word[0].isdigit()), len(words))
 

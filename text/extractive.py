@@ -1,0 +1,202 @@
+"""The extractive core: choosing among the sentences of texts. No language model.
+
+It answers for the offline model and writes summaries where no capable model is set, in any language.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from typing import Final
+
+import numpy as np
+
+from .bm25 import idf
+from .fold import fold
+from .language import language_of
+from .sentences import sentences
+from .shorten import ELLIPSIS, truncate_to_tokens
+from .terms import search_terms, terms
+from .tokens import estimate_tokens
+from .words import is_question, words
+
+_PIECE_CHARS: Final = 300
+_OPENING: Final = 2.0
+"""How much more the first turn weighs, as it says what the talk is about; each later one exp(-1/2) of that."""
+_SHORTER: Final = 0.75
+"""The share of its source that a summary may have."""
+_FEW_TOKENS: Final = 12
+_MISSES: Final = 50
+_CAPITALIZED: Final = re.compile(r"(?<=[\w,;:] )[^\W\d_a-z][\w-]+")
+
+
+def _rarity(documents: Sequence[Iterable[str]]) -> dict[str, float]:
+    """The weight of each term: rare terms more, what stands nearly everywhere next to nothing."""
+    count = len(documents)
+    frequency = Counter(term for document in documents for term in dict.fromkeys(document))
+    rare = idf(count, np.array(list(frequency.values()), dtype=float)) + 0.1
+    return {
+        term: 0.02 if count >= 8 and seen > 0.7 * count else float(weight)
+        for (term, seen), weight in zip(frequency.items(), rare, strict=True)
+    }
+
+
+def best_sentences(question: str, texts: Sequence[str], limit: int) -> list[str]:
+    """The sentences of the texts that share the rarest words with the question, best first.
+
+    A sentence that only repeats the question is left out, another question counts less than a statement; of equal ones
+    the later stands first. Empty when nothing matches.
+    """
+    unique = list(dict.fromkeys(sentence for text in texts for sentence in sentences(text)))
+    asked = dict.fromkeys(search_terms(question))
+    if limit <= 0 or not asked or not unique:
+        return []
+    said = _plain(question)
+    documents = [search_terms(sentence) for sentence in unique]
+    rarity = _rarity(documents)
+    scored: list[tuple[float, int]] = []
+    for index, document in enumerate(documents):
+        present = dict.fromkeys(document)
+        score = sum(rarity[term] for term in asked if term in present)
+        plain = _plain(unique[index])
+        if score <= 0 or plain == said:
+            continue
+        score /= 1 + 0.02 * len(plain)
+        scored.append((score * 0.4 if is_question(unique[index]) else score, index))
+    return [unique[index] for _, index in heapq.nlargest(limit, scored)]
+
+
+def _plain(text: str) -> frozenset[str]:
+    return frozenset(words(fold(text)))
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A sentence, or a piece of a long one, with what its choice depends on."""
+
+    turn: int
+    text: str
+    terms: dict[str, None]
+    bonus: float
+
+
+def summarize(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
+    """An extractive summary: the most telling sentences that do not repeat each other, in their order.
+
+    Args:
+        turns: speaker and text of each turn.
+        max_tokens: the limit by `estimate_tokens`, the speakers' names included; below 1 counts as 1.
+
+    Returns:
+        Text like `user: ... assistant: ...`, shorter than its source unless that is a few words; empty only if
+        the source has nothing but white space.
+    """
+    source = " ".join(joined for _, text in turns if (joined := " ".join(text.split())))
+    size = estimate_tokens(source)
+    if size <= min(max_tokens, _FEW_TOKENS):
+        return source
+    limit = max(1, min(max_tokens, int(size * _SHORTER)))
+    if limit < _FEW_TOKENS:
+        turns = [("", text) for _, text in turns]
+    language = language_of(source)
+    summary = _rendered(_choose(_units(turns, language), limit, turns, language), turns)
+    summary = truncate_to_tokens(summary, limit)
+    return summary if 0 < len(summary) < len(source) else truncate_to_tokens(source, limit)
+
+
+def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit]:
+    """The sentences worth a choice: each text once, with the weight of its place and kind; no speaker: a summary."""
+    units: list[_Unit] = []
+    seen: set[str] = set()
+    for turn, (speaker, text) in enumerate(turns):
+        opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
+        for place, piece in enumerate(_pieces(text)):
+            if piece in seen:
+                continue
+            seen.add(piece)
+            found = dict.fromkeys(terms(piece, language))
+            bonus = opening * (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
+            if found:
+                units.append(_Unit(turn, piece, found, bonus * (0.9 if is_question(piece) else 1.0)))
+    return units
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for sentence in sentences(text):
+        flat = " ".join(sentence.split())
+        start = 0
+        while len(flat) - start > 2 * _PIECE_CHARS:
+            space = flat.rfind(" ", start + _PIECE_CHARS // 2, start + _PIECE_CHARS)
+            end = space if space > 0 else start + _PIECE_CHARS
+            yield flat[start:end].lstrip() + ELLIPSIS
+            start = end
+        yield flat[start:].lstrip()
+
+
+def _weights(units: Sequence[_Unit], turns: Sequence[tuple[str, str]], language: str | None) -> dict[str, float]:
+    """The weight of each term: what the turns come back to, without being everywhere; names and numbers more."""
+    seen = Counter(term for unit in units for term in unit.terms)
+    rarity = _rarity([unit.terms for unit in units])
+    capitals = (name for unit in units for name in _CAPITALIZED.findall(unit.text) if name[0].isupper())
+    names = {term for name in capitals for term in terms(name, language)}
+    names -= {term for speaker, _ in turns for term in terms(speaker, language)}
+    return {
+        term: rarity[term] * (1 + log(count)) * (1.6 if term in names or term[0].isdigit() else 1.0)
+        for term, count in seen.items()
+    }
+
+
+def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit]:
+    """Greedily the unit that adds most for its length, until the limit; terms already covered count little.
+
+    A unit whose words other units say too is nearer to what the talk is about: it counts up to twice.
+    """
+    weights = _weights(units, turns, language)
+    seen = Counter(term for unit in units for term in unit.terms)
+    central = [_central(unit, weights, seen) for unit in units]
+    covered: set[str] = set()
+
+    def gain(index: int) -> float:
+        unit = units[index]
+        value = sum(weights[term] * (0.15 if term in covered else 1.0) for term in unit.terms)
+        return value * unit.bonus * central[index] / float((len(unit.terms) + 5) ** 0.7)
+
+    queue = [(-gain(index), index) for index in range(len(units))]
+    heapq.heapify(queue)
+    chosen: list[int] = []
+    left, misses = limit, 0
+    while queue and misses < _MISSES:
+        index = heapq.heappop(queue)[1]
+        unit = units[index]
+        loss = -gain(index)
+        # Covering terms only lowers a gain, so the queue holds upper bounds: compare again with the next one.
+        if queue and loss > queue[0][0]:
+            heapq.heappush(queue, (loss, index))
+            continue
+        cost = estimate_tokens(f" {turns[unit.turn][0]}: {unit.text}")
+        if chosen and cost > left:
+            misses += 1
+            continue
+        chosen.append(index)
+        covered.update(unit.terms)
+        left -= cost
+    return [units[index] for index in sorted(chosen)]
+
+
+def _central(unit: _Unit, weights: dict[str, float], seen: Counter[str]) -> float:
+    whole = sum(weights[term] for term in unit.terms)
+    return 1 + sum(weights[term] for term in unit.terms if seen[term] > 1) / whole if whole else 1.0
+
+
+def _rendered(units: Sequence[_Unit], turns: Sequence[tuple[str, str]]) -> str:
+    parts: list[str] = []
+    speaker = ""
+    for unit in units:
+        name = turns[unit.turn][0]
+        parts.append(unit.text if name == speaker else f"{name}: {unit.text}")
+        speaker = name
+    return " ".join(parts)

@@ -1,0 +1,132 @@
+"""Terms: what a text is compared and found by.
+
+Stems of its words without stop words; in scripts without spaces, and in Korean, pairs of characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final
+
+from .fold import bare, fold, lower
+from .language import OF_SCRIPT, language_of, likelihoods
+from .scripts import script_of
+from .shorten import middle_out
+from .stems import stem
+from .stop_words import stop_words
+from .words import WORD, pairs, runs
+
+ENGLISH: Final = "en"
+"""The language of a text that does not tell its own."""
+
+MAX_CHARACTERS: Final = 80_000
+"""Characters of one message that are counted or embedded; of a longer one, half as many from its start and its end."""
+
+_CACHED: Final = 40
+"""Characters of a word up to which its terms are kept: longer ones do not come again."""
+
+_LIKELY: Final = 3
+"""Languages that are tried for a text that may be in any of them."""
+
+_OF_SCRIPT: Final = {
+    "cyrillic": "ru", "arabic": "ar", "devanagari": "hi", "greek": "el", "armenian": "hy", "tamil": "ta",
+}  # fmt: skip
+"""Whose stems and stop words the words of a script have: one language, so that a short question meets a long text."""
+
+
+def terms(
+    text: str, language: str | None = None, *, keep_stop_words: bool = False, stop: frozenset[str] = frozenset()
+) -> list[str]:
+    """The terms of a text, in their order, each as often as it stands there: one a word.
+
+    Args:
+        text: any text.
+        language: its code; that of the text itself by default, or else English.
+        keep_stop_words: whether all words count.
+        stop: further words that do not count, folded.
+    """
+    text = middle_out(text, MAX_CHARACTERS)
+    language = language or language_of(text)
+    languages = (language,) if language in OF_SCRIPT["latin"] else (ENGLISH,)
+    return [term for word in WORD.findall(text) for term in _of(word, languages, keep_stop_words, stop)]
+
+
+def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[str] = frozenset()) -> list[str]:
+    """The same, with the stems of a word in other languages where these differ: in English, and in those it may be in.
+
+    What is searched for and what is found may be too short to tell their language: so they meet all the same.
+    """
+    text = middle_out(text, MAX_CHARACTERS)
+    languages = _languages(text)
+    return [term for word in WORD.findall(text) for term in _of(word, languages, keep_stop_words, stop)]
+
+
+def term_places(text: str, wanted: Collection[str]) -> list[tuple[int, str]]:
+    """Where a text says one of these terms, in order: where its word or pair of characters begins, and the term.
+
+    Args:
+        text: any text.
+        wanted: some of the `search_terms` of another one.
+    """
+    wanted = frozenset(wanted)
+    languages = _languages(text)
+    places: list[tuple[int, str]] = []
+    for match in WORD.finditer(text):
+        if said := wanted.intersection(_of(match.group(), languages)):
+            places += [(match.start() + at, term) for at, term in _placed(match.group(), said)]
+    return places
+
+
+def _languages(text: str) -> tuple[str, ...]:
+    """The languages whose stems words in Latin letters have; the first one's stop words are left out."""
+    found = likelihoods(text)
+    if (language := language_of(text)) is None:
+        likely = [ENGLISH, *sorted(found, key=found.__getitem__, reverse=True)[:_LIKELY]]
+    else:
+        likely = [language, ENGLISH]
+    return tuple(dict.fromkeys(code for code in likely if code in OF_SCRIPT["latin"])) or (ENGLISH,)
+
+
+def _of(
+    word: str, languages: tuple[str, ...], keep_stop_words: bool = False, stop: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    find = _terms_of if len(word) <= _CACHED else _terms_of.__wrapped__
+    return find(word, languages, keep_stop_words, stop)
+
+
+@lru_cache(50_000)
+def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for _, part, is_run in runs(lower(word)):
+        if is_run:
+            left_out = frozenset() if keep_stop_words else stop | stop_words("zh") | stop_words("ja")
+            found += [bare(pair) for pair in pairs(part) if pair not in left_out]
+        else:
+            found += _stems(part, languages, keep_stop_words, stop)
+    return tuple(found)
+
+
+def _stems(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> list[str]:
+    of_script = _OF_SCRIPT.get(script_of(word))
+    languages = (of_script,) if of_script else languages
+    left_out = frozenset() if keep_stop_words else stop_words(languages[0]) | stop
+    parts = [part for part in word.removesuffix("'s").split("'") if part and not left_out & {part, fold(part)}]
+    return [term for part in parts for term in dict.fromkeys(_stem(part, language) for language in languages)]
+
+
+def _stem(word: str, language: str) -> str:
+    """The stem without accents: English has none, so that its stemmer must not see them, and others need them."""
+    return stem(bare(word), language) if language == ENGLISH else bare(stem(word, language))
+
+
+def _placed(word: str, said: frozenset[str]) -> list[tuple[int, str]]:
+    """Where in a word its terms stand: pairs of characters, each time; what is the stem of the word, at its start."""
+    of_runs = [
+        (at + offset, pair)
+        for at, part, is_run in runs(word)
+        if is_run
+        for offset, pair in enumerate(map(bare, pairs(part)))
+        if pair in said
+    ]
+    return sorted([*of_runs, *((0, term) for term in said.difference(pair for _, pair in of_runs))])
