@@ -86,9 +86,7 @@ def threads(values: dict[str, Any]) -> None:
 def history(
     values: dict[str, Any],
     thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
-    before: Annotated[
-        str | None, typer.Option("--before", help="Only what was said before the message of this id.")
-    ] = None,
+    before: Annotated[str | None, typer.Option("--before", help="Only what was said before this message id.")] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Messages, at most, the newest; all by default.")
     ] = None,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from ..memory.inspection import Inspection, Placed
+from ..memory.inspection import Inspection, Kept, KeptSummary, Placed
 from ..nodes.chain_texts import chain_from_archive
 from ..nodes.turn import Turn
 from ..state.health_records import FindingKind
@@ -121,7 +121,8 @@ class Mending:
     async def _flag(self) -> None:
         above = self._seen.above
         standing: dict[bool, list[str]] = {True: [], False: []}
-        for id_, row in (*self._seen.archived.items(), *self._seen.rows.summaries.items()):
+        rows: dict[str, Kept | KeptSummary] = {**self._seen.archived, **self._seen.rows.summaries}
+        for id_, row in rows.items():
             if not row.has_left:
                 standing[id_ not in above].append(id_)
         for active, ids in standing.items():

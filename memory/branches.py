@@ -13,8 +13,8 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..state.records import now
-from .archive import MARK_MESSAGES, MARK_SUMMARIES
 from .archive_rows import as_jsonb, message_rows, renamed_id
+from .archive_sql import MARK_MESSAGES, MARK_SUMMARIES
 from .keywords import message_keys
 from .user_rows import Exchange, UserTables
 

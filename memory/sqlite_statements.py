@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
-    archive,
+    archive_sql,
     exchanges,
     fact_rows,
     memory_changes,
@@ -109,8 +109,8 @@ OR created_at < (SELECT created_at FROM search_cache ORDER BY created_at DESC LI
 """
 
 TWINS: Final[Twins] = {
-    archive._ADD_MESSAGES: add_messages,
-    archive._FIND_CHANGED: find_changed,
+    archive_sql.ADD_MESSAGES: add_messages,
+    archive_sql.FIND_CHANGED: find_changed,
     exchanges._EXCHANGES: _EXCHANGES,
     fact_rows._SHEET: fact_sheet,
     fact_rows._UNREAD: _UNREAD,

@@ -37,10 +37,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
-        if (asked := _edited_question(state)) is None:
-            await _settle(state, last, turn)
-        else:
-            update["chain"] = await _asked_anew(asked, state, turn)
+        if (anew := await _settle(state, last, turn)) is not None:
+            update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
     messages, summaries = texts_missing(state)
@@ -74,13 +72,25 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
 
 
-async def _settle(state: ConversationState, last: str | None, turn: Turn) -> None:
-    """Note what has left the conversation: the archive has another end than this chain, or messages were removed."""
-    chain, messages = state["chain"], state.get("messages") or []
-    removed = removed_ids(chain, messages)
-    if removed or last != chain["last"]:
-        ids = [str(message.id) for message in messages]
-        await turn.resources.branches.settle(turn.user_id, turn.thread_id, ids, removed)
+async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Chain | None:
+    """Note what has left the conversation: the archive has another end than this chain, or messages were removed.
+
+    Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
+    is said no more: the chain is made anew, and is what comes back.
+    """
+    chain, messages, where = state["chain"], state.get("messages") or [], (turn.user_id, turn.thread_id)
+    removed, asked = removed_ids(chain, messages), _edited_question(state)
+    if not removed and asked is None and last == chain["last"]:
+        return None
+    edited = [] if asked is None else [str(asked.id)]
+    await turn.resources.branches.settle(*where, [str(message.id) for message in messages], removed, anew=edited)
+    if asked is not None and await turn.resources.archive.changed_ids(*where, [asked]):  # not where it is resumed
+        await turn.resources.branches.edit(*where, [asked])
+    is_cut = chain["last"] in removed and len(removed) < len(chain["known"])
+    alone = {link["id"] for link in chain["links"] if "level" not in link and not link.get("kept")}
+    if (is_cut or edited) and not alone.issuperset([*removed, *edited]):
+        return await chain_from_archive(messages, turn)
+    return None
 
 
 def _edited_question(state: ConversationState) -> HumanMessage | None:
@@ -89,17 +99,6 @@ def _edited_question(state: ConversationState) -> HumanMessage | None:
     if not messages or not isinstance(asked := messages[-1], HumanMessage):
         return None
     return asked if chain["known"].get(str(asked.id)) not in {None, content_hash(asked)} else None
-
-
-async def _asked_anew(asked: HumanMessage, state: ConversationState, turn: Turn) -> Chain:
-    """The chain that goes on from an edited question; no summary stands any longer for what it was, or came after."""
-    where, messages = (turn.user_id, turn.thread_id), state["messages"]
-    removed = removed_ids(state["chain"], messages)
-    ids = [str(message.id) for message in messages]
-    await turn.resources.branches.settle(*where, ids, removed, anew=[str(asked.id)])
-    if await turn.resources.archive.changed_ids(*where, [asked]):  # a turn that is resumed has done it
-        await turn.resources.branches.edit(*where, [asked])
-    return await chain_from_archive(messages, turn)
 
 
 async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chain:

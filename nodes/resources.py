@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -41,15 +41,13 @@ from ..state.observer import Observer
 from ..state.settings import Settings
 from .background import Background
 from .responder import Responder
-from .run_settings import authenticated_user, given
+from .run_settings import RunSettings
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
-
-_CONTEXTS: Final = 256
 
 
 class Resources:
@@ -107,7 +105,7 @@ class Resources:
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._contexts: dict[Hashable, Settings] = {}
+        self._runs = RunSettings(settings)
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
@@ -124,12 +122,7 @@ class Resources:
         Raises:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        settings = self.settings
-        for layer in given(runtime.context, config).settings:
-            context = layer if isinstance(layer, Settings) else self.read_context(layer)
-            settings = self._laid_over(context, settings)
-        user_id = authenticated_user(runtime)
-        return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
+        return self._runs.settings_of(runtime, config)
 
     def read_context(self, context: Mapping[str, Any]) -> Settings:
         """The settings that a run is given as a mapping.
@@ -137,25 +130,7 @@ class Resources:
         Raises:
             SettingsError: a value is not allowed or a name is unknown.
         """
-        return self._kept("given", context, lambda: Settings(**context))
-
-    def _laid_over(self, context: Settings, base: Settings) -> Settings:
-        if base is self.settings:
-            return self._kept("laid over", context.given_for_run(), lambda: context.over(base))
-        return context.over(base)
-
-    def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
-        """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""
-        key = (kind, *values.items())
-        try:
-            known = self._contexts.get(key)
-        except TypeError:  # a list among the values
-            return make()
-        if known is None:
-            known = self._contexts[key] = make()
-            while len(self._contexts) > _CONTEXTS:
-                self._contexts.pop(next(iter(self._contexts)))
-        return known
+        return self._runs.read(context)
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""

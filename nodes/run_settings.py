@@ -7,8 +7,8 @@ key `everthread` of `configurable`. A `user_id` there counts as well, as other m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -18,6 +18,10 @@ from ..state.settings import Settings
 
 KEY = "everthread"
 """Names our settings in a context or a `configurable` that is another's."""
+
+
+_MOST_KEPT: Final = 256
+"""Settings that are kept made, at most."""
 
 
 class Given(NamedTuple):
@@ -30,6 +34,58 @@ class Given(NamedTuple):
 
     settings: tuple[Settings | Mapping[str, Any], ...]
     own: Any = None
+
+
+class RunSettings:
+    """The settings of each run, laid over a base. Made once for the same values: that takes milliseconds.
+
+    Args:
+        base: the settings of the process.
+    """
+
+    def __init__(self, base: Settings) -> None:
+        self._base = base
+        self._made: dict[Hashable, Settings] = {}
+
+    def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
+        """What a run was given laid over the base, and the authenticated user over both.
+
+        Raises:
+            SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
+        """
+        layers = [
+            layer if isinstance(layer, Settings) else self.read(layer)
+            for layer in given(runtime.context, config).settings
+        ]
+        key = tuple(("over", *layer.given_for_run().items()) for layer in layers)
+        settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
+        user_id = authenticated_user(runtime)
+        return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
+
+    def read(self, values: Mapping[str, Any]) -> Settings:
+        """The settings of a mapping.
+
+        Raises:
+            SettingsError: a value is not allowed or a name is unknown.
+        """
+        return self._kept(("given", *values.items()), lambda: Settings(**values))
+
+    def _laid_over(self, layers: Sequence[Settings]) -> Settings:
+        settings = self._base
+        for layer in layers:
+            settings = layer.over(settings)
+        return settings
+
+    def _kept(self, key: Hashable, make: Callable[[], Settings]) -> Settings:
+        try:
+            known = self._made.get(key)
+        except TypeError:  # a list among the values
+            return make()
+        if known is None:
+            known = self._made[key] = make()
+            while len(self._made) > _MOST_KEPT:
+                self._made.pop(next(iter(self._made)))
+        return known
 
 
 class OwnContext:

@@ -148,6 +148,26 @@ async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_no
         assert [m.text for m in await archive.page("ada", "t1")][:8] == before[:8]
 
 
+async def test_a_history_that_goes_on_otherwise_is_told_without_what_it_replaces(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Clients that send the whole history without ids: a summary of what was replaced is told no longer."""
+    model = EchoModel(prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, facts=False) as graph:
+        said: list[Any] = []
+        for n in range(6):
+            said.append(("user", f"Question {n} about passport X11{n}, please."))
+            state = await say(graph, {"messages": list(said)})
+            said.append(("assistant", state["messages"][-1].text))
+        state = await say(graph, {"messages": [*said[:4], ("user", "Rather tell me a story.")]})
+        prompt = "\n".join(message.text for message in model.prompts[-1])
+        assert "X110" in prompt
+        assert "X111" in prompt
+        assert not [n for n in range(2, 6) if f"X11{n}" in prompt]
+        assert [m.text for m in state["messages"]][:5] == [*(text for _, text in said[:4]), "Rather tell me a story."]
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+
+
 async def test_what_an_edited_message_was_is_not_recalled(graph: CompiledConversation) -> None:
     await say(graph, {"messages": [HumanMessage("My locker is QX-4471.", id="mine")]}, to="old")
     await graph.asettled()  # type: ignore[attr-defined]
