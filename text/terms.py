@@ -100,8 +100,7 @@ def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop
     found: list[str] = []
     for _, part, is_run in runs(lower(word)):
         if is_run:
-            left_out = frozenset() if keep_stop_words else stop | stop_words("zh") | stop_words("ja")
-            found += [bare(pair) for pair in pairs(part) if pair not in left_out]
+            found += [bare(pair) for pair in pairs(part) if pair not in stop]
         else:
             found += _stems(part, languages, keep_stop_words, stop)
     return tuple(found)
