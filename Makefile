@@ -11,10 +11,10 @@ export LANGGRAPH_CLI_NO_ANALYTICS := 1
 export LANGGRAPH_NO_VERSION_CHECK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs clean
+.PHONY: help run test test-clients check format docs clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on with a thread
 	@$(BIN)/everthread chat $(ARGS)
@@ -23,10 +23,14 @@ run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on w
 test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
+# One process: the browser and the servers take the cores.
+test-clients: $(VENV)/.installed-dev  ## Run real chat clients against langgraph dev; needs Node, see tests/clients/README.md
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m clients $(or $(ARGS),tests/clients)
+
 check: $(VENV)/.installed-dev  ## Lint and type check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression facts graph memory models nodes prompts search state text)
+	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression facts graph memory models nodes prompts search server state text)
 
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
     from everthread.graph.regenerate import regenerate, regenerate_rejected
-    from everthread.memory.archive import Archive
+    from everthread.memory.archive import Archive, ArchivedMessage
     from everthread.memory.checkpointer import PostgresCheckpointer
     from everthread.state.compression_records import Remade, SummaryVersion
     from everthread.state.conversation import ConversationState
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.health_records import Checkup, Finding
-    from everthread.state.messages import live_chain
     from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
@@ -46,7 +45,7 @@ _HOMES = {
     "graph.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "graph.regenerate": ("regenerate", "regenerate_rejected"),
-    "memory.archive": ("Archive",),
+    "memory.archive": ("Archive", "ArchivedMessage"),
     "memory.checkpointer": ("PostgresCheckpointer",),
     "state.compression_records": ("Remade", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
@@ -56,7 +55,6 @@ _HOMES = {
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.health_records": ("Checkup", "Finding"),
-    "state.messages": ("live_chain",),
     "state.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
@@ -68,13 +66,13 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "Checkup", "Context", "ContextReport", "ConversationState",
-    "Deleted",
+    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Context", "ContextReport",
+    "ConversationState", "Deleted",
     "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
     "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",
     "Recall", "Recalled", "Remade", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section",
     "Settings", "SettingsError", "Sign", "StorageError", "Summary", "SummaryVersion", "ThreadOwnershipError",
-    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "live_chain", "open_graph", "regenerate",
+    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "open_graph", "regenerate",
     "regenerate_rejected", "thread_id",
 ]  # fmt: skip
 

@@ -8,14 +8,14 @@ and `004` set another order, whose prompts change earlier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
-from ..prompts.context import BEGINS
+from ..prompts.context import BEGINS, GO_ON
 from ..state.errors import SettingsError
 from ..state.messages import clean_text
 from ..state.records import Memory
@@ -51,6 +51,7 @@ def assemble(
     layout: Layout | None = None,
     thread_id: str = "",
     turn_before: str | None = None,
+    light: Collection[str] = (),
 ) -> tuple[list[AnyMessage], ContextReport]:
     """The messages for the model, and what they cost; the same for the same arguments.
 
@@ -70,6 +71,7 @@ def assemble(
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
         thread_id: the thread of the chain, for memories of other threads.
         turn_before: the id of the message that began the turn before.
+        light: ids of messages of the chain of which only a part is told.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.
@@ -85,7 +87,7 @@ def assemble(
         )
     parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
-    sources = Sources(instructions, parts, memories, results, facts, thread_id)
+    sources = Sources(instructions, parts, memories, results, facts, thread_id, frozenset(light))
     prompt, sections = _within(sources, layout, room, counter)
     report = ContextReport(
         budget=budget,
@@ -129,6 +131,9 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
         content = joined(found, made.question.content)
         body.append(made.question.model_copy(update={"content": content}) if found else made.question)
     body = with_summaries_told([*body, *made.tail])
+    if body and isinstance(body[-1], AIMessage):
+        # Some providers refuse to go on with what the assistant has begun.
+        body.append(HumanMessage(GO_ON))
     system: list[AnyMessage] = [SystemMessage(made.instructions)] if made.instructions else []
     return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
 

@@ -17,13 +17,12 @@ from langchain_core.messages import (
 
 from ..models.tokens import is_binary_block
 from ..prompts import context as words
+from ..state.chain import is_instruction, is_summary
 from ..state.messages import (
     clean,
     clean_text,
     content_text,
     is_empty,
-    is_instruction,
-    is_summary,
     message_text,
     role_of,
 )

@@ -35,6 +35,7 @@ class Sources(NamedTuple):
     results: Sequence[SearchResult]
     facts: Sequence[str]
     thread_id: str
+    light: frozenset[str]
 
 
 @dataclass
@@ -132,6 +133,7 @@ class _Drafting:
     def _found(self, shown: Sequence[AnyMessage]) -> tuple[Found, Found]:
         said = texts_of(shown)
         results = result_entries(self.sources.results, said, self.budget, self.counter)
+        kept = {str(message.id) for message in self.history.kept_messages}
         memories = memory_entries(
             self.sources.memories,
             shown,
@@ -139,7 +141,7 @@ class _Drafting:
             self.budget,
             self.counter,
             thread_id=self.sources.thread_id,
-            cut={str(message.id) for message in self.history.kept_messages} - self.history.whole_ids,
+            cut=kept - (self.history.whole_ids - self.sources.light),
         )
         return results, memories
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage
 
 from ..models.counting import TokenCounter
-from ..state.lighten import is_lightened
-from ..state.messages import is_summary
+from ..state.chain import is_summary
 from ..state.turn_records import Section
 from ..text.shorten import share_out
 from .fit import fit_unit, is_cut
@@ -84,7 +83,7 @@ class History:
             str(message.id)
             for place, unit in self.kept.items()
             for said, message in zip(self._whole[place], unit, strict=True)
-            if said is message and not is_lightened(message)
+            if said is message
         }
 
     @property

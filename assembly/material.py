@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from langchain_core.messages import AnyMessage
-from pydantic import ValidationError
 
 from ..models.counting import TokenCounter
 from ..prompts import context as words
-from ..state.messages import is_summary, message_text, summary_of
+from ..state.chain import is_summary, summary_of
+from ..state.messages import message_text
 from ..state.records import Memory, Summary
 from ..state.search_records import SearchResult
 from ..text.fold import fold
@@ -115,13 +115,8 @@ def memory_entries(
 
 
 def summary_behind(message: AnyMessage) -> Summary | None:
-    """The record behind a summary message; None for another message, or where the record cannot be read."""
-    if not is_summary(message):
-        return None
-    try:
-        return summary_of(message)
-    except (ValidationError, TypeError):
-        return None
+    """The record behind a summary message; None for another message."""
+    return summary_of(message) if is_summary(message) else None
 
 
 def texts_of(messages: Sequence[AnyMessage]) -> Said:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..models.counting import TokenCounter
-from ..state.messages import is_summary, message_text
+from ..state.chain import is_summary
+from ..state.messages import message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Section
 from ..text.repeats import Said

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..prompts.system import SUMMARY
-from ..state.messages import is_summary, message_text
+from ..state.chain import is_summary
+from ..state.messages import message_text
 from .fence import set_in
 
 

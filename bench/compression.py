@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets import DATA, beam, locomo
-from bench.driving import PROFILE_NAMES, driver, settled
+from bench.driving import PROFILE_NAMES, Carried, driver, settled
 from bench.small_summarizer import small_summaries
 from bench.stress import conversations, faults, through
 from bench.summary_rouge import MEASURES, rouge
@@ -101,14 +101,17 @@ async def stress(options: argparse.Namespace) -> Any:
 
 async def _through_nodes(id_: str, messages: list[Any], profile: str, bench: Any) -> Counter[str]:
     turn, counts = bench.turn(profile, f"{profile}/{id_}"), Counter({"conversations through the nodes": 1})
-    chain: list[Any] = []
+    carried: Carried = {}
+    new: list[Any] = []
     for place, message in enumerate(messages):
-        chain.append(message)
+        new.append(message)
         if message.type == "human":
-            prompt = await bench.assembled(chain, turn, budget=3000)
+            state = {**carried, "messages": [*carried.get("messages", []), *new]}
+            prompt = await bench.assembled(state, turn, budget=3000)
             counts.update(f"fault: {fault}" for fault in faults(prompt, 3000, message))
         if place + 1 == len(messages) or messages[place + 1].type == "human":
-            chain = await settled(chain, turn)
+            carried = await settled(carried, new, turn)
+            new = []
     said = {str(message.id): message for message in messages if not is_empty(message)}
     kept = await bench.resources.archive.whole_messages(turn.user_id, turn.thread_id, list(said))
     changed = sum(id_ in kept and message_text(kept[id_]) != message_text(said[id_]) for id_ in said)

@@ -1,7 +1,7 @@
 """Real conversations through the product: its graph or its nodes on embedded Postgres, a turn at a time.
 
-The chat model replies what the conversation goes on with, and keeps the prompt that it was given. Nothing is
-checkpointed: the live chain goes from turn to turn, as a checkpoint would carry it.
+The chat model replies what the conversation goes on with, and keeps the prompt that it was given. Where nodes are
+called by themselves, what of the state a checkpoint would carry goes from turn to turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from bench.datasets import Haystack
 from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import build_graph
+from everthread.memory.storages import checkpointer_of
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.nodes.chain_texts import with_chain
 from everthread.nodes.context_assembly import assembled
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
@@ -31,11 +33,15 @@ from everthread.nodes.remember import remember
 from everthread.nodes.resources import Resources
 from everthread.nodes.summarize import summarize
 from everthread.nodes.turn import Turn
-from everthread.state.messages import live_chain
 from everthread.state.profiles import PROFILES
 from everthread.state.settings import Settings
 
 PROFILE_NAMES = tuple(PROFILES)
+
+Carried = dict[str, Any]
+"""What of the state goes from one turn to the next; nothing at the beginning of a thread."""
+
+_CARRIED = ("messages", "chain", "compression")
 
 
 class Exchange(NamedTuple):
@@ -95,57 +101,58 @@ class Driver:
 
     def __init__(self, resources: Resources, model: Scripted) -> None:
         self.resources, self.model = resources, model
-        self._graph: Any = build_graph(resources=resources).compile()
+        checkpointer = checkpointer_of(resources.database)
+        self._graph: Any = build_graph(resources=resources).compile(checkpointer=checkpointer)
 
     def turn(self, profile: str, user: str, **values: Any) -> Turn:
         """What nodes are told, for one profile and a user who has one thread."""
         settings = Settings(profile=profile, user_id=user, **values).over(self.resources.settings)
         return Turn(self.resources, settings, {"configurable": {"thread_id": f"{user}/one"}})
 
-    async def say(self, chain: Sequence[AnyMessage], exchange: Exchange, turn: Turn) -> tuple[list[AnyMessage], Any]:
-        """One turn of the whole graph; returns the chain after it, and its state."""
+    async def say(self, exchange: Exchange, turn: Turn) -> Any:
+        """One turn of the whole graph; returns its `upkeep`."""
         self.model.reply = exchange.reply
         state = await self._graph.ainvoke(
-            {"messages": [*chain, exchange.user]}, dict(turn.config), context=turn.settings
+            {"messages": [exchange.user]}, dict(turn.config), context=turn.settings, output_keys=["upkeep"]
         )
-        return state["messages"], state
+        return state["upkeep"]
 
-    async def grow(self, chain: Sequence[AnyMessage], said: Iterable[Exchange], turn: Turn) -> list[AnyMessage]:
-        """The chain after these exchanges: what the graph does after a reply, without asking anything before it."""
-        messages = list(chain)
+    async def grow(self, carried: Carried, said: Iterable[Exchange], turn: Turn) -> Carried:
+        """The state after these exchanges: what the graph does after a reply, without asking anything before it."""
         for exchange in said:
-            messages = await settled([*messages, exchange.user, exchange.reply], turn)
-        return messages
+            carried = await settled(carried, [exchange.user, exchange.reply], turn)
+        return carried
 
     async def asked(
-        self, chain: Sequence[AnyMessage], question: str, turn: Turn, *, budget: int | None, recall: bool
+        self, carried: Carried, question: str, turn: Turn, *, budget: int | None, recall: bool
     ) -> list[AnyMessage]:
-        """The prompt for a question at the end of a chain, with or without what is recalled for it."""
-        state: Any = {"messages": [*live_chain(chain), HumanMessage(question, id="question")]}
+        """The prompt for a question at the end of a conversation, with or without what is recalled for it."""
+        state = _with(carried, [HumanMessage(question, id="question")])
         if recall:
-            state |= await memory_retrieval(state, turn)
+            state |= _plain(await memory_retrieval(state, turn))
             state |= await pairing(state, turn)
-        return await self._assembled(state, turn, budget)
+        return await self.assembled(state, turn, budget=budget)
 
-    async def assembled(self, chain: Sequence[AnyMessage], turn: Turn, *, budget: int) -> list[AnyMessage]:
-        """The prompt for a chain that ends with a question, without recall."""
-        return await self._assembled({"messages": list(chain)}, turn, budget)
-
-    async def _assembled(self, state: Any, turn: Turn, budget: int | None) -> list[AnyMessage]:
-        context, _ = await assembled(state, turn, budget=budget)
+    async def assembled(self, state: Any, turn: Turn, *, budget: int | None) -> list[AnyMessage]:
+        """The prompt for a state whose messages end with a question, without more recall than it holds."""
+        whole, _ = await with_chain(state, turn)
+        context, _ = await assembled(whole, turn, budget=budget)
         return list(context.messages)  # type: ignore[arg-type]  # they are messages of the prompt
 
 
-async def settled(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage]:
-    """The chain after the nodes `remember` and `summarize`, as often as a summary is due."""
-    state: Any = {"messages": list(messages)}
+async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Carried:
+    """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
+    state = _with(carried, new)
     state |= _plain(await remember(state, turn))
     while not state["upkeep"].error and batch_due(state, turn.settings) is not None:
         state |= _plain(await summarize(state, turn))
     if state["upkeep"].error:
         raise RuntimeError(state["upkeep"].error)
-    chain: list[AnyMessage] = state["messages"]
-    return chain
+    return {name: state[name] for name in _CARRIED if name in state}
+
+
+def _with(carried: Carried, new: Sequence[AnyMessage]) -> Any:
+    return {**carried, "messages": [*carried.get("messages", []), *new]}
 
 
 def _plain(update: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from bench.compressed import Compressed
 from bench.datasets import Haystack
-from bench.stress import below
-from everthread.compression.engine import compress, next_batch, outdated_ids
-from everthread.compression.writing import Summarizer, write_summary
+from everthread.compression.writing import Summarizer
 from everthread.models.chat import chat_model
-from everthread.state.messages import is_empty, live_chain
+from everthread.state.messages import is_empty
 from everthread.state.settings import Settings
 
 _NUMBER = re.compile(r"\d+%?")
@@ -38,24 +37,18 @@ async def small_summaries(
     calls = lost = 0
     started = time.perf_counter()
     for haystack in haystacks:
-        chain: list[AnyMessage] = []
-        sources: dict[str, tuple[str, ...]] = {}
+        thread = Compressed(settings, summarizer)
         said = _said(haystack)
         told: list[AnyMessage] = []
         for exchange in zip(said[::2], said[1::2], strict=False):
             told += exchange
-            chain += exchange
-            outdated = set(outdated_ids(chain, settings))
-            chain = [message for message in chain if message.id not in outdated]
-            while batch := next_batch(chain, settings):
-                written = await write_summary(batch, settings, thread_id="t", summarizer=summarizer)
+            thread.take(*exchange)
+            for written in await thread.settle():
                 calls += 1
                 reasons[_NUMBER.sub("N", written.summary.rejected or "accepted")] += 1
-                sources[written.summary.id] = written.summary.source_ids
-                chain = compress(chain, batch, written.summary)
-            if len(sources) >= batches:
+            if len(thread.made) >= batches:
                 break
-        reached = below([str(message.id) for message in live_chain(chain)], sources)
+        reached = thread.reached()
         lost += sum(str(message.id) not in reached for message in told if not is_empty(message))
     seconds = time.perf_counter() - started
     return {"summaries": calls, "outcomes": dict(reasons.most_common()), "messages lost": lost, "seconds": seconds}

@@ -22,15 +22,16 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from bench.compressed import Compressed
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.compression.engine import compress, next_batch, outdated_ids
-from everthread.compression.writing import write_summary
 from everthread.models.tokens import count_message_tokens
+from everthread.state.chain import is_summary
 from everthread.state.lighten import lighten
-from everthread.state.messages import is_empty, is_summary, live_chain, message_text
+from everthread.state.messages import is_empty, message_text
 from everthread.state.records import Summary
 from everthread.state.settings import Settings
+from everthread.state.tool_calls import with_results
 
 BUDGETS: Final = (1000, 3000, 6976)
 """Tokens of a prompt, for each of which it is made."""
@@ -53,46 +54,43 @@ def conversations(file: Path) -> Iterator[tuple[str, list[AnyMessage]]]:
 async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter[str]:
     """What came of one conversation: how many prompts and summaries, and how often which fault."""
     counts: Counter[str] = Counter()
-    chain: list[AnyMessage] = []
-    sources: dict[str, tuple[str, ...]] = {}
+    thread = Compressed(settings)
     waiting: set[str] = set()
     for place, message in enumerate(messages):
-        chain.append(message)
+        thread.take(message)
         if isinstance(message, AIMessage):
             waiting = {str(call["id"]) for call in message.tool_calls}
         if isinstance(message, ToolMessage):
             waiting -= {message.tool_call_id}
         if isinstance(message, HumanMessage) or (isinstance(message, ToolMessage) and not waiting):
-            counts += _prompts(chain, settings)
+            counts += _prompts(thread)
         following = messages[place + 1] if place + 1 < len(messages) else None
         if following is None or isinstance(following, HumanMessage):
-            outdated = set(outdated_ids(chain, settings))
-            chain = lighten([message for message in chain if message.id not in outdated])
-            while batch := next_batch(chain, settings):
-                made = (await write_summary(batch, settings, thread_id="t", summarizer=None)).summary
-                counts.update(_of_summary(made))
-                sources[made.id] = made.source_ids
-                chain = compress(chain, batch, made)
+            for written in await thread.settle():
+                counts.update(_of_summary(written.summary))
     counts.update({"conversations": 1, "messages": len(messages)})
-    reached = below([str(message.id) for message in chain], sources)
+    reached = thread.reached()
     said = {str(m.id) for m in messages if not is_empty(m) and not isinstance(m, SystemMessage)}
     instructions = {str(m.id) for m in messages if isinstance(m, SystemMessage)}
     counts["fault: message lost"] += len(said - reached)
-    counts["fault: instructions gone"] += len(instructions - {str(m.id) for m in live_chain(chain)})
+    counts["fault: instructions gone"] += len(instructions - {str(m.id) for m in thread.view})
     return counts
 
 
-def _prompts(chain: Sequence[AnyMessage], settings: Settings) -> Counter[str]:
+def _prompts(thread: Compressed) -> Counter[str]:
     counts: Counter[str] = Counter()
+    whole, light = lighten(thread.view)
+    chain = with_results(whole)
     for budget in BUDGETS:
         prompt, report = assemble(
-            live_chain(chain),
+            chain,
             [],
             [],
             system_prompt="Be kind.",
             budget=budget,
-            layout=Layout.of(settings),
+            layout=Layout.of(thread.settings),
             thread_id="t",
+            light=light,
         )
         counts["prompts"] += 1
         asked = next(m for m in reversed(chain) if isinstance(m, HumanMessage))
@@ -137,14 +135,3 @@ def _in_turn(messages: Sequence[BaseMessage]) -> bool:
             wanted = [str(call["id"]) for call in message.tool_calls]
         before = message.type
     return not wanted
-
-
-def below(ids: Sequence[str], sources: dict[str, tuple[str, ...]]) -> set[str]:
-    """These ids and those of all that the summaries among them were made from."""
-    found: set[str] = set()
-    waiting = list(ids)
-    while waiting:
-        if (id_ := waiting.pop()) not in found:
-            found.add(id_)
-            waiting.extend(sources.get(id_, ()))
-    return found

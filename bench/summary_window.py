@@ -16,11 +16,10 @@ from statistics import fmean
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from bench.compressed import Compressed
 from bench.datasets import locomo
-from everthread.compression.engine import compress, next_batch, outdated_ids
-from everthread.compression.writing import write_summary
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import live_chain, message_text
+from everthread.state.messages import message_text
 from everthread.state.settings import Settings
 from everthread.text.terms import terms as content_terms
 
@@ -30,17 +29,13 @@ COLUMNS = ("newest 4 as said", "their words", "words of 5 to 50 back", "tokens")
 
 async def measure(messages: Sequence[AnyMessage], settings: Settings) -> list[tuple[float, ...]]:
     """The figures of every turn of one conversation."""
-    chain: list[AnyMessage] = []
+    thread = Compressed(settings)
     rows = []
     for n in range(0, len(messages) - 1, 2):
         if n >= BEFORE:
-            rows.append(_figures(live_chain(chain), messages[:n]))
-        chain += messages[n : n + 2]
-        outdated = set(outdated_ids(chain, settings))
-        chain = [message for message in chain if message.id not in outdated]
-        while batch := next_batch(chain, settings):
-            summary = (await write_summary(batch, settings, thread_id="t", summarizer=None)).summary
-            chain = compress(chain, batch, summary)
+            rows.append(_figures(thread.view, messages[:n]))
+        thread.take(*messages[n : n + 2])
+        await thread.settle()
     return rows
 
 

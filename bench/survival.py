@@ -22,7 +22,7 @@ from langchain_core.messages import AnyMessage, BaseMessage
 
 from bench.counting import CountingSummarizer
 from bench.datasets import Haystack, Question
-from bench.driving import PROFILE_NAMES, Driver, Exchange, exchanges
+from bench.driving import PROFILE_NAMES, Carried, Driver, Exchange, exchanges
 from bench.window_peers import newest, peers
 from everthread.models.tokens import count_message_tokens
 from everthread.text.terms import terms as content_terms
@@ -89,18 +89,18 @@ async def _profile(
     texts: dict[str, str], bench: Driver, budget: int, rows: Rows,
 ) -> None:  # fmt: skip
     turn = bench.turn(profile, f"{profile}-{haystack.name}")
-    chain: list[AnyMessage] = []
+    carried: Carried = {}
     for start, stop in pairwise([0, *asked]):
-        chain = await bench.grow(chain, said[start:stop], turn)
+        carried = await bench.grow(carried, said[start:stop], turn)
         while await bench.resources.vectors.embed_pending(turn.user_id, timeout=600):
             pass
         messages = _messages(said[:stop])
         for question in asked[stop]:
-            bare = await bench.asked(chain, question.text, turn, budget=budget, recall=False)
+            bare = await bench.asked(carried, question.text, turn, budget=budget, recall=False)
             rows[profile, stop].append(seen(bare, question, texts))
             same = newest(messages, count_message_tokens(bare))
             rows[f"{profile}: window of the same tokens", stop].append(seen(same, question, texts))
-            with_recall = await bench.asked(chain, question.text, turn, budget=budget, recall=True)
+            with_recall = await bench.asked(carried, question.text, turn, budget=budget, recall=True)
             rows[f"{profile} + recall", stop].append(seen(with_recall, question, texts))
         print(f"{haystack.name}, {profile}: {stop} turns", file=sys.stderr)
 

@@ -101,11 +101,9 @@ def conversation(data: Path | None, turns: int) -> list[Exchange]:
 async def through(profile: str, said: Sequence[Exchange], bench: Driver) -> Ledger:
     """The prompts of one profile."""
     ledger, turn = Ledger(), bench.turn(profile, f"{profile}-tokens")
-    chain: list[Any] = []
     for place, exchange in enumerate(said, start=1):
-        chain, state = await bench.say(chain, exchange, turn)
-        if state["upkeep"].error:
-            raise RuntimeError(state["upkeep"].error)
+        if error := (await bench.say(exchange, turn)).error:
+            raise RuntimeError(error)
         ledger.add(bench.model.prompt)
         if place % 250 == 0:
             print(f"{profile}: {place} turns", file=sys.stderr)

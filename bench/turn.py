@@ -186,8 +186,9 @@ class Bench:
 
         async def turn(n: int) -> dict[str, float]:
             question: Any = {"messages": [("user", self.remark(n))]}
-            state = await graph.ainvoke(question, {"configurable": {"thread_id": thread}}, context=context)
-            spent: dict[str, float] = state["report"].nodes
+            config: Any = {"configurable": {"thread_id": thread}}
+            state = await graph.ainvoke(question, config, context=context, output_keys=["report"])
+            spent: dict[str, float] = state["report"]["nodes"]
             return spent
 
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
-
+from bench.compressed import Compressed
 from bench.counting import CountingSummarizer
 from bench.driving import PROFILE_NAMES, Exchange
 from bench.window_peers import peers
-from everthread.compression.engine import compress, next_batch, outdated_ids
-from everthread.compression.writing import Summarizer, write_summary
+from everthread.compression.writing import Summarizer
 from everthread.state.settings import Settings
 
 BUDGETS = (3000, 6976)
@@ -36,15 +34,11 @@ async def costs(said: Sequence[Exchange]) -> dict[str, dict[str, float]]:
 async def _profile(said: Sequence[Exchange], settings: Settings) -> CountingSummarizer:
     model = CountingSummarizer()
     summarizer = Summarizer(model, {}, timeout=60)
-    chain: list[AnyMessage] = []
+    thread = Compressed(settings, summarizer)
     for exchange in said:
-        chain += [exchange.user, exchange.reply]
-        outdated = set(outdated_ids(chain, settings))
-        chain = [message for message in chain if message.id not in outdated]
-        while batch := next_batch(chain, settings):
-            written = await write_summary(batch, settings, thread_id="t", summarizer=summarizer)
+        thread.take(exchange.user, exchange.reply)
+        for written in await thread.settle():
             model.rejected += written.summary.rejected is not None
-            chain = compress(chain, batch, written.summary)
     return model
 
 

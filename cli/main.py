@@ -84,12 +84,20 @@ def threads(values: dict[str, Any]) -> None:
 @app.command()
 @with_settings
 def history(
-    values: dict[str, Any], thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")]
+    values: dict[str, Any],
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread.")],
+    before: Annotated[str | None, typer.Option("--before", help="Only what was said before this message id.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Messages, at most, the newest; all by default.")
+    ] = None,
+    left: Annotated[
+        bool, typer.Option("--left", help="Also what has left the conversation: edited, removed, answered again.")
+    ] = False,
 ) -> None:
-    """Show everything that was said in a thread, from the archive."""
+    """Show what was said in a thread, from the archive."""
     from .threads import show_history
 
-    show_history(thread, values)
+    show_history(thread, values, before=before, limit=limit, with_left=left)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a number

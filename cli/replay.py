@@ -59,7 +59,7 @@ async def _feed(
             new = [message for message in exchange if message.id not in known]
             if new:
                 await graph.aupdate_state(config, {"messages": new}, as_node="llm_call")
-                state = await graph.ainvoke(None, config, context=settings)
+                state = await graph.ainvoke(None, config, context=settings, output_keys=["upkeep"])
                 added += len(new)
                 if error := state["upkeep"].error:
                     raise StorageError(f"The replay stopped: {error}")

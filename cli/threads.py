@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +18,9 @@ from ..models.embeddings import Embedder
 from ..state.errors import InputError
 from ..state.settings import Settings
 from .naming import as_typed
+
+MOST_SHOWN: Final = 1_000_000
+"""Messages that `everthread history` shows, at most."""
 
 
 def list_threads(values: dict[str, Any]) -> None:
@@ -37,8 +40,17 @@ def list_threads(values: dict[str, Any]) -> None:
     _with_database(values, work)
 
 
-def show_history(thread: str, values: dict[str, Any]) -> None:
-    """Print all messages of a thread.
+def show_history(
+    thread: str, values: dict[str, Any], *, before: str | None, limit: int | None, with_left: bool
+) -> None:
+    """Print the messages of a thread.
+
+    Args:
+        thread: its name or id.
+        values: settings by name.
+        before: the id of the message before which they end.
+        limit: how many, at most, the newest; None for all.
+        with_left: whether what has left the conversation is shown, marked so.
 
     Raises:
         InputError: the user has no such thread.
@@ -47,12 +59,15 @@ def show_history(thread: str, values: dict[str, Any]) -> None:
 
     async def work(database: Storage, settings: Settings) -> None:
         archive = Archive(database)
-        found = await archive.messages(settings.user_id, await archive.thread_named(settings.user_id, thread))
+        id_ = await archive.thread_named(settings.user_id, thread)
+        found = await archive.page(settings.user_id, id_, before=before, limit=limit or MOST_SHOWN, with_left=with_left)
         if not found:
             raise InputError(f"There is no thread {thread!r} with messages: `everthread threads` lists yours.")
         console = Console(highlight=False, markup=False, soft_wrap=True)
         for message in found:
-            console.print(f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}: ", end="", style="dim")
+            left = " (left)" if message.left_at is not None else ""
+            said = f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}{left}: "
+            console.print(said, end="", style="dim")
             console.print(message.text)
 
     _with_database(values, work)

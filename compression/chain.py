@@ -1,4 +1,4 @@
-"""Parts of the live chain: what counts, where it may be cut, where its open end begins. Pure functions."""
+"""Parts of the chain: what counts, where it may be cut, where its open end begins. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state.messages import is_empty, is_kept, is_summary, summary_of
+from ..state.chain import ChainView, is_summary, summary_of
+from ..state.messages import is_empty
 from ..state.records import MASTER_LEVEL
 
 NOTHING_KEPT: Final[frozenset[str]] = frozenset()
@@ -35,19 +36,19 @@ class Batch(NamedTuple):
         return sum(summary_of(message).covers if is_summary(message) else 1 for message in self.sources)
 
 
-def is_said(message: AnyMessage) -> bool:
+def is_conversational(message: AnyMessage) -> bool:
     """Whether a message is part of the conversation: not a summary, not an instruction, not empty."""
-    return not is_summary(message) and not isinstance(message, SystemMessage) and not is_empty(message)
+    return not isinstance(message, SystemMessage) and not is_empty(message)
 
 
-def is_open(message: AnyMessage) -> bool:
-    """Whether a message was said and is in no summary yet."""
-    return is_said(message) and not is_kept(message)
+def is_open(chain: ChainView, message: AnyMessage) -> bool:
+    """Whether a message is conversational and in no summary yet."""
+    return is_conversational(message) and not chain.is_kept(message)
 
 
-def open_places(chain: Sequence[AnyMessage]) -> list[int]:
+def open_places(chain: ChainView) -> list[int]:
     """Where the messages stand that are in no summary yet."""
-    return [place for place, message in enumerate(chain) if is_open(message)]
+    return [place for place, message in enumerate(chain) if is_open(chain, message)]
 
 
 def summaries_of(chain: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -55,24 +56,24 @@ def summaries_of(chain: Sequence[AnyMessage]) -> list[AnyMessage]:
     return [message for message in chain if is_summary(message)]
 
 
-def of_level(chain: Sequence[AnyMessage], level: int) -> list[AnyMessage]:
+def of_level(chain: ChainView, level: int) -> list[AnyMessage]:
     """The summaries of one level, in the order of the chain."""
     return [message for message in summaries_of(chain) if summary_of(message).level == level]
 
 
-def slice_batch(chain: Sequence[AnyMessage], start: int, stop: int) -> Batch | None:
+def slice_batch(chain: ChainView, start: int, stop: int) -> Batch | None:
     """A batch of all in a slice of the chain that is not summarized yet, and of the summaries among it.
 
     None where nothing new stands in it. A summary that takes others in is of the highest level among them.
     """
-    sources = tuple(message for message in chain[start:stop] if is_open(message) or is_summary(message))
-    if not any(is_open(message) for message in sources):
+    sources = tuple(message for message in chain[start:stop] if is_open(chain, message) or is_summary(message))
+    if not any(is_open(chain, message) for message in sources):
         return None
     levels = [summary_of(message).level for message in sources if is_summary(message)]
     return Batch(MASTER_LEVEL if MASTER_LEVEL in levels else max(levels, default=1), sources)
 
 
-def closed(chain: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+def closed(chain: ChainView) -> ChainView:
     """The chain without its open end: a question that is not answered yet, calls whose results are to come."""
     asked = max((place for place, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
     answer = max((place for place in range(asked + 1, len(chain)) if _is_answer(chain[place])), default=-1)
@@ -126,7 +127,7 @@ def cut_after(chain: Sequence[AnyMessage], place: int) -> int:
 
 def recent_start(chain: Sequence[AnyMessage], count: int) -> int:
     """Where the newest `count` messages of the conversation begin; earlier where a tool call would be cut."""
-    said = [place for place, message in enumerate(chain) if is_said(message)]
+    said = [place for place, message in enumerate(chain) if is_conversational(message)]
     if count <= 0 or not said:
         return len(chain)
     return 0 if len(said) <= count else cut_before(chain, said[-count])

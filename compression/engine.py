@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 
-from ..state.messages import (
-    is_empty,
-    is_instruction,
-    is_kept,
-    is_summary,
-    live_chain,
-    mark_covered,
-    mark_kept,
-    message_text,
-    summary_message,
-    summary_of,
-)
+from ..state.chain import Chain, ChainView, Link, is_instruction, is_summary, summary_link, summary_of
+from ..state.messages import message_text
 from ..state.profiles import ProfileName
 from ..state.records import Summary
 from ..state.settings import Settings
@@ -51,66 +41,58 @@ def policy_of(settings: Settings) -> Policy:
     return POLICIES[settings.profile]
 
 
-def next_batch(messages: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def next_batch(chain: ChainView, settings: Settings) -> Batch | None:
     """The next part of the chain to be summarized, or None when nothing is due.
 
     A question that is still to be answered is never part of it, nor is a tool call without its results.
 
     Args:
-        messages: the `messages` of the state.
+        chain: with its texts.
         settings: the profile and its thresholds.
     """
-    return policy_of(settings).due(closed(live_chain(messages)), settings)
+    return policy_of(settings).due(closed(chain), settings)
 
 
-def forced_batch(messages: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def forced_batch(chain: ChainView, settings: Settings) -> Batch | None:
     """What is summarized when the user asks for it now, whatever the thresholds; None when nothing can be."""
-    return policy_of(settings).forced(closed(live_chain(messages)), settings)
+    return policy_of(settings).forced(closed(chain), settings)
 
 
-def compress(messages: Sequence[AnyMessage], batch: Batch, summary: Summary) -> list[AnyMessage]:
-    """The chain with the summary where its sources stood.
-
-    Sources that were said in the newest turn stay until the next one (`live_chain` leaves them out), so that the
-    caller of the turn still finds the reply at the end. Those that the batch keeps stay live.
-    """
+def compress(chain: Chain, batch: Batch, summary: Summary) -> Chain:
+    """The chain with the summary where its sources stood; those that the batch keeps stay beside it."""
     sources = set(batch.source_ids)
-    turn = _newest_turn(messages)
-    compressed: list[AnyMessage] = []
-    for place, message in enumerate(messages):
-        if message.id == batch.source_ids[0]:
-            compressed.append(summary_message(summary))
-        if message.id not in sources:
-            compressed.append(message)
-        elif message.id in batch.kept_ids:
-            compressed.append(mark_kept(message))
-        elif place >= turn:
-            compressed.append(mark_covered(message))
-    return compressed
+    links: list[Link] = []
+    for link in chain["links"]:
+        if link["id"] == batch.source_ids[0]:
+            links.append(summary_link(summary))
+        if link["id"] not in sources:
+            links.append(link)
+        elif link["id"] in batch.kept_ids:
+            links.append(Link(id=link["id"], kept=True))
+    return Chain(links=links, known=chain["known"], last=chain["last"])
 
 
-def outdated_ids(messages: Sequence[AnyMessage], settings: Settings) -> list[str]:
-    """Ids of messages of earlier turns that need not stand in the chain any longer.
+def outdated_ids(chain: ChainView, settings: Settings) -> set[str]:
+    """Ids of messages that need not stand in the chain any longer.
 
-    A summary stands for them and they are not recent, or they hold nothing, or they are commands, or instructions that
-    came again with a later message.
+    A summary has them and they are not recent, or they are instructions that came again with a later message.
     """
-    live = live_chain(messages)
-    recent = {message.id for message in live[recent_start(live, policy_of(settings).recent(settings)) :]}
-    needed = {
-        message.id for message in live if not is_empty(message) and (not is_kept(message) or message.id in recent)
+    recent = {message.id for message in chain[recent_start(chain, policy_of(settings).recent(settings)) :]}
+    newest = {message_text(message): message.id for message in chain if is_instruction(message)}
+    return {
+        str(message.id)
+        for message in chain
+        if (chain.is_kept(message) and message.id not in recent)
+        or (is_instruction(message) and newest[message_text(message)] != message.id)
     }
-    newest = {message_text(message): message.id for message in live if is_instruction(message)}
-    needed -= {m.id for m in live if is_instruction(m) and newest[message_text(m)] != m.id}
-    return [str(message.id) for message in messages[: _newest_turn(messages)] if message.id not in needed]
 
 
-def twin_of(messages: Sequence[AnyMessage], summary: Summary) -> AnyMessage | None:
+def twin_of(chain: ChainView, summary: Summary) -> AnyMessage | None:
     """A summary of the same level in the chain that says the same (seed `004`: the hash of the first 120 characters).
 
     Where the first 120 characters are the same and the rest is not, they are no twins: both are kept.
     """
-    for message in live_chain(messages):
+    for message in chain:
         if (
             is_summary(message)
             and summary_of(message).level == summary.level
@@ -120,11 +102,3 @@ def twin_of(messages: Sequence[AnyMessage], summary: Summary) -> AnyMessage | No
         ):
             return message
     return None
-
-
-def _newest_turn(messages: Sequence[AnyMessage]) -> int:
-    """Where the newest turn begins: at the last of the user's messages."""
-    for place in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[place], HumanMessage):
-            return place
-    return len(messages)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from langchain_core.messages import AnyMessage
-
-from ..state.messages import is_summary
+from ..state.chain import ChainView, is_summary
 from ..state.records import MASTER_LEVEL
 from ..state.settings import Settings
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
@@ -22,7 +18,7 @@ class Hybrid(Policy):
 
     threshold_name = "message_threshold"
 
-    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
         """The messages since the last summary, else the summaries that are too many."""
         places = open_places(chain)
         if len(places) >= settings.message_threshold:
@@ -33,7 +29,7 @@ class Hybrid(Policy):
             return Batch(MASTER_LEVEL, tuple(standing[:-1] if len(standing) > 2 else standing))
         return None
 
-    def forced(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
         """All that is in no summary yet."""
         places = open_places(chain)
         return _beside_the_recent(chain, places[0], len(chain), settings) if places else None
@@ -43,7 +39,7 @@ class Hybrid(Policy):
         return settings.keep_recent
 
 
-def _beside_the_recent(chain: Sequence[AnyMessage], start: int, stop: int, settings: Settings) -> Batch | None:
+def _beside_the_recent(chain: ChainView, start: int, stop: int, settings: Settings) -> Batch | None:
     batch = slice_batch(chain, start, stop)
     recent = chain[recent_start(chain, settings.keep_recent) :]
     kept = frozenset(str(message.id) for message in recent if not is_summary(message))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from ..models.tokens import count_message_tokens
-from ..state.messages import summary_of
+from ..state.chain import ChainView, summary_of
 from ..state.settings import Settings
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
@@ -30,12 +29,12 @@ class Layered(Policy):
     threshold_name = "message_threshold"
     merges_twins = True
 
-    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
         """A batch of messages, else the medium summaries that have gathered."""
         return _medium(chain, settings) or _long(chain, settings)
 
 
-def _medium(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def _medium(chain: ChainView, settings: Settings) -> Batch | None:
     recent = recent_start(chain, settings.keep_recent)
     older = [place for place in open_places(chain) if place < recent]
     if len(older) < settings.message_threshold:
@@ -48,7 +47,7 @@ def _medium(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
     return slice_batch(chain, older[0], stop)
 
 
-def _long(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def _long(chain: ChainView, settings: Settings) -> Batch | None:
     standing = summaries_of(chain)
     medium = [message for message in standing if summary_of(message).level == MEDIUM]
     heavy = len(medium) > 1 and count_message_tokens(medium) >= settings.layer_tokens

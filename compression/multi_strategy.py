@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from langchain_core.messages import AnyMessage
-
-from ..state.messages import is_summary, summary_of
+from ..state.chain import ChainView, is_summary, summary_of
 from ..state.records import MASTER_LEVEL
 from ..state.settings import Settings
 from .chain import Batch, cut_after, cut_before, is_open, of_level, open_places, summaries_of
@@ -22,18 +20,18 @@ class MultiStrategy(Policy):
 
     threshold_name = "n_sum"
 
-    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
         """The messages, else the summaries, else the master summary that is due."""
         places = open_places(chain)
         messages = _window(chain, places, settings) if len(places) >= settings.n_sum else None
         return messages or _next_level(chain, settings) or _master(chain, settings)
 
-    def forced(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
         """The window that would be due next, however few messages there are."""
         return _window(chain, open_places(chain), settings)
 
 
-def _window(chain: Sequence[AnyMessage], places: Sequence[int], settings: Settings) -> Batch | None:
+def _window(chain: ChainView, places: Sequence[int], settings: Settings) -> Batch | None:
     if not places:
         return None
     size = min(settings.sum_window, len(places))
@@ -43,10 +41,10 @@ def _window(chain: Sequence[AnyMessage], places: Sequence[int], settings: Settin
     else:
         start = places[0]
         stop = min(cut_after(chain, places[size - 1] + 1), _run_stop(chain, start))
-    return Batch(1, tuple(message for message in chain[start:stop] if is_open(message)))
+    return Batch(1, tuple(message for message in chain[start:stop] if is_open(chain, message)))
 
 
-def _next_level(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def _next_level(chain: ChainView, settings: Settings) -> Batch | None:
     for level in range(1, settings.max_sum_lvl):
         same = of_level(chain, level)
         if len(same) >= settings.n_sum_sum:
@@ -54,7 +52,7 @@ def _next_level(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None
     return None
 
 
-def _master(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+def _master(chain: ChainView, settings: Settings) -> Batch | None:
     """A level above the highest, from another profile or an earlier setting, counts as the highest."""
     master = of_level(chain, MASTER_LEVEL)
     highest = [m for m in summaries_of(chain) if summary_of(m).level >= settings.max_sum_lvl]
@@ -62,7 +60,7 @@ def _master(chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
     return Batch(MASTER_LEVEL, (*master, *highest)) if len(highest) >= enough else None
 
 
-def _run_start(chain: Sequence[AnyMessage], stop: int) -> int:
+def _run_start(chain: ChainView, stop: int) -> int:
     """Where the unbroken run of messages that ends before `stop` begins; a summary breaks it."""
     start = stop
     while start > 0 and not is_summary(chain[start - 1]):
@@ -70,7 +68,7 @@ def _run_start(chain: Sequence[AnyMessage], stop: int) -> int:
     return start
 
 
-def _run_stop(chain: Sequence[AnyMessage], start: int) -> int:
+def _run_stop(chain: ChainView, start: int) -> int:
     """Where the unbroken run of messages that begins at `start` ends."""
     stop = start
     while stop < len(chain) and not is_summary(chain[stop]):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
 
-from langchain_core.messages import AnyMessage
-
+from ..state.chain import ChainView
 from ..state.settings import Settings
 from .chain import Batch, recent_start, slice_batch
 
@@ -26,10 +24,10 @@ class Policy(ABC):
     """Whether a summary that says the same as one that stands already becomes one with it."""
 
     @abstractmethod
-    def due(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
         """What is to be summarized next, or None."""
 
-    def forced(self, chain: Sequence[AnyMessage], settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
         """What is summarized when the user asks for it now: all before the recent messages, else all there is."""
         older = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
         return older or slice_batch(chain, 0, len(chain))

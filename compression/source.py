@@ -8,7 +8,8 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..state.messages import is_summary, message_text, role_of
+from ..state.chain import is_summary
+from ..state.messages import message_text, role_of
 from ..text.extractive import summarize as extract
 from ..text.shorten import beginning, share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from langchain_core.messages import AnyMessage
-
+from ..state.chain import ChainView, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
-from ..state.messages import live_chain, summary_of
+from ..state.live_chain import view_in
+from ..state.report_records import Progress
 from ..state.settings import Settings
 from .chain import Batch, summaries_of
 from .engine import next_batch, policy_of
@@ -20,7 +19,13 @@ LONGEST_WAIT: Final = 64
 
 def control_of(state: ConversationState) -> ThreadCompression:
     """What the commands have set for the thread."""
-    return state.get("compression") or ThreadCompression()
+    kept = state.get("compression")
+    return ThreadCompression.model_validate(kept) if kept else ThreadCompression()
+
+
+def as_channel(control: ThreadCompression) -> dict[str, Any]:
+    """What the commands have set, as the state keeps it: what differs from the default."""
+    return control.model_dump(mode="json", exclude_defaults=True)
 
 
 def settings_in(state: ConversationState, settings: Settings) -> Settings:
@@ -39,12 +44,12 @@ def batch_due(state: ConversationState, settings: Settings) -> Batch | None:
         state: the state of the thread.
         settings: those of the thread, see `settings_in`.
     """
-    return next_batch(state["messages"], settings) if control_of(state).enabled else None
+    return next_batch(view_in(state), settings) if control_of(state).enabled else None
 
 
 def turn_of(state: ConversationState) -> int:
     """The number of the turn that the state is in."""
-    return progress.turn if (progress := state.get("progress")) is not None else 0
+    return progress.turn if (progress := Progress.read(state.get("progress"))) is not None else 0
 
 
 def remake_due(state: ConversationState) -> bool:
@@ -53,13 +58,13 @@ def remake_due(state: ConversationState) -> bool:
     Each turn tries at most once: after each try a wait begins.
     """
     control = control_of(state)
-    owed = control.remake_owed or holds_rejected(state["messages"])
+    owed = control.remake_owed or holds_rejected(view_in(state))
     return control.enabled and owed and turn_of(state) >= control.remake_turn
 
 
-def holds_rejected(messages: Sequence[AnyMessage]) -> bool:
+def holds_rejected(chain: ChainView) -> bool:
     """Whether a summary stands in the chain whose model's text was rejected."""
-    return any(summary_of(message).rejected for message in summaries_of(live_chain(messages)))
+    return any(summary_of(message).rejected for message in summaries_of(chain))
 
 
 def after_rejection(control: ThreadCompression, turn: int) -> ThreadCompression:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_type_hints
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
 from ..compression.thread import batch_due, remake_due, settings_in
 from ..nodes.command import command, is_for_command
@@ -28,13 +30,24 @@ from ..nodes.tools import tool_tasks
 from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
 from ..search.engines import SearchEngine
-from ..state.conversation import ConversationState, TurnInput
+from ..state.conversation import ConversationState, TurnInput, TurnOutput
+from ..state.errors import SettingsError
 from ..state.settings import Settings
+from ..state.tool_calls import open_calls
 from .call_node import CallNode
+from .conversation import Conversation
 from .node import as_node, settings_here
 from .telemetry import watch
 
-ConversationGraph = StateGraph[ConversationState, Settings, TurnInput, ConversationState]
+
+class ConversationGraph(StateGraph[Any, Any, Any, Any]):
+    """The graph, not compiled. What `compile` gives checks each input before the state of the thread is touched."""
+
+    resources: Resources
+
+    def compile(self, *args: Any, **options: Any) -> Conversation:
+        """LangGraph's `compile`, with the same arguments."""
+        return Conversation.around(super().compile(*args, **options), self.resources)
 
 
 def build_graph(
@@ -47,6 +60,7 @@ def build_graph(
     fallbacks: Sequence[BaseChatModel] = (),
     tools: Sequence[Tool] = (),
     responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
+    state_schema: type[Any] | None = None,
     resources: Resources | None = None,
 ) -> ConversationGraph:
     """The graph, not compiled: for those who embed it or bring their own checkpointer.
@@ -60,7 +74,9 @@ def build_graph(
         fallbacks: chat models that answer where the first fails, before those that the settings name.
         tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
         responder: a Runnable, a compiled agent or a function that answers in the place of the model.
-        resources: all of the above, already made.
+        state_schema: a TypedDict with keys, and reducers, of your own beside ours: they are part of input, state and
+            output, and tools may read and write them.
+        resources: what the first eight make, already made.
 
     Raises:
         SettingsError: the environment holds a value that is not allowed, or something is no tool or no responder.
@@ -76,12 +92,9 @@ def build_graph(
         responder=responder,
     )
     watch(shared)
-    graph = ConversationGraph(
-        state_schema=ConversationState,
-        context_schema=Settings,
-        input_schema=TurnInput,
-        output_schema=ConversationState,
-    )
+    state, taken, given = with_own_keys(state_schema)
+    graph = ConversationGraph(state_schema=state, context_schema=Settings, input_schema=taken, output_schema=given)
+    graph.resources = shared
 
     graph.add_node("command", as_node(command, shared, answered))
     graph.add_node("keyword_check", as_node(keyword_check, shared))
@@ -95,17 +108,23 @@ def build_graph(
     graph.add_node("remember", as_node(remember, shared, no_summary_due))
     graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
+    def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
+        unreadable = state.get("unreadable") or {}
+        tasks = tool_tasks(state["messages"], unreadable, settings_here(shared), shared.toolbox)
+        return [Send("tools", task) for task in tasks] or "answer"
+
     def summary_due(state: ConversationState) -> Literal["due", "not due"]:
         return "not due" if no_summary_due(state, settings_here(shared)) else "due"
-
-    def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
-        tasks = tool_tasks(state["messages"], settings_here(shared), shared.toolbox)
-        return [Send("tools", task) for task in tasks] or "answer"
 
     graph.add_conditional_edges(
         START,
         at_start,
-        {"a /command": "command", "keyword_check": "keyword_check", "memory_retrieval": "memory_retrieval"},
+        {
+            "a /command": "command",
+            "keyword_check": "keyword_check",
+            "memory_retrieval": "memory_retrieval",
+            "nothing to answer": END,
+        },
     )
     graph.add_edge("command", END)
     graph.add_conditional_edges(
@@ -123,10 +142,35 @@ def build_graph(
     return graph
 
 
+def with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any]]:
+    """The schemas of state, input and output, with the keys of one's own.
+
+    Raises:
+        SettingsError: a key of one's own is one of ours, with another type.
+    """
+    if own is None:
+        return ConversationState, TurnInput, TurnOutput
+    ours = get_type_hints(ConversationState, include_extras=True)
+    theirs = {name: kind for name, kind in get_type_hints(own, include_extras=True).items() if name != "messages"}
+    if taken := next((name for name in theirs if name in ours), None):
+        raise SettingsError(f"The key {taken!r} of state_schema is one of everthread's own: choose another name.")
+    made = [
+        TypedDict(name, {**get_type_hints(kind, include_extras=True), **theirs}, total=False)  # type: ignore[operator]  # made at run time
+        for name, kind in (("State", ConversationState), ("Input", TurnInput), ("Output", TurnOutput))
+    ]
+    return made[0], made[1], made[2]
+
+
+SUMMARIES_A_TURN: Final = 12
+"""Summaries that one turn makes, at most: a long thread that was brought in is caught up with over several turns."""
+
+
 def no_summary_due(state: ConversationState, settings: Settings) -> bool:
     """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
-    failed = (upkeep := state.get("upkeep")) is not None and upkeep.error is not None
-    return failed or (batch_due(state, settings_in(state, settings)) is None and not remake_due(state))
+    upkeep = state.get("upkeep")
+    if upkeep is not None and (upkeep.error is not None or len(upkeep.summaries) >= SUMMARIES_A_TURN):
+        return True
+    return batch_due(state, settings_in(state, settings)) is None and not remake_due(state)
 
 
 def answered(_state: ConversationState, _settings: Settings) -> bool:
@@ -134,9 +178,19 @@ def answered(_state: ConversationState, _settings: Settings) -> bool:
     return True
 
 
-def at_start(state: ConversationState) -> Literal["a /command"] | list[Literal["keyword_check", "memory_retrieval"]]:
-    """Where the turn begins: a command is answered at once; else both retrievals run side by side."""
-    return "a /command" if is_for_command(state) else ["keyword_check", "memory_retrieval"]
+def at_start(
+    state: ConversationState,
+) -> Literal["a /command", "nothing to answer"] | list[Literal["keyword_check", "memory_retrieval"]]:
+    """Where the turn begins: a command is answered at once; else both retrievals run side by side.
+
+    Where the last message is a reply, as when a message comes once more that was answered, there is nothing to do.
+    """
+    if is_for_command(state):
+        return "a /command"
+    messages = state.get("messages") or []
+    if not messages or (isinstance(messages[-1], AIMessage) and not open_calls(messages)):
+        return "nothing to answer"
+    return ["keyword_check", "memory_retrieval"]
 
 
 def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:

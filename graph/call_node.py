@@ -12,7 +12,7 @@ from ..nodes.resources import Resources
 from ..nodes.turn import Turn
 from ..state.records import now
 from ..state.report_records import Progress
-from .node import Node, settings_here
+from .node import Node, turn_here
 
 
 class CallNode(Node):
@@ -23,12 +23,13 @@ class CallNode(Node):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Run the node function on what was sent."""
-        turn = Turn(self._resources, settings_here(self._resources), config)
+        turn = turn_here(self._resources, config)
         started_at, started = now(), time.perf_counter()
         with self._resources.observer.node(self.name, self.key_of(turn)):
             output = await self._function(input, turn)
         spent = {self.name: round((time.perf_counter() - started) * 1000, 1)}
-        progress = {"progress": Progress(question_id=None, turn=1, started_at=started_at, milliseconds=spent)}
+        counted = Progress(question_id=None, turn=1, started_at=started_at, milliseconds=spent)
+        progress = {"progress": counted.model_dump(mode="json")}
         # LangGraph takes a list of updates only where a command is among them.
         if isinstance(output, dict):
             return {**output, **progress}

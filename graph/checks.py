@@ -11,8 +11,9 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from ..memory.inspection import EMBEDDED_ROLES, Kept, KeptSummary, ThreadRows
+from ..state.chain import Chain
 from ..state.health_records import Finding, FindingKind
-from ..state.messages import is_covered, is_instruction, is_kept, is_said, is_summary, live_chain, summary_of
+from ..state.messages import is_empty
 from ..state.records import Summary
 from ..state.tool_calls import open_calls
 from .places import gaps, out_of_order
@@ -30,53 +31,54 @@ class Seen:
     """A thread as it was found.
 
     Attributes:
-        chain: the `messages` of its state; None where it has none, as after an import.
+        messages: the `messages` of its state.
+        chain: the `chain` of its state; None where it has none, as after an import.
         rows: what the archive has.
-        changed: ids of messages of the chain that the archive has with another content.
-        elsewhere: ids that are known to belong to another branch of the thread's history.
+        changed: ids of messages of the state that the archive has with another content.
         writable: whether the chain can be written.
         own_vectors: whether vectors are kept in our own table.
     """
 
-    chain: Sequence[AnyMessage] | None
+    messages: Sequence[AnyMessage]
+    chain: Chain | None
     rows: ThreadRows
     changed: Collection[str] = ()
-    elsewhere: Collection[str] = ()
     writable: bool = True
     own_vectors: bool = True
 
     @cached_property
-    def messages(self) -> Mapping[str, Kept]:
+    def archived(self) -> Mapping[str, Kept]:
         """What was said, by id, as the archive has it."""
         return self.rows.messages
 
     @cached_property
-    def chained(self) -> Mapping[str, AnyMessage]:
-        """The messages and summaries of the chain, by id."""
-        return {str(message.id): message for message in self.chain or ()}
+    def links(self) -> Sequence[str]:
+        """The ids of the chain, in its order."""
+        return [link["id"] for link in self.chain["links"]] if self.chain is not None else []
+
+    @cached_property
+    def standing(self) -> Sequence[str]:
+        """Ids of the messages and summaries that stand in the chain on their own."""
+        return [link["id"] for link in self.chain["links"] if not link.get("kept")] if self.chain is not None else []
 
     @cached_property
     def summaries(self) -> Mapping[str, Summary]:
-        """All summaries, of the archive and of the chain."""
-        of_chain = {id_: summary_of(message) for id_, message in self.chained.items() if is_summary(message)}
-        return {**of_chain, **{id_: kept.summary for id_, kept in self.rows.summaries.items()}}
+        """All summaries of the archive, by id."""
+        return {id_: kept.summary for id_, kept in self.rows.summaries.items()}
 
     @cached_property
     def above(self) -> Mapping[str, Sequence[str]]:
-        """By id, the summaries that were made from it."""
+        """By id, the summaries that stand for it: those that were made from it, and have not left the conversation."""
         found: dict[str, list[str]] = defaultdict(list)
-        for summary in self.summaries.values():
-            for source in summary.source_ids:
-                found[source].append(summary.id)
+        for kept in self.rows.summaries.values():
+            for source in kept.summary.source_ids if not kept.has_left else ():
+                found[source].append(kept.summary.id)
         return dict(found)
 
     @cached_property
     def reached(self) -> set[str]:
-        """Ids of all that stands in the chain on its own, or below a summary in it.
-
-        What is marked as summarized leaves the chain sooner or later: it does not count for itself.
-        """
-        return self.below(id_ for id_, message in self.chained.items() if not (is_covered(message) or is_kept(message)))
+        """Ids of all that stands in the chain on its own, or below a summary in it."""
+        return self.below(self.standing)
 
     def below(self, ids: Iterable[str]) -> set[str]:
         """These ids, and those of all below the summaries among them."""
@@ -88,11 +90,6 @@ class Seen:
                 waiting.extend(self.summaries[id_].source_ids if id_ in self.summaries else ())
         return found
 
-    def first_place(self, id_: str) -> int | None:
-        """Where a message stands in the archive, or the first message under a summary."""
-        places = [self.messages[below].seq for below in self.below([id_]) if below in self.messages]
-        return min(places, default=None)
-
 
 def check(seen: Seen) -> list[Finding]:
     """All that is wrong with a thread, in the order in which it is to be repaired."""
@@ -102,20 +99,20 @@ def check(seen: Seen) -> list[Finding]:
 def lost(seen: Seen) -> list[str]:
     """What has fallen out of the chain: the highest summaries, and messages, that nothing in the chain reaches.
 
-    What is older than all that the chain reaches was never in it, as after an import. Instructions that came again are
-    in the chain once.
+    What has left the conversation is no part of it, and what is older than all that the chain reaches never was.
+    Instructions that came again are in the chain once.
     """
-    reached = [seen.messages[id_].seq for id_ in seen.reached if id_ in seen.messages]
+    reached = [seen.archived[id_].seq for id_ in seen.reached if id_ in seen.archived]
     if seen.chain is None or not reached:
         return []
     roots: dict[str, None] = {}
-    instructed = any(is_instruction(message) for message in seen.chained.values())
-    for id_, kept in seen.messages.items():
-        if kept.stand_in or (instructed and kept.role == "system"):
+    instructed = any(id_ in seen.archived and seen.archived[id_].role == "system" for id_ in seen.links)
+    for id_, kept in seen.archived.items():
+        if kept.stand_in or kept.has_left or (instructed and kept.role == "system"):
             continue
         if id_ not in seen.reached and kept.seq > min(reached):
             roots.setdefault(_highest(id_, seen))
-    return [id_ for id_ in roots if id_ not in seen.elsewhere and id_ not in seen.chained]
+    return [id_ for id_ in roots if id_ not in seen.links]
 
 
 def _highest(id_: str, seen: Seen) -> str:
@@ -128,46 +125,35 @@ def _highest(id_: str, seen: Seen) -> str:
 
 def _unarchived(seen: Seen) -> Iterator[Finding]:
     # A turn that waits to be resumed, for a person say, archives its messages at its end.
-    asked = [id_ for id_, message in seen.chained.items() if isinstance(message, HumanMessage)]
-    ids = list(seen.chained)
-    ended = ids if seen.writable or not asked else ids[: ids.index(asked[-1])]
-    said = [id_ for id_ in ended if is_said(seen.chained[id_]) and id_ not in seen.messages]
+    asked = [place for place, message in enumerate(seen.messages) if isinstance(message, HumanMessage)]
+    ended = seen.messages if seen.writable or not asked else seen.messages[: asked[-1]]
+    # What was taken in and stands nowhere is a command, or an answer to one.
+    aside = set(seen.chain["known"]) - set(seen.links) - seen.above.keys() if seen.chain is not None else set()
+    said = [str(m.id) for m in ended if not is_empty(m) and m.id not in seen.archived and m.id not in aside]
     yield from _found(
-        "message not archived", said, "{} of the chain {is} not in the archive", "archived from the chain"
+        "message not archived", said, "{} of the state {is} not in the archive", "archived from the state"
     )
-    summaries = [id_ for id_, m in seen.chained.items() if is_summary(m) and id_ not in seen.rows.summaries]
+    levels = {link["id"] for link in seen.chain["links"] if "level" in link} if seen.chain is not None else set()
     yield from _found(
-        "summary not archived", summaries, "{} of the chain {is} not in the archive", "written from the chain",
-        what="summary",
+        "summary not archived", [id_ for id_ in seen.links if id_ in levels - seen.summaries.keys()],
+        "{} of the chain {is} not in the archive", "its sources stand in its place again", what="summary",
+        writes_chain=True, seen=seen,
     )  # fmt: skip
 
 
 def _changed(seen: Seen) -> Iterator[Finding]:
     yield from _found(
-        "message changed", seen.changed, "{} of the chain {is} in the archive with another content",
-        "both are kept: that of the chain gets an id of its own", writes_chain=True, seen=seen,
+        "message changed", seen.changed, "{} of the state {is} in the archive with another content",
+        "the archive takes that of the state, and keeps the other as having left", seen=seen,
     )  # fmt: skip
-    differing = [
-        id_
-        for id_, message in seen.chained.items()
-        if is_summary(message) and id_ in seen.rows.summaries and not _same(summary_of(message), seen.summaries[id_])
-    ]
-    yield from _found(
-        "summary text differs", differing, "{} of the chain {has} another text in the archive",
-        "the chain takes that of the archive", what="summary", writes_chain=True, seen=seen,
-    )  # fmt: skip
-
-
-def _same(one: Summary, other: Summary) -> bool:
-    return (one.content, one.version, one.source_ids) == (other.content, other.version, other.source_ids)
 
 
 def _missing(seen: Seen) -> Iterator[Finding]:
-    known = {*seen.messages, *seen.summaries, *seen.chained}
+    known = {*seen.archived, *seen.summaries, *(str(message.id) for message in seen.messages)}
     sources = [id_ for summary in seen.summaries.values() for id_ in summary.source_ids if id_ not in known]
     looked_for = "looked for in older states of the thread, and archived again where found there"
     yield from _found("source missing", sources, "{} of a summary {is} not in the archive", looked_for, what="source")
-    empty = gaps([kept.seq for kept in seen.messages.values()])
+    empty = gaps([kept.seq for kept in seen.archived.values()])
     yield from _found(
         "message missing", empty, "{} of the archive {is} not there: messages are numbered without gaps", looked_for,
         what="number",
@@ -180,12 +166,13 @@ def _missing(seen: Seen) -> Iterator[Finding]:
 
 
 def _flags(seen: Seen) -> Iterator[Finding]:
-    wrong = [kept.id for kept in seen.messages.values() if kept.active == (kept.id in seen.above)]
+    wrong = [kept.id for kept in seen.archived.values() if not kept.has_left and kept.active == (kept.id in seen.above)]
     for id_, kept in seen.rows.summaries.items():
-        if (kept.active and id_ in seen.above) or (not kept.active and id_ not in seen.above and id_ in seen.chained):
+        if not kept.has_left and kept.active == (id_ in seen.above):
             wrong.append(id_)
     yield from _found("active flag", wrong, "{} {has} the wrong active flag", "set right", what="message or summary")
-    chunks = [kept.id for kept in seen.messages.values() if (kept.chunk_id is None) == (kept.id in seen.above)]
+    said = [kept for kept in seen.archived.values() if not kept.has_left]
+    chunks = [kept.id for kept in said if (kept.chunk_id is None) == (kept.id in seen.above)]
     yield from _found("chunk id", chunks, "{} {has} a chunk and no summary, or a summary and no chunk", "set right")
 
 
@@ -194,31 +181,34 @@ def _chain(seen: Seen) -> Iterator[Finding]:
         "lost from chain", lost(seen), "{} {is} neither in the chain nor in a summary of it", "put back in its place",
         what="message or summary", writes_chain=True, seen=seen,
     )  # fmt: skip
-    marked = [id_ for id_, m in seen.chained.items() if (is_covered(m) or is_kept(m)) and id_ not in seen.above]
+    kept = [link["id"] for link in seen.chain["links"] if link.get("kept")] if seen.chain is not None else []
     yield from _found(
-        "mark without summary", marked, "{} {is} marked as summarized, and no summary has it",
+        "mark without summary", [id_ for id_ in kept if id_ not in seen.above],
+        "{} {is} marked as summarized, and no summary has it",
         "the mark is taken away, so that it stands in the chain as it was said", writes_chain=True, seen=seen,
     )  # fmt: skip
 
 
 def orders(seen: Seen) -> Iterator[list[str]]:
-    """The messages that must stand in the archive in this order: of the chain, and of each summary.
+    """The messages that must stand in the archive in this order: of the state, and of each summary.
 
     Results of tools are not among them: a late one is archived late, and stands behind its call all the same.
     """
-    for ids in ([*seen.chained], *(summary.source_ids for summary in seen.summaries.values())):
-        yield [id_ for id_ in ids if id_ in seen.messages and seen.messages[id_].role != "tool"]
+    said = [str(message.id) for message in seen.messages]
+    for ids in (said, *(summary.source_ids for summary in seen.summaries.values())):
+        yield [id_ for id_ in ids if id_ in seen.archived and seen.archived[id_].role != "tool"]
 
 
 def _order(seen: Seen) -> Iterator[Finding]:
-    wrong = {id_: None for ids in orders(seen) for id_ in out_of_order({id_: seen.messages[id_].seq for id_ in ids})}
-    wrong.update((kept.id, None) for kept in seen.messages.values() if kept.seq < 1)
+    wrong = {id_: None for ids in orders(seen) for id_ in out_of_order({id_: seen.archived[id_].seq for id_ in ids})}
+    wrong.update((kept.id, None) for kept in seen.archived.values() if kept.seq < 1)
     yield from _found("order", wrong, "{} {has} a number out of the order in which it was said", "numbered anew")
 
 
 def not_embedded(seen: Seen) -> list[str]:
     """What should have a vector, has not all that it should have, and is not marked as still to be embedded."""
-    kept = {id_: message for id_, message in seen.messages.items() if message.role in EMBEDDED_ROLES}
+    said = {id_: kept for id_, kept in seen.archived.items() if not kept.has_left}
+    kept = {id_: message for id_, message in said.items() if message.role in EMBEDDED_ROLES}
     both: dict[str, Kept | KeptSummary] = {**kept, **seen.rows.summaries}
     return [
         id_
@@ -236,20 +226,20 @@ def _vectors(seen: Seen) -> Iterator[Finding]:
 
 
 def _calls(seen: Seen) -> Iterator[Finding]:
-    results = {kept.result_of for kept in seen.messages.values()}
-    results |= {m.tool_call_id for m in seen.chained.values() if isinstance(m, ToolMessage)}
-    called = {call for kept in seen.messages.values() for call in kept.calls}
-    called |= {str(c["id"]) for m in seen.chained.values() if isinstance(m, AIMessage) for c in m.tool_calls}
-    still_open = {str(call["id"]) for call in open_calls(live_chain(seen.chain or []))}
-    last = next((kept for kept in reversed(list(seen.messages.values())) if kept.role != "tool"), None)
+    results = {kept.result_of for kept in seen.archived.values()}
+    results |= {m.tool_call_id for m in seen.messages if isinstance(m, ToolMessage)}
+    called = {call for kept in seen.archived.values() for call in kept.calls}
+    called |= {str(c["id"]) for m in seen.messages if isinstance(m, AIMessage) for c in m.tool_calls}
+    still_open = {str(call["id"]) for call in open_calls(seen.messages)}
+    last = next((kept for kept in reversed(list(seen.archived.values())) if kept.role != "tool"), None)
     still_open |= set(last.calls) if last is not None else set()
-    without = [call for kept in seen.messages.values() for call in kept.calls if call not in results | still_open]
+    without = [call for kept in seen.archived.values() for call in kept.calls if call not in results | still_open]
     yield from _found(
-        "call without result", without, "{} {has} no result", "looked for in older states, else a stand-in is archived",
-        what="tool call",
+        "call without result", without, "{} {has} no result", "prompts say so in its place",
+        what="tool call", harmless=True,
     )  # fmt: skip
     orphans = [
-        str(kept.result_of) for kept in seen.messages.values() if kept.result_of and kept.result_of not in called
+        str(kept.result_of) for kept in seen.archived.values() if kept.result_of and kept.result_of not in called
     ]
     yield from _found(
         "result without call", orphans, "{} {has} a result and was never made", "prompts leave it out",

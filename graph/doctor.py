@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..memory.inspection import Inspection
 from ..memory.store_index import StoreIndex
 from ..state.errors import InputError
 from ..state.health_records import Checkup, Finding
-from ..state.lighten import is_lightened
-from ..state.messages import is_said
-from .checks import Seen, check, lost
+from ..state.messages import is_empty
+from .checks import Seen, check
 from .conversation import CompiledConversation, Conversation
 from .mending import Mending
-from .older_states import of_other_branches
 from .thread_state import ThreadState, opened, thread_state
 
 _ROUNDS = 10
@@ -63,7 +59,7 @@ async def _checkup(
         return Checkup(
             thread_id=thread_id,
             name=name,
-            messages=len(seen.messages),
+            messages=len(seen.archived),
             summaries=len(seen.rows.summaries),
             findings=tuple(first),
             left=tuple(left),
@@ -73,14 +69,12 @@ async def _checkup(
 async def _look(state: ThreadState) -> Seen:
     resources = state.conversation.resources
     rows = await Inspection(resources.database, state.user_id).read(state.thread_id)
-    chain = state.messages if state.exists else None
-    said = [message for message in chain or () if is_said(message) and not is_lightened(message)]
-    seen = Seen(
-        chain=chain,
+    said = [message for message in state.messages if not is_empty(message)]
+    return Seen(
+        messages=state.messages,
+        chain=state.chain,
         rows=rows,
         changed=await resources.archive.changed_ids(state.user_id, state.thread_id, said) if said else (),
         writable=state.is_writable,
         own_vectors=not isinstance(resources.vectors, StoreIndex),
     )
-    fallen = lost(seen)
-    return replace(seen, elsewhere=await of_other_branches(state, fallen)) if fallen else seen

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -58,21 +59,25 @@ async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer_of(resources.database))
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     state: ConversationState = snapshot.values  # type: ignore[assignment]  # LangGraph gives the state as a plain dict
-    progress, report = state.get("progress"), state.get("report")
-    if not isinstance(progress, Progress) or (isinstance(report, TurnReport) and report.turn >= progress.turn):
+    progress, report = Progress.read(state.get("progress")), TurnReport.read(state.get("report"))
+    if progress is None or (report is not None and report.turn >= progress.turn):
         return None
-    where = f"at {', '.join(snapshot.next)}" if snapshot.next else "before its end"
+    waiting = [task.name for task in snapshot.tasks]
+    where = f"at {', '.join(waiting)}" if waiting else "before its end"
     spent = sum(progress.milliseconds.values())
     unfinished = f"The turn has not come to its end: it is {where}. It still runs, or it broke off and can be resumed."
-    if failed := next((str(task.error) for task in snapshot.tasks if task.error), None):
+    if failed := next((task.error for task in snapshot.tasks if task.error), None):
         unfinished = f"The turn broke off {where} and can be resumed: {_sentence(failed)}"
     return turn_report(state, progress).model_copy(update={"unfinished": unfinished, "milliseconds": round(spent, 1)})
 
 
-def _sentence(error: str) -> str:
-    """What an error says; a checkpoint keeps it as Python shows it, with its kind around it."""
-    found = _SHOWN.fullmatch(error.strip())
+def _sentence(error: Any) -> str:
+    """What an error says; a checkpoint keeps ours as JSON, and others as Python shows them, with their kind around."""
+    if isinstance(error, Mapping):
+        return str(error.get("message") or error.get("error"))
+    shown = str(error)
+    found = _SHOWN.fullmatch(shown.strip())
     try:
-        return str(ast.literal_eval(found[1])) if found else error
+        return str(ast.literal_eval(found[1])) if found else shown
     except (ValueError, SyntaxError):
-        return error
+        return shown

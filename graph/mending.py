@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Final, cast
+from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-
-from ..memory.inspection import Inspection, Placed
-from ..nodes.remake import with_summaries
-from ..nodes.remember import renamed
+from ..memory.inspection import Inspection, Kept, KeptSummary, Placed
+from ..nodes.chain_texts import chain_from_archive
+from ..nodes.turn import Turn
 from ..state.health_records import FindingKind
-from ..state.lighten import is_lightened
-from ..state.messages import is_said, is_summary, summary_message, summary_of, unmarked
-from ..state.tool_calls import with_results
-from .checks import Seen, lost, not_embedded, orders
+from ..state.messages import is_empty
+from .checks import Seen, not_embedded, orders
 from .older_states import Older, search
 from .places import next_free, put_in_order
 from .thread_state import ThreadState
 
-_ARCHIVED: Final[frozenset[FindingKind]] = frozenset({"message not archived", "summary not archived"})
+_ARCHIVED: Final[frozenset[FindingKind]] = frozenset({"message not archived"})
 _RESTORED: Final[frozenset[FindingKind]] = frozenset({"source missing", "message missing", "fact without source"})
 _OF_CHAIN: Final[frozenset[FindingKind]] = frozenset(
-    {"message changed", "summary text differs", "lost from chain", "mark without summary"}
+    {"summary not archived", "lost from chain", "mark without summary"}
 )
 
 
@@ -63,9 +58,9 @@ class Mending:
         steps: tuple[tuple[Callable[[], Awaitable[None]], frozenset[FindingKind]], ...] = (
             (self._flag, frozenset({"active flag"})),
             (self._chunk, frozenset({"chunk id"})),
-            (partial(self._chain, kinds), _OF_CHAIN),
+            (self._edit, frozenset({"message changed"})),
+            (self._chain, _OF_CHAIN),
             (self._embed, frozenset({"not embedded"})),
-            (self._stand_in, frozenset({"call without result"})),
         )
         for step, of in steps:
             if kinds & of:
@@ -73,35 +68,32 @@ class Mending:
         return kinds
 
     async def _archive(self) -> None:
-        chain = list(self._seen.chain or ())
-        ids = [str(message.id) for message in chain]
+        said = list(self._seen.messages)
+        ids = [str(message.id) for message in said]
         older = {
-            id_: Older(unmarked(message), tuple(ids[:place]), tuple(ids[place + 1 :]), None)
-            for place, (id_, message) in enumerate(zip(ids, chain, strict=True))
-            if is_said(message) and id_ not in self._seen.messages
+            id_: Older(message, tuple(ids[:place]), tuple(ids[place + 1 :]), None)
+            for place, (id_, message) in enumerate(zip(ids, said, strict=True))
+            if not is_empty(message) and id_ not in self._seen.archived
         }
-        if any(is_lightened(found.message) for found in older.values()):
-            older |= await search(self._state, older.keys(), self._seen.messages, everything=False)
-        await self._rows.add(self._state.thread_id, self._placed(older, old=False))
-        for message in chain:
-            if is_summary(message) and message.id not in self._seen.rows.summaries:
-                await self._resources.archive.add_summary(*self._where, summary_of(message))
+        before = self._seen.above.keys() & older.keys()  # a summary has them: they were archived once
+        placed = [place._replace(old=place.message.id in before) for place in self._placed(older, old=False)]
+        await self._rows.add(self._state.thread_id, placed)
 
     async def _restore(self) -> None:
-        known = {*self._seen.messages, *self._seen.rows.summaries}
+        known = {*self._seen.archived, *self._seen.rows.summaries}
         wanted = {id_ for summary in self._seen.summaries.values() for id_ in summary.source_ids}
         wanted |= {source for _, source in self._seen.rows.facts}
         found = await search(self._state, wanted - known, known, everything=True)
-        said = {id_: older for id_, older in found.items() if not is_summary(older.message)}
-        await self._rows.add(self._state.thread_id, self._placed(said, old=True))
-        for older in found.values():
-            if is_summary(older.message):
-                await self._resources.archive.add_summary(*self._where, summary_of(older.message))
+        await self._rows.add(self._state.thread_id, self._placed(found, old=True))
+
+    async def _edit(self) -> None:
+        changed = [message for message in self._seen.messages if message.id in self._seen.changed]
+        await self._resources.branches.edit(*self._where, changed)
 
     def _placed(self, older: Mapping[str, Older], *, old: bool) -> list[Placed]:
         """The messages with the places that they had, as far as these are free: behind what stood before them."""
-        places = {id_: kept.seq for id_, kept in self._seen.messages.items()}
-        times = {id_: kept.created_at for id_, kept in self._seen.messages.items()}
+        places = {id_: kept.seq for id_, kept in self._seen.archived.items()}
+        times = {id_: kept.created_at for id_, kept in self._seen.archived.items()}
         end = max(places.values(), default=0)
         placed: list[Placed] = []
         for id_, found in sorted(older.items(), key=lambda item: len(item[1].before)):
@@ -115,7 +107,7 @@ class Mending:
         return placed
 
     async def _order(self) -> None:
-        places = {id_: kept.seq for id_, kept in self._seen.messages.items()}
+        places = {id_: kept.seq for id_, kept in self._seen.archived.items()}
         moved: dict[str, int] = {}
         for ids in orders(self._seen):
             new = put_in_order({id_: places[id_] for id_ in ids}, places.values())
@@ -129,20 +121,21 @@ class Mending:
     async def _flag(self) -> None:
         above = self._seen.above
         standing: dict[bool, list[str]] = {True: [], False: []}
-        for id_ in (*self._seen.messages, *self._seen.rows.summaries):
-            if id_ in above:
-                standing[False].append(id_)
-            elif id_ in self._seen.messages or id_ in self._seen.chained:
-                standing[True].append(id_)
+        rows: dict[str, Kept | KeptSummary] = {**self._seen.archived, **self._seen.rows.summaries}
+        for id_, row in rows.items():
+            if not row.has_left:
+                standing[id_ not in above].append(id_)
         for active, ids in standing.items():
             await self._rows.flag(self._state.thread_id, ids, active=active)
 
     async def _chunk(self) -> None:
-        messages, above = self._seen.messages, self._seen.above
+        messages, above = self._seen.archived, self._seen.above
         last = max((kept.chunk_id or 0 for kept in messages.values()), default=0)
         chunks: dict[int | None, list[str]] = defaultdict(list)
         of_summary: dict[str, int] = {}
         for kept in messages.values():
+            if kept.has_left:
+                continue
             if kept.id not in above:
                 chunks[None] += [kept.id] if kept.chunk_id is not None else []
             elif kept.chunk_id is None:
@@ -155,38 +148,12 @@ class Mending:
                 chunks[known].append(kept.id)
         await self._rows.chunk(self._state.thread_id, {chunk: ids for chunk, ids in chunks.items() if ids})
 
-    async def _chain(self, kinds: set[FindingKind]) -> None:
-        chain = list(self._seen.chain or ())
-        if "message changed" in kinds:
-            chain = [renamed(message) if message.id in self._seen.changed else message for message in chain]
-        if "summary text differs" in kinds:
-            chain = with_summaries(chain, {id_: kept.summary for id_, kept in self._seen.rows.summaries.items()})
-        if "mark without summary" in kinds:
-            chain = [message if message.id in self._seen.above else unmarked(message) for message in chain]
-        if "lost from chain" in kinds:
-            chain = await self._with_lost(chain)
-        await self._state.write(chain)
-
-    async def _with_lost(self, chain: list[AnyMessage]) -> list[AnyMessage]:
-        ids = lost(self._seen)
-        whole = await self._resources.archive.whole_messages(*self._where, ids)
-        for id_ in ids:
-            summary = self._seen.summaries.get(id_)
-            message = summary_message(summary) if summary is not None else cast("AnyMessage", whole[id_])
-            place = self._seen.first_place(id_) or 0
-            later = (n for n, there in enumerate(chain) if (self._seen.first_place(str(there.id)) or 0) >= place)
-            chain = [*chain[: (at := next(later, len(chain)))], message, *chain[at:]]
-        return chain
+    async def _chain(self) -> None:
+        settings = self._resources.settings.model_copy(update={"user_id": self._state.user_id})
+        turn = Turn(self._resources, settings, self._state.config)
+        await self._state.write(await chain_from_archive(self._seen.messages, turn))
 
     async def _embed(self) -> None:
         await self._rows.queue(self._state.thread_id, not_embedded(self._seen))
         if self._resources.embedder.ready:  # else the next start does it
             self._resources.embed_later(self._state.user_id, self._resources.settings.embedding_timeout)
-
-    async def _stand_in(self) -> None:
-        results = {kept.result_of for kept in self._seen.messages.values()}
-        lacking = [id_ for id_, kept in self._seen.messages.items() if set(kept.calls) - results]
-        calls = await self._resources.archive.whole_messages(*self._where, lacking)
-        made = [m for id_ in lacking for m in with_results([cast("AIMessage", calls[id_])], to_the_end=True)[1:]]
-        without = [m for m in made if isinstance(m, ToolMessage) and m.tool_call_id not in results]
-        await self._resources.archive.add_messages(*self._where, without)

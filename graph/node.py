@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
 from ..memory.loop_thread import node_thread
 from ..nodes.close_turn import close_turn
 from ..nodes.resources import Resources
+from ..nodes.run_settings import given
 from ..nodes.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.records import now
@@ -37,17 +39,17 @@ class Node(Runnable[ConversationState, Update]):
 
     async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002  # the base class names it so
         """Run the node function on the state."""
-        settings = settings_here(self._resources)
-        turn = Turn(self._resources, settings, config)
+        turn = turn_here(self._resources, config)
         key = self.key_of(turn)
         started_at, started = now(), time.perf_counter()
         with self._resources.observer.node(self.name, key):
             update = await self._function(input, turn)
         milliseconds = (time.perf_counter() - started) * 1000
-        progress = next_progress(input, self.name, milliseconds, started_at, tuple(update))
-        update = {**update, "progress": progress}
-        if self._ends_turn is not None and self._ends_turn(values := after(input, update), settings):
-            update["report"] = report = await close_turn(values, turn)
+        progress = next_progress(input, self.name, milliseconds, started_at)
+        update = {**update, "progress": progress.model_dump(mode="json")}
+        if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn.settings):
+            report = await close_turn(values, turn)
+            update["report"] = report.model_dump(mode="json", exclude_none=True)
             self._resources.observer.closed(report, key)
         return update
 
@@ -61,10 +63,16 @@ class Node(Runnable[ConversationState, Update]):
         return node_thread.run_sync(self.ainvoke(input, config))
 
 
+def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
+    """The turn of the run that asks; where a state is changed from outside, the base settings count."""
+    runtime: Runtime[Any] = get_runtime() or Runtime()
+    config = config or get_config()
+    return Turn(resources, resources.settings_of(runtime, config), config, given(runtime.context, config).own)
+
+
 def settings_here(resources: Resources) -> Settings:
-    """The settings of the run that asks; the base where a state is changed from outside, which has no runtime."""
-    runtime: Runtime[Settings] | None = get_runtime(Settings)
-    return resources.settings_of(runtime or Runtime())
+    """The settings of the run that asks."""
+    return resources.settings_of(get_runtime() or Runtime(), get_config())
 
 
 def as_node(function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> Node:

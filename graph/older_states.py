@@ -1,4 +1,4 @@
-"""What older states of a thread hold: messages that the archive has lost, and to which branch a message belongs."""
+"""What older states of a thread hold: messages that the archive has lost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from ..state.lighten import is_lightened
-from ..state.messages import is_said, is_summary, unmarked
+from ..state.messages import is_empty, unmarked
 from .thread_state import ThreadState
 
 _MOST: Final = 5_000
@@ -22,7 +21,7 @@ _PAGE: Final = 100
 
 
 class Older(NamedTuple):
-    """A message or summary of an older state: with its neighbours there, and when that state was written."""
+    """A message of an older state: with its neighbours there, and when that state was written."""
 
     message: AnyMessage
     before: tuple[str, ...]
@@ -51,11 +50,11 @@ async def lineage(state: ThreadState) -> AsyncIterator[StateSnapshot]:
 async def search(
     state: ThreadState, wanted: Collection[str], archived: Collection[str], *, everything: bool
 ) -> dict[str, Older]:
-    """Messages and summaries of older states, by id; of each the fullest form.
+    """Messages of older states, by id.
 
     Args:
         state: of the thread.
-        wanted: ids that are looked for; the search ends when all were found whole.
+        wanted: ids that are looked for; the search ends when all were found.
         archived: ids that the archive has.
         everything: whether everything is wanted that was said and is not in the archive.
     """
@@ -66,34 +65,12 @@ async def search(
         seen_at = datetime.fromisoformat(snapshot.created_at) if snapshot.created_at else None
         for place, message in enumerate(messages):
             id_ = ids[place]
-            lacking = everything and id_ not in archived and is_said(message)
-            if not (id_ in wanted or lacking) or (is_lightened(message) and id_ in found):
-                continue
-            bare = message if is_summary(message) else unmarked(message)
-            found[id_] = Older(bare, tuple(ids[:place]), tuple(ids[place + 1 :]), seen_at)
-        if not everything and all(id_ in found and not is_lightened(found[id_].message) for id_ in wanted):
+            lacking = everything and id_ not in archived and not is_empty(message)
+            if (id_ in wanted or lacking) and id_ not in found:
+                found[id_] = Older(unmarked(message), tuple(ids[:place]), tuple(ids[place + 1 :]), seen_at)
+        if not everything and all(id_ in found for id_ in wanted):
             break
     return found
-
-
-async def of_other_branches(state: ThreadState, ids: Collection[str]) -> set[str]:
-    """Those of the ids that no state had which led to the newest one.
-
-    Where older states were deleted, by `everthread prune`, that cannot be told, and none is taken for one of them.
-    """
-    left = set(ids)
-    oldest: StateSnapshot | None = None
-    async for snapshot in lineage(state) if left else _nothing():
-        left -= {str(message.id) for message in snapshot.values.get("messages", [])}
-        oldest = snapshot
-        if not left:
-            break
-    return left if oldest is not None and oldest.parent_config is None else set()
-
-
-async def _nothing() -> AsyncIterator[StateSnapshot]:
-    return
-    yield
 
 
 def _id_of(config: object) -> object:

@@ -27,7 +27,7 @@ def conversation_on(resources: Resources) -> Conversation:
     """The compiled graph on resources that are not opened: the database opens itself with its first use."""
     checkpointer = checkpointer_of(resources.database)
     graph = build_graph(resources=resources).compile(checkpointer=checkpointer, name="everthread")
-    return Conversation.around(graph, resources, locks_of(resources.database))
+    return graph.with_locks(locks_of(resources.database))
 
 
 class open_graph:  # noqa: N801  # used like the function `open`

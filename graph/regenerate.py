@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..compression.chain import summaries_of
-from ..nodes.remake import remake, with_summaries
+from ..nodes.regenerate_rejected import remake
 from ..nodes.turn import Turn
+from ..state.chain import SummaryMessage, empty_chain, summary_ids
 from ..state.compression_records import Remade
 from ..state.errors import InputError
-from ..state.messages import live_chain
 from ..state.records import Summary
 from .conversation import CompiledConversation
 from .thread_state import ThreadState, opened, thread_state
@@ -76,10 +75,10 @@ async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]
     """Make these again one after the other; each is in the chain before the next is begun."""
     settings = state.conversation.resources.settings.model_copy(update={"user_id": state.user_id})
     turn = Turn(state.conversation.resources, settings, state.config)
+    rows = state.conversation.resources.summaries
     done: list[Remade] = []
     for summary in wanted:
-        made = await remake(summary, settings, turn, standing=summaries_of(live_chain(state.messages)))
-        done.append(made)
-        if made.replaced:
-            await state.write(with_summaries(state.messages, {summary.id: made.summary}))
+        standing = await rows.some(state.user_id, state.thread_id, summary_ids(state.chain or empty_chain()))
+        beside = [SummaryMessage.of(one) for one in standing.values()]
+        done.append(await remake(summary, settings, turn, standing=beside))
     return done

@@ -7,7 +7,8 @@ from ..memory.checkpointer import shared_database
 from ..nodes.resources import Resources
 from .build import build_graph
 
-graph = build_graph(resources=Resources(shared_database().settings, database=shared_database())).compile(
-    name="everthread"
-)
+resources = Resources(shared_database().settings, database=shared_database())
+"""What the turns of the server share."""
+
+graph = build_graph(resources=resources).compile(name="everthread")
 """The compiled graph."""

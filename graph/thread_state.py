@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Overwrite, StateSnapshot
+from langgraph.types import StateSnapshot
 
+from ..state.chain import Chain
 from ..state.errors import InputError
 from .conversation import CompiledConversation, Conversation
 
@@ -22,6 +23,7 @@ class ThreadState:
 
     Attributes:
         messages: the `messages` of the state.
+        chain: the `chain` of the state; None where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
     """
 
@@ -31,6 +33,7 @@ class ThreadState:
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
+        self.chain: Chain | None = snapshot.values.get("chain")
 
     @property
     def config(self) -> RunnableConfig:
@@ -45,7 +48,7 @@ class ThreadState:
     @property
     def is_writable(self) -> bool:
         """Whether no turn waits to be resumed, which writing the chain would give up."""
-        return not self.snapshot.next
+        return not self.snapshot.tasks
 
     def check_writable(self) -> None:
         """Refuse to go on while a turn waits to be resumed.
@@ -54,18 +57,18 @@ class ThreadState:
             InputError: one does.
         """
         if not self.is_writable:
+            waiting = ", ".join(task.name for task in self.snapshot.tasks)
             raise InputError(
-                f"A turn of thread {self.thread_id!r} has not come to its end (it is at "
-                f"{', '.join(self.snapshot.next)}): resume it or send the next message, and try again then."
+                f"A turn of thread {self.thread_id!r} has not come to its end (it is at {waiting}): resume it or send "
+                "the next message, and try again then."
             )
 
-    async def write(self, messages: Sequence[AnyMessage]) -> None:
-        """Make these the messages of the thread, where they are others than those it has."""
-        if list(messages) == self.messages:
+    async def write(self, chain: Chain) -> None:
+        """Make this the chain of the thread, where it is another than the one it has."""
+        if chain == self.chain:
             return
-        update = {"messages": Overwrite(list(messages))}
-        await self.conversation.aupdate_state(self.config, update, as_node=_LAST_NODE)
-        self.messages = list(messages)
+        await self.conversation.aupdate_state(self.config, {"chain": chain}, as_node=_LAST_NODE)
+        self.chain = chain
 
 
 @asynccontextmanager
@@ -81,11 +84,13 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
 
 
 def opened(graph: CompiledConversation) -> Conversation:
-    """The graph as `open_graph` makes it.
+    """The graph as `open_graph` and `build_graph(...).compile(...)` make it.
 
     Raises:
-        InputError: it was compiled elsewhere, and has no resources.
+        InputError: it is another graph.
     """
     if not isinstance(graph, Conversation):
-        raise InputError("This needs the graph that `open_graph` gives: one that was compiled by hand has no archive.")
+        raise InputError("This needs the graph that `open_graph` or `build_graph(...).compile(...)` gives.")
+    if not graph.checkpointer:
+        raise InputError("This needs a graph with a checkpointer: the graph that `open_graph` gives has one.")
     return graph

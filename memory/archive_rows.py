@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -15,7 +16,7 @@ from psycopg.types.json import Jsonb
 from ..models.tokens import count_message_tokens
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
-from ..state.records import Role, now
+from ..state.records import EVERTHREAD_NAMESPACE, Role, now
 from .keywords import message_keys
 
 _SAME: Final = ("content", "tool_calls", "tool_call_id")
@@ -23,7 +24,10 @@ _SAME: Final = ("content", "tool_calls", "tool_call_id")
 
 
 class ArchivedMessage(NamedTuple):
-    """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread."""
+    """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread.
+
+    `left_at` is when it left the conversation: it was edited, removed, or the thread went on from before it.
+    """
 
     id: str
     thread_id: str
@@ -36,6 +40,7 @@ class ArchivedMessage(NamedTuple):
     active: bool
     chunk_id: int | None
     created_at: datetime
+    left_at: datetime | None = None
 
 
 def archived(row: DictRow) -> ArchivedMessage:
@@ -85,6 +90,11 @@ def changed_message(ids: Sequence[str]) -> InputError:
         f"Message {ids[0]!r}{more} is in this thread already with another content, and what was said is not changed: "
         "send the new text under another id, or without one."
     )
+
+
+def renamed_id(id_: str | None, content: object) -> str:
+    """An id that is made from another one and a content, for what cannot stand under that one."""
+    return str(uuid.uuid5(EVERTHREAD_NAMESPACE, json.dumps([id_, content], default=str)))
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -5,27 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from ..state.messages import clean
 from ..state.settings import Settings
 from .database import Database, Pool
 from .loop_checkpointer import LoopCheckpointer
 from .loop_thread import io_thread
+from .sparse_checkpoints import Passing, Step, Writes
 from .storage import Storage
+from .thread_copy import copy_archive
 
 T = TypeVar("T")
 
@@ -42,6 +38,16 @@ _COPY_THREAD = (
     "INSERT INTO checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, "
     "task_path) SELECT %(to)s, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path "
     "FROM checkpoint_writes WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
+)
+
+
+_REPLACED = (
+    "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+    "DELETE FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+)
+_BLOBS_REPLACED = (
+    "DELETE FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s "
+    "AND (channel, version) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
 )
 
 
@@ -87,25 +93,20 @@ class PostgresCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint; returns the config that names it."""
-        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
-        return await self._call(lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
+    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        async def work(saver: AsyncPostgresSaver) -> None:
+            await saver.aput(step.config, step.checkpoint, step.metadata, step.versions)
+            if replaces:
+                async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
+                    for query, values in _replacing(step, replaces):
+                        await cursor.execute(query, values)
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Store what a task wrote before its step was complete."""
-        await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+        await self._call(work)
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete the checkpoints of a thread. The archive keeps what was said."""
+    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+        await self._call(lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path))
+
+    async def _delete_thread(self, thread_id: str) -> None:
         await self._call(lambda saver: saver.adelete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -118,13 +119,14 @@ class PostgresCheckpointer(LoopCheckpointer):
         await self._database.run(work)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of one thread to another."""
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
 
         async def work(connection: Any) -> None:
             for query in _COPY_THREAD:
                 await connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
 
         await self._database.run(work)
+        await copy_archive(self._database, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
@@ -136,12 +138,31 @@ class PostgresCheckpointer(LoopCheckpointer):
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
 
 
+def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The statements that delete what a step replaces, with what only that has."""
+    where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
+    for query in _REPLACED:
+        yield query, (*where, [passing.id for passing in replaces])
+    current = step.checkpoint["channel_versions"]
+    old = [(name, str(of)) for passing in replaces for name, of in passing.versions.items() if current.get(name) != of]
+    yield _BLOBS_REPLACED, (*where, [name for name, _ in old], [of for _, of in old])
+
+
 @lru_cache(maxsize=1)
 def shared_database() -> Storage:
     """The storage that the served graph and its checkpointer share, from the environment's settings."""
     from .storages import storage_of  # which knows this module
 
     return storage_of(Settings())
+
+
+forgetting: list[Callable[[str], Awaitable[None]]] = []
+"""What the server does before the checkpoints of a thread are deleted: see `everthread.server.app`."""
+
+
+async def _before_deletion(thread_id: str) -> None:
+    for forget in forgetting:
+        await forget(thread_id)
 
 
 @asynccontextmanager
@@ -155,7 +176,9 @@ async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
 
     storage = shared_database()
     await storage.open()
+    saver = checkpointer_of(storage)
+    saver.before_deletion = _before_deletion
     try:
-        yield checkpointer_of(storage)
+        yield saver
     finally:
         await storage.close()

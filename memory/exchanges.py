@@ -30,13 +30,15 @@ CROSS JOIN LATERAL (
 ) AS kind
 LEFT JOIN LATERAL (
     SELECT seq FROM messages a WHERE a.user_id = %(user_id)s AND a.thread_id = hit.thread_id AND a.role = 'user'
-       AND a.seq < found.seq AND a.seq >= found.seq - CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE %(reach)s END
+       AND a.left_at IS NULL AND a.seq < found.seq
+       AND a.seq >= found.seq - CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE %(reach)s END
        AND found.role IN ('assistant', 'agent', 'tool')
     ORDER BY a.seq DESC LIMIT 1
 ) AS query ON true
 LEFT JOIN LATERAL (
     SELECT seq FROM messages b WHERE b.user_id = %(user_id)s AND b.thread_id = hit.thread_id
-       AND b.seq > found.seq AND b.seq <= found.seq + CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE %(reach)s END
+       AND b.left_at IS NULL AND b.seq > found.seq
+       AND b.seq <= found.seq + CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE %(reach)s END
        AND (found.role = 'user' OR kind.of_tools)
        AND (b.role IN ('assistant', 'agent') AND b.text ~ '\S' AND b.message #> '{data,tool_calls,0}' IS NULL
             OR kind.of_tools AND b.role = 'user')
@@ -45,6 +47,7 @@ LEFT JOIN LATERAL (
 JOIN LATERAL (
     SELECT c.seq, c.id, c.role, c.name, c.text, c.created_at, c.message #> '{data,tool_calls}' AS calls
     FROM messages c WHERE c.user_id = %(user_id)s AND c.thread_id = hit.thread_id
+       AND c.left_at IS NULL
        AND c.seq BETWEEN coalesce(query.seq, found.seq - CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE 0 END)
                      AND coalesce(reply.seq, found.seq + CASE WHEN kind.of_tools THEN %(tool_reach)s ELSE 0 END)
        AND (c.seq IN (query.seq, found.seq)

@@ -29,7 +29,7 @@ _MOST: Final = 5_000
 _UNREAD = """
 SELECT m.thread_id, m.id, left(m.text, %(characters)s) AS text, m.created_at, asked.id AS before_id,
        left(asked.text, %(characters)s) AS before, left(said.text, %(characters)s) AS reply
-FROM (SELECT * FROM messages WHERE user_id = %(user_id)s AND role = 'user' AND NOT facts_read
+FROM (SELECT * FROM messages WHERE user_id = %(user_id)s AND role = 'user' AND NOT facts_read AND left_at IS NULL
       ORDER BY created_at, seq LIMIT %(limit)s) AS m
 LEFT JOIN LATERAL (SELECT id, text, seq FROM messages a WHERE a.user_id = %(user_id)s AND a.thread_id = m.thread_id
                    AND a.seq < m.seq AND a.role = 'user' ORDER BY a.seq DESC LIMIT 1) AS asked ON true
@@ -53,6 +53,8 @@ _RELATED = """
 SELECT * FROM facts
 WHERE user_id = %(user_id)s AND (meaning = ANY(%(meanings)s::uuid[]) OR slot = ANY(%(slots)s::uuid[])
                                  OR id = ANY(%(ids)s::text[]))
+  AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = %(user_id)s
+                  AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
 """
 _OPEN = """
 SELECT * FROM facts WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')
@@ -89,11 +91,17 @@ WITH found AS (
     (SELECT * FROM facts
      WHERE user_id = %(user_id)s AND state IN ('current', 'conflicting')
        AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+       AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = %(user_id)s
+                       AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id
+                       AND left_.left_at IS NOT NULL)
      ORDER BY weight DESC, said_at DESC LIMIT %(pool)s)
     UNION
     (SELECT * FROM facts
      WHERE user_id = %(user_id)s AND term_keys && %(keys)s::bigint[] AND state IN ('current', 'conflicting')
        AND (%(thread_only)s::text IS NULL OR thread_id = %(thread_only)s)
+       AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = %(user_id)s
+                       AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id
+                       AND left_.left_at IS NOT NULL)
      ORDER BY said_at DESC LIMIT %(pool)s)
 ), ranked AS (
     SELECT found.*,
@@ -112,6 +120,8 @@ UNION ALL
  WHERE user_id = %(user_id)s AND forgotten_at IS NULL
    AND (thread_id = %(thread_id)s OR (kind = 'manual' AND %(thread_only)s::text IS NULL))
    AND NOT (kind = 'automatic' AND source_id = ANY(%(live)s::text[]))
+   AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = %(user_id)s
+                   AND left_.thread_id = p.thread_id AND left_.id = p.source_id AND left_.left_at IS NOT NULL)
  ORDER BY place LIMIT %(max_pins)s)
 ORDER BY what, place
 """

@@ -14,7 +14,6 @@ from langchain_core.messages import AnyMessage
 from psycopg.rows import DictRow
 
 from ..state.records import Summary
-from ..state.tool_calls import STAND_IN_KEY
 from .archive_rows import as_jsonb, message_rows
 from .keywords import message_keys
 from .sources import as_summary
@@ -27,7 +26,7 @@ EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
 """Roles whose messages are embedded."""
 
 _MESSAGES: Final = """
-SELECT id, seq, role, name, text, message, active, chunk_id, embedded_with, created_at FROM messages
+SELECT id, seq, role, name, text, message, active, chunk_id, embedded_with, created_at, left_at FROM messages
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
 """
 _SUMMARIES: Final = """
@@ -71,12 +70,15 @@ _READ_FOR_FACTS: Final = """
 UPDATE messages SET facts_read = true
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
 """
+_STAND_IN: Final = "everthread_stand_in"
+"""Marks what earlier versions archived in the place of a result that never came."""
+
 _ASIDE: Final = -(10**12)
 """Places below this are free: messages stand there while they change places."""
 
 
 class Kept(NamedTuple):
-    """A message as the archive has it, without its text.
+    """A message as the archive has it, without its text. `has_left` is whether it has left the conversation.
 
     `vectors` are those of the model that `embedded_with` names; `chunks` is how many there should be. `embedded_with`
     is None for one that is still to be embedded, and empty for one that never is.
@@ -93,6 +95,7 @@ class Kept(NamedTuple):
     vectors: int
     calls: tuple[str, ...]
     result_of: str | None
+    has_left: bool
     stand_in: bool
 
 
@@ -101,6 +104,7 @@ class KeptSummary(NamedTuple):
 
     summary: Summary
     active: bool
+    has_left: bool
     embedded_with: str | None
     chunks: int
     vectors: int
@@ -211,7 +215,8 @@ def _kept(row: DictRow, counts: Mapping[tuple[str, str, str], int]) -> Kept:
         vectors=counts.get(("message", row["id"], row["embedded_with"] or ""), 0),
         calls=tuple(str(id_) for id_ in calls if id_),
         result_of=data.get("tool_call_id"),
-        stand_in=bool((data.get("additional_kwargs") or {}).get(STAND_IN_KEY)),
+        has_left=row["left_at"] is not None,
+        stand_in=_STAND_IN in (data.get("additional_kwargs") or {}),
     )
 
 
@@ -219,6 +224,7 @@ def _kept_summary(row: DictRow, counts: Mapping[tuple[str, str, str], int]) -> K
     return KeptSummary(
         as_summary(row),
         row["active"],
+        row["left_at"] is not None,
         row["embedded_with"],
         _chunks({"text": row["content"], "name": None}),
         counts.get(("summary", row["id"], row["embedded_with"] or ""), 0),
@@ -234,7 +240,7 @@ def _chunks(row: Mapping[str, Any]) -> int:
 def _new_rows(user_id: str, thread_id: str, placed: Sequence[Placed]) -> list[dict[str, Any]]:
     rows = message_rows(user_id, [place.message for place in placed])
     for row, place in zip(rows, placed, strict=True):
-        row.update(thread_id=thread_id, seq=place.seq, active=True, chunk_id=None)
+        row.update(thread_id=thread_id, seq=place.seq, active=True, chunk_id=None, left_at=None)
         if place.created_at is not None:
             row["created_at"] = place.created_at.isoformat()
             row["term_keys"] = message_keys(user_id, row["text"], place.created_at)

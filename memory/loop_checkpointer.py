@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -16,24 +17,89 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from ..state.conversation import RECORDS
+from ..state.conversation import EARLIER_RECORDS
+from ..state.messages import clean
 from .loop_thread import io_thread
+from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 
 
 def serializer() -> JsonPlusSerializer:
-    """LangGraph's serializer, allowed to bring back our records."""
-    return JsonPlusSerializer(allowed_msgpack_modules=[(record.__module__, record.__name__) for record in RECORDS])
+    """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
+    return JsonPlusSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):
     """A checkpointer that works on the database's loop, whatever loop it is called from.
 
+    Of a run of everthread it stores what `sparse_checkpoints` says; of any other each step.
+
     Args:
         serde: how values become bytes.
+
+    Attributes:
+        before_deletion: is told of a thread whose checkpoints are about to be deleted, by a LangGraph server say.
     """
 
     def __init__(self, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde or serializer())
+        self.before_deletion: Callable[[str], Awaitable[None]] | None = None
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread. What was said in it stays in the archive, but for `before_deletion`."""
+        if self.before_deletion is not None:
+            await self.before_deletion(thread_id)
+        await self._delete_thread(thread_id)
+
+    @abstractmethod
+    async def _delete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread."""
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint, where something would be lost without it; returns the config that names it."""
+        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
+        step = Step(config, checkpoint, metadata, new_versions, [])
+        run = run_of(config)
+        stored = Stored(step) if run is None else run.take(step)
+        if stored is not None:
+            await self._store(stored)
+        where = {name: config["configurable"].get(name, "") for name in ("thread_id", "checkpoint_ns")}
+        return {"configurable": {**where, "checkpoint_id": checkpoint["id"]}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task wrote before its step was complete, where it cannot be made again."""
+        run, made = run_of(config), Writes(writes, task_id, task_path)
+        stored = True if run is None else run.take_writes(config["configurable"]["checkpoint_id"], made)
+        if isinstance(stored, Stored):
+            await self._store(stored)
+        elif stored:
+            await self._put_writes(config, made)
+
+    async def _store(self, stored: Stored) -> None:
+        step = stored.step
+        await self._put(step, stored.replaces)
+        at: RunnableConfig = {
+            **step.config,
+            "configurable": {**step.config["configurable"], "checkpoint_id": step.checkpoint["id"]},
+        }
+        for writes in step.writes:
+            if writes.must_be_stored:
+                await self._put_writes(at, writes)
+
+    @abstractmethod
+    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        """Store a checkpoint, and delete those that it replaces."""
+
+    @abstractmethod
+    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+        """Store what a task wrote."""
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`aget_tuple`, blocking."""

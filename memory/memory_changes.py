@@ -43,11 +43,13 @@ _VECTORS: Final[LiteralString] = """
 SELECT langchain_id::text, thread_id, source_type, source_id, role,
        (extract(epoch FROM created_at) * 1000000)::bigint, public.vector_send(embedding)
 FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s AND changed >= %(since)s::text::xid8
+  AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
+      SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s AND left_at IS NOT NULL))
 """
 _MESSAGES: Final[LiteralString] = """
 SELECT thread_id, id, seq, role, name, (extract(epoch FROM created_at) * 1000000)::bigint,
        right(rtrim(right(text, 40)), 1), array_send(term_keys)
-FROM messages WHERE user_id = %(user_id)s AND changed >= %(since)s::text::xid8
+FROM messages WHERE user_id = %(user_id)s AND changed >= %(since)s::text::xid8 AND left_at IS NULL
 """
 _RENEW_MESSAGES: Final[LiteralString] = """
 UPDATE messages SET changed = pg_current_xact_id() WHERE user_id = %(user_id)s

@@ -9,18 +9,15 @@ from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
     CheckpointTuple,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from ..state.messages import clean
 from .loop_checkpointer import LoopCheckpointer
+from .sparse_checkpoints import Passing, Step, Writes, is_end
 from .sqlite_database import SqliteDatabase, saver_on
+from .thread_copy import copy_archive
 
 T = TypeVar("T")
 
@@ -83,36 +80,28 @@ class SqliteCheckpointer(LoopCheckpointer):
         ):
             yield found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint; returns the config that names it."""
-        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
-
-        def work(connection: sqlite3.Connection) -> RunnableConfig:
-            put = saver_on(connection, self.serde).put(config, checkpoint, metadata, new_versions)
+    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            saver_on(connection, self.serde).put(step.config, step.checkpoint, step.metadata, step.versions)
+            where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
+            for passing in replaces:
+                for table in ("checkpoints", "writes"):
+                    connection.execute(_DELETE.format(table), (*where, passing.id))
             if self._database.checkpoints_kept is not None:
-                _trim(connection, config, self._database.checkpoints_kept)
-            return put
+                _trim(connection, step.config, self._database.checkpoints_kept)
 
         # What the user said is durable before it is answered, and each step where nobody waits for the end of the turn.
-        durable = not self._database.turns or metadata.get("source") != "loop"
-        return await self._database.on_thread(work, durable=durable)
+        durable = not self._database.turns or not is_end(step)
+        await self._database.on_thread(work, durable=durable)
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Store what a task wrote before its step was complete."""
+    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
-        durable = not self._database.turns and any(channel in WRITES_IDX_MAP for channel, _ in writes)
-        await self._call(lambda saver: saver.put_writes(config, writes, task_id, task_path), durable=durable)
+        durable = not self._database.turns and writes.are_special
+        await self._call(
+            lambda saver: saver.put_writes(config, writes.values, writes.task_id, writes.task_path), durable=durable
+        )
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete the checkpoints of a thread. The archive keeps what was said."""
+    async def _delete_thread(self, thread_id: str) -> None:
         await self._call(lambda saver: saver.delete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -120,13 +109,14 @@ class SqliteCheckpointer(LoopCheckpointer):
         await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, json.dumps(list(run_ids))))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of one thread to another."""
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
 
         def work(connection: sqlite3.Connection) -> None:
             for query in _COPY:
                 connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
 
         await self._database.on_thread(work)
+        await copy_archive(self._database, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""

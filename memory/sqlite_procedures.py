@@ -23,14 +23,16 @@ _LAST: Final = "SELECT coalesce(max(seq), 0) FROM messages WHERE user_id = :user
 _TAKEN: Final = "SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND seq = :seq"
 _ADD: Final = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
-                      embedded_with, term_keys)
+                      embedded_with, term_keys, left_at)
 VALUES (:user_id, :thread_id, :id, :seq, :role, :name, :text, :message, :tokens, :active, :chunk_id, :created_at,
-        :embedded_with, :term_keys)
+        :embedded_with, :term_keys, :left_at)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _FACTS: Final = """
 SELECT * FROM facts WHERE user_id = :user_id AND state IN ('current', 'conflicting')
   AND (:thread_only IS NULL OR thread_id = :thread_only)
+  AND NOT EXISTS (SELECT 1 FROM messages AS left_ WHERE left_.user_id = :user_id AND left_.thread_id = facts.thread_id
+                  AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
 """
 _BY_WEIGHT: Final = f"{_FACTS} ORDER BY weight DESC, said_at DESC LIMIT :pool"
 _BY_WORDS: Final = f"""{_FACTS} AND EXISTS (SELECT 1 FROM json_each(term_keys)
@@ -40,6 +42,8 @@ _PINS: Final = """
 SELECT * FROM pins WHERE user_id = :user_id AND forgotten_at IS NULL
   AND (thread_id = :thread_id OR (kind = 'manual' AND :thread_only IS NULL))
   AND NOT (kind = 'automatic' AND source_id IN (SELECT value FROM json_each(:live)))
+  AND NOT EXISTS (SELECT 1 FROM messages AS left_ WHERE left_.user_id = :user_id AND left_.thread_id = pins.thread_id
+                  AND left_.id = pins.source_id AND left_.left_at IS NOT NULL)
 ORDER BY kind = 'manual' DESC, score DESC, created_at DESC LIMIT :max_pins
 """
 _ADOPT: Final = """
@@ -151,6 +155,7 @@ def _columns(values: Values, thread_id: str, row: Row) -> Row:
         "created_at": moment(row["created_at"]),
         "embedded_with": None if has_meaning else "",
         "term_keys": array_bytes(row["term_keys"]),
+        "left_at": moment(row.get("left_at")),
     }
 
 

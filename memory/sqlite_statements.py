@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
-    archive,
+    archive_sql,
     exchanges,
     fact_rows,
     memory_changes,
@@ -29,10 +29,12 @@ FROM change_counter
 _VECTORS: Final = """
 SELECT langchain_id, thread_id, source_type, source_id, role, micros(created_at), embedding
 FROM vectors WHERE user_id = :user_id AND model = :model AND changed >= CAST(:since AS integer)
+  AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
+      SELECT thread_id, id FROM summaries WHERE user_id = :user_id AND left_at IS NOT NULL))
 """
 _MESSAGES: Final = """
 SELECT thread_id, id, seq, role, name, micros(created_at), ending(text), term_keys
-FROM messages WHERE user_id = :user_id AND changed >= CAST(:since AS integer)
+FROM messages WHERE user_id = :user_id AND changed >= CAST(:since AS integer) AND left_at IS NULL
 """
 _PASSAGES: Final = """
 SELECT thread_id, source_id, content FROM (
@@ -49,7 +51,7 @@ WITH m AS (
     SELECT thread_id, id, seq, text, created_at,
            (SELECT max(a.seq) FROM messages AS a WHERE a.user_id = :user_id AND a.thread_id = new.thread_id
             AND a.seq < new.seq AND a.role = 'user') AS asked
-    FROM messages AS new WHERE user_id = :user_id AND role = 'user' AND NOT facts_read
+    FROM messages AS new WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
     ORDER BY created_at, seq LIMIT :limit)
 SELECT m.thread_id, m.id, substr(m.text, 1, :characters) AS text, m.created_at, before.id AS before_id,
        substr(before.text, 1, :characters) AS before,
@@ -76,10 +78,11 @@ WITH hit AS (
 ), span AS (
     SELECT *,
            (SELECT max(a.seq) FROM messages AS a WHERE a.user_id = :user_id AND a.thread_id = near.thread_id
-            AND a.role = 'user' AND a.seq < near.seq AND a.seq >= near.seq - near.reach
+            AND a.left_at IS NULL AND a.role = 'user' AND a.seq < near.seq AND a.seq >= near.seq - near.reach
             AND near.role IN ('assistant', 'agent', 'tool')) AS query,
            (SELECT min(b.seq) FROM messages AS b WHERE b.user_id = :user_id AND b.thread_id = near.thread_id
-            AND b.seq > near.seq AND b.seq <= near.seq + near.reach AND (near.role = 'user' OR near.of_tools)
+            AND b.left_at IS NULL AND b.seq > near.seq AND b.seq <= near.seq + near.reach
+            AND (near.role = 'user' OR near.of_tools)
             AND (b.role IN ('assistant', 'agent') AND has_words(b.text)
                  AND json_extract(b.message, '$.data.tool_calls[0]') IS NULL
                  OR near.of_tools AND b.role = 'user')) AS reply
@@ -87,7 +90,7 @@ WITH hit AS (
 )
 SELECT span.id AS hit_id, span.thread_id, c.seq, c.id, c.role, c.name, c.text, c.created_at,
        json_extract(c.message, '$.data.tool_calls') AS calls
-FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thread_id
+FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thread_id AND c.left_at IS NULL
      AND c.seq BETWEEN coalesce(span.query, span.seq - span.beside) AND coalesce(span.reply, span.seq + span.beside)
      AND (c.seq IN (span.query, span.seq) OR c.seq = span.reply AND c.role <> 'user'
           OR span.of_tools AND (c.role = 'tool' OR json_extract(c.message, '$.data.tool_calls[0]') IS NOT NULL))
@@ -106,8 +109,8 @@ OR created_at < (SELECT created_at FROM search_cache ORDER BY created_at DESC LI
 """
 
 TWINS: Final[Twins] = {
-    archive._ADD_MESSAGES: add_messages,
-    archive._FIND_CHANGED: find_changed,
+    archive_sql.ADD_MESSAGES: add_messages,
+    archive_sql.FIND_CHANGED: find_changed,
     exchanges._EXCHANGES: _EXCHANGES,
     fact_rows._SHEET: fact_sheet,
     fact_rows._UNREAD: _UNREAD,

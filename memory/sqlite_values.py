@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 from psycopg.types.json import Jsonb
@@ -47,7 +47,9 @@ def readers(names: Sequence[str]) -> list[tuple[int, Callable[[Any], Any]]]:
 def add_functions(connection: sqlite3.Connection) -> None:
     """Let statements on this connection call the functions below."""
     for name, arguments, function in _FUNCTIONS:
-        connection.create_function(name, arguments, function, deterministic=name not in {"now", "ago"})
+        connection.create_function(
+            name, arguments, function, deterministic=name not in {"now", "ago", "gen_random_uuid"}
+        )
 
 
 def _in_order(moment: datetime) -> str:
@@ -97,6 +99,7 @@ def _ending(text: str) -> str:
 
 _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
     ("now", 0, lambda: _in_order(now())),
+    ("gen_random_uuid", 0, lambda: str(uuid4())),
     ("ago", 1, _ago),
     ("moment", 1, moment),
     ("micros", 1, _micros),
@@ -124,7 +127,7 @@ def _flag(value: int | None) -> bool | None:
 
 _TIMES: Final = (
     "created_at", "last_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
-    "replaced_at",
+    "replaced_at", "left_at",
 )  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _time),

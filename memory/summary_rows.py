@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
+from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
-from ..state.messages import summary_message
 from ..state.records import Summary, now
 from .archive_rows import archived
 from .sources import as_summary
@@ -85,7 +85,7 @@ class SummaryRows(UserTables):
             message: AnyMessage = archived(row).message  # type: ignore[assignment]  # read from what LangChain wrote
             found[row["id"]] = message
         for id_, source in (await self.some(user_id, thread_id, ids)).items():
-            found[id_] = summary_message(source)
+            found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 
     async def rejected(self, user_id: str, thread_id: str, limit: int = 10_000) -> list[Summary]:

@@ -1,7 +1,7 @@
 """Export and import of all that is kept of a user, in batches, so that memory use does not grow.
 
-Vectors do not travel: they are made anew from what is imported. Nor do checkpoints: an imported thread is remembered
-and can be gone on with, but its live chain starts empty.
+Vectors do not travel: they are made again from what is imported. Nor do checkpoints: the chain of an imported thread is
+made from its summaries, so that it goes on with the same prompt.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id
 """
 _MESSAGES = """
-SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message
+SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message,
+       left_at
 FROM messages
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, seq
 """
 _SUMMARIES = """
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at
+       version, active, created_at, left_at
 FROM summaries
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
 ORDER BY thread_id, created_at, id
@@ -83,12 +84,12 @@ WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = n
 """
 _ADD_SUMMARIES = """
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at)
+                       version, active, created_at, left_at)
 SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.version, new.active, new.created_at
+       new.covers, new.rejected, new.version, new.active, new.created_at, new.left_at
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    covers int, rejected text, version int, active boolean, created_at timestamptz)
+    covers int, rejected text, version int, active boolean, created_at timestamptz, left_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 """
@@ -288,6 +289,7 @@ def _row(
     if isinstance(line, VersionLine):
         return {**line.model_dump(mode="json", exclude={"kind", "thread"}), "thread_id": thread}
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}
+    row["left_at"] = None if line.left_at is None else str(line.left_at)
     if isinstance(line, SummaryLine):
         return row
     text = line.text()

@@ -12,10 +12,11 @@ from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import message_text
 from ..state.records import Role, now
 
-VERSION: Final = 3
-"""The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries."""
+VERSION: Final = 4
+"""The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
+does not tell what has left the conversation."""
 
-READABLE: Final = (1, 2, 3)
+READABLE: Final = (1, 2, 3, 4)
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
@@ -51,7 +52,7 @@ class Header(_Line):
 
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
-    version: Literal[1, 2, 3] = VERSION
+    version: Literal[1, 2, 3, 4] = VERSION
     created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
@@ -76,6 +77,7 @@ class MessageLine(_Line):
     role: Role
     name: str | None
     created_at: Moment
+    left_at: Moment | None = None
     active: bool
     chunk_id: int | None = Field(ge=1, le=_INT)
     tokens: int = Field(ge=0, le=_INT)
@@ -112,6 +114,7 @@ class SummaryLine(_Line):
     version: int = Field(1, ge=1, le=_INT)
     active: bool
     created_at: Moment
+    left_at: Moment | None = None
 
 
 class VersionLine(_Line):

@@ -98,6 +98,26 @@ class UserRows:
 
         return await self._database.run(work, one_statement=True)
 
+    async def fetch_each(self, *queries: tuple[LiteralString, Mapping[str, Any]]) -> list[list[DictRow]]:
+        """Run several reading queries after each other, sent at once; returns the rows of each.
+
+        Each sees what was committed before it began.
+
+        Raises:
+            StorageError: a query does not ask for the user, or the database fails.
+        """
+        for query, _ in queries:
+            _check(query)
+
+        async def work(connection: Connection) -> list[list[DictRow]]:
+            async with connection.pipeline():
+                cursors = [
+                    await connection.execute(query, {**values, "user_id": self.user_id}) for query, values in queries
+                ]
+            return [await cursor.fetchall() for cursor in cursors]
+
+        return await self._database.run(work, one_statement=True)
+
     async def alone(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
         """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from ..state.messages import is_empty
-from ..state.tool_calls import mark_unreadable
 from ..state.turn_records import Finish
 from .failures import Failure
 
@@ -65,12 +64,13 @@ def unusable(reply: AIMessage) -> Failure | None:
     return Failure("empty", f"the reply was empty ({word})" if word and finish == "other" else "the reply was empty")
 
 
-def made_whole(reply: AIMessage) -> AIMessage:
+def made_whole(reply: AIMessage) -> tuple[AIMessage, dict[str, str]]:
     """The reply with an id, with the words of a refusal as its text, and with tool calls that can be answered.
 
-    Each call gets an id of its own. A call whose arguments are no JSON becomes one without arguments, marked as
-    unreadable, since providers refuse to see the broken text again. So is the last call of a reply that was cut off:
-    LangChain closes the brackets of what there is, and a tool would be run with half of its arguments.
+    Each call gets an id of its own. A call whose arguments are no JSON becomes one without arguments, since providers
+    refuse to see the broken text again. The second value holds, by the ids of such calls, what the model wrote. The
+    last call of a reply that was cut off is among them: LangChain closes the brackets of what there is, and a tool
+    would be run with half of its arguments.
     """
     update: dict[str, Any] = {} if reply.id else {"id": str(uuid.uuid4())}
     if (refusal := _refusal_text(reply)) and is_empty(reply):
@@ -89,8 +89,7 @@ def made_whole(reply: AIMessage) -> AIMessage:
         unreadable.setdefault(str(calls[-1]["id"]), f"{calls[-1]['args']} (the reply was cut off here)")
     if calls != reply.tool_calls or reply.invalid_tool_calls:
         update |= {"tool_calls": calls, "invalid_tool_calls": []}
-    whole = reply.model_copy(update=update) if update else reply
-    return mark_unreadable(whole, unreadable) if unreadable else whole
+    return (reply.model_copy(update=update) if update else reply), unreadable
 
 
 def without_calls(reply: AIMessage) -> AIMessage:

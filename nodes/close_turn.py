@@ -6,7 +6,7 @@ import logging
 
 from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError
-from ..state.report_records import TurnReport
+from ..state.report_records import Progress, TurnReport
 from ..state.turn_report import turn_report
 from .turn import Turn
 
@@ -20,7 +20,7 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
         state: what the last node leaves.
         turn: whose turn it is, and in which thread.
     """
-    report = turn_report(state, state["progress"])
+    report = turn_report(state, Progress.model_validate(state["progress"]))
     try:
         await turn.resources.reports.keep(turn.user_id, turn.thread_id, report)
     except EverthreadError as error:

@@ -1,29 +1,33 @@
 """The node `command`: a /command in the chat is answered by the graph itself (seed `003`, "User Commands").
 
-Nothing else of the turn runs. A command and its answer are marked: they are neither sent to the model nor summarized
-nor archived, and leave the chain with the next turn.
+Nothing else of the turn runs. A command and its answer stand in the conversation for people to see; they are no part of
+the chain and of the archive.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..compression.chain import open_places, summaries_of
+from ..compression.chain import is_open, open_places, summaries_of
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
-from ..compression.thread import after_rejection, control_of, settings_in, turn_of
+from ..compression.thread import after_rejection, as_channel, control_of, settings_in, turn_of
+from ..state.chain import Chain, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, SettingsError, StorageError
-from ..state.messages import is_command, live_chain, mark_command, message_text, summary_of
+from ..state.live_chain import view_in
+from ..state.messages import content_hash, message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Upkeep
-from .remember import archive_said
+from .chain_texts import with_chain
+from .remember import archive_new
 from .summarize import shrink
 from .turn import Turn
 
@@ -35,7 +39,7 @@ class Answer(NamedTuple):
 
     text: str
     control: ThreadCompression | None = None
-    chain: list[AnyMessage] | None = None
+    chain: Chain | None = None
     upkeep: Upkeep = Upkeep()
 
 
@@ -54,18 +58,29 @@ async def command(state: ConversationState, turn: Turn) -> Update:
     if found is None:
         return {}
     await _own(turn)
-    answer = await _answered(found, state, turn)
-    reply = mark_command(AIMessage(answer.text, id=str(uuid.uuid4())))
-    messages = answer.chain if answer.chain is not None else list(state["messages"])
-    asked = messages[-1]
-    earlier = [message for message in messages[:-1] if not is_command(message)]
+    asked = state["messages"][-1]
+    # Without the command itself, which is no part of the chain.
+    before = cast("ConversationState", {**state, "messages": state["messages"][:-1]})
+    try:
+        before, update = await with_chain(
+            cast("ConversationState", {**state, "messages": state["messages"][:-1]}), turn
+        )
+    except StorageError as error:
+        logger.warning("The chain of the thread was not read: %s", error)
+        update = {}
+    answer = await _answered(found, before, turn)
+    reply = AIMessage(answer.text, id=str(uuid.uuid4()))
     control = answer.control or control_of(state)
     pending = control.model_copy(update={"asked_id": reply.id if control.pending else None})
+    chain = answer.chain or before.get("chain")
+    if chain is not None:
+        aside = {str(message.id): content_hash(message) for message in (asked, reply)}
+        update["chain"] = Chain(links=chain["links"], known={**chain["known"], **aside}, last=chain["last"])
     return {
-        # Overwrite, because the message that is marked would show up in the stream of messages.
-        "messages": Overwrite([*earlier, mark_command(asked), reply]),
+        **update,
+        "messages": Overwrite([*before["messages"], asked, reply]) if "messages" in update else [reply],
         "command_answer": reply,
-        "compression": pending,
+        "compression": as_channel(pending),
         "upkeep": answer.upkeep,
     }
 
@@ -125,27 +140,29 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
         turn.settings.but(**{name: number})
     except SettingsError as error:
         return Answer(f"{error} {threshold}", control.model_copy(update={"pending": "threshold"}))
-    text = f"External memory configured!\nStorage: {storage}\nThreshold: {number} messages"
+    text = f"External memory configured!\n\n- Storage: {storage}\n- Threshold: {number} messages"
     return Answer(text, control.model_copy(update={"enabled": True, "threshold_name": name, "threshold": number}))
 
 
 async def _now(state: ConversationState, turn: Turn, control: ThreadCompression) -> Answer:
     """Summarize at once, whatever the threshold; then what that makes due above."""
     settings = settings_in(state, turn.settings)
-    # Marked first, so that a question before it that is still open counts as such.
-    chain = [*state["messages"][:-1], mark_command(state["messages"][-1])]
-    made: list[str] = []
-    batch = forced_batch(chain, settings)
+    batch = forced_batch(view_in(state), settings)
     if batch is None:
         return Answer("There is nothing to summarize: all that was said is in a summary already.", control)
-    count = sum(1 for place in open_places(batch.sources))
+    view = view_in(state)
+    count = sum(1 for message in batch.sources if is_open(view, message))
+    made: list[str] = []
+    chain: Chain | None = None
     try:
-        await archive_said(chain, turn)
+        chain, _ = await archive_new(state, turn)
         while batch is not None:
-            chain, written = await shrink(chain, batch, settings, turn)
+            chain, written = await shrink(chain, view_in(state), batch, settings, turn)
             made.append(written.summary.id)
             control = after_rejection(control, turn_of(state)) if written.summary.rejected else control
-            batch = next_batch(chain, settings)
+            texts = {**(state.get("chain_texts") or {}), written.summary.id: written.summary}
+            state = {**state, "chain": chain, "chain_texts": texts}
+            batch = next_batch(view_in(state), settings)
     except EverthreadError as error:
         text = (
             f"Not everything was summarized: {error}"
@@ -159,7 +176,7 @@ async def _now(state: ConversationState, turn: Turn, control: ThreadCompression)
 
 async def _status(state: ConversationState, turn: Turn) -> str:
     since = len(_since(state, turn))
-    standing = summaries_of(live_chain(state["messages"]))
+    standing = summaries_of(view_in(state))
     is_mastered = any(summary_of(message).level == MASTER_LEVEL for message in standing)
     lines = [
         f"Summaries: {'on' if control_of(state).enabled else 'off'}",
@@ -171,8 +188,8 @@ async def _status(state: ConversationState, turn: Turn) -> str:
     try:
         counts = await turn.resources.archive.compression(turn.user_id, turn.thread_id)
     except StorageError as error:
-        return "\n".join([*lines, f"The archive cannot be asked: {error}"])
-    return "\n".join([
+        return _as_list([*lines, f"The archive cannot be asked: {error}"])
+    return _as_list([
         *lines,
         f"Messages: {counts['messages']} kept, {counts['archived']} of them archived",
         # Not the archive's count, which has those of other branches too, where one went back to an earlier state.
@@ -183,7 +200,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
 
 def _since(state: ConversationState, turn: Turn) -> list[AnyMessage]:
     """The messages that are in no summary; of a profile that counts the user's, only those."""
-    chain = live_chain(state["messages"][:-1])
+    chain = view_in(state)
     said = [chain[place] for place in open_places(chain)]
     return [m for m in said if isinstance(m, HumanMessage)] if turn.settings.profile == "archive" else said
 
@@ -193,3 +210,8 @@ def _rhythm(state: ConversationState, turn: Turn) -> str:
     name = policy_of(settings).threshold_name
     whose = "messages of yours" if settings.profile == "archive" else "messages"
     return f"after {getattr(settings, name)} {whose}"
+
+
+def _as_list(lines: Sequence[str]) -> str:
+    """The lines as a list in Markdown, which chat clients would else run together."""
+    return "\n".join(f"- {line}" for line in lines)

@@ -15,11 +15,14 @@ from ..models.gguf import GGUFChatModel
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
-from ..state.messages import check_input, live_chain
+from ..state.lighten import lighten
+from ..state.live_chain import view_in
+from ..state.messages import check_input
 from ..state.records import Recall
-from ..state.report_records import Progress
+from ..state.report_records import Progress, TurnReport
 from ..state.settings import Settings
-from ..state.turn_records import Context, ContextReport
+from ..state.tool_calls import with_results
+from ..state.turn_records import Context, ContextReport, ReplyReport
 from .tools import cut_results
 from .turn import Turn
 
@@ -52,8 +55,9 @@ async def assembled(
     """
     model = await turn.resources.chat_model(turn.settings)
     counter = await _counter(state, turn, model)
-    search, progress = state.get("search"), state.get("progress")
-    chain = cut_results(live_chain(state["messages"]), turn.settings.max_tool_tokens)
+    search, progress = state.get("search"), Progress.read(state.get("progress"))
+    whole, light = lighten(view_in(state))
+    chain = cut_results(with_results(whole), turn.settings.max_tool_tokens)
     memories = state.get("recall", Recall()).memories
     results = search.results if search is not None else ()
 
@@ -69,7 +73,8 @@ async def assembled(
             counter=counter,
             layout=Layout.of(turn.settings),
             thread_id=turn.thread_id,
-            turn_before=progress.before if isinstance(progress, Progress) else None,
+            turn_before=progress.before if progress is not None else None,
+            light=light,
         )
         return Context(messages=tuple(messages)), report
 
@@ -107,11 +112,19 @@ def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None =
 async def _counter(state: ConversationState, turn: Turn, model: BaseChatModel) -> TokenCounter:
     """What counts for the model, raised by what its provider reported for the turns before."""
     name = model_name(model)
-    reply, report = state.get("reply"), state.get("context_report")
     calibration = turn.resources.calibration
+    reply, report = _reply_and_context(state)
     if reply is not None and report is not None and _is_same_model(reply.model, name):
         calibration.observe(name, counted=report.tokens / report.factor, reported=reply.input_tokens)
     return (await counter_for(model)).raised(calibration.factor(name))
+
+
+def _reply_and_context(state: ConversationState) -> tuple[ReplyReport | None, ContextReport | None]:
+    """Those of this turn, after a round of tools; else those of the turn before."""
+    if (reply := state.get("reply")) is not None:
+        return reply, state.get("context_report")
+    before = TurnReport.read(state.get("report"))
+    return (before.reply, before.context) if before is not None else (None, None)
 
 
 def _is_same_model(answered: str, asked: str) -> bool:

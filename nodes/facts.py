@@ -14,9 +14,11 @@ from ..facts.extraction import Said
 from ..facts.ledger import merge
 from ..facts.sheet import choose, question_terms
 from ..memory.archive_rows import said_at
+from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
-from ..state.messages import live_chain, message_text, newest_question, role_of
+from ..state.live_chain import view_in
+from ..state.messages import message_text, newest_question, role_of
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -65,14 +67,14 @@ async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence
     )
 
 
-async def known_facts(messages: Sequence[AnyMessage], turn: Turn) -> FactSheet:
+async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     """The pins and facts that bear on the newest question; none, and the reason, where the database fails."""
     settings = turn.settings
     if not settings.facts or not (settings.max_facts or settings.max_pins):
         return FactSheet()
     await turn.resources.background.caught_up("facts", turn.user_id)
-    live = [str(message.id) for message in live_chain(messages)]
-    terms = await asyncio.to_thread(question_terms, newest_question(messages))
+    live = [str(message.id) for message in view_in(state)]
+    terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
     try:
         found, pins = await turn.resources.facts.sheet(
             turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import cast
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.types import Overwrite
 
 from ..models.answering import Answer, Answering, Policy
 from ..models.chat import model_name
@@ -21,7 +23,9 @@ from ..state.messages import cleaned, is_empty, message_text
 from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, room_for
-from .responder import Responder, ResponderError
+from .prepared import prepared
+from .responder import Responder, ResponderError, Response
+from .run_settings import without_ours
 from .turn import Turn
 
 _MARGIN = 0.95
@@ -49,14 +53,17 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     results = newest_results(state["messages"])
     if results and all(_is_reply(result, turn) for result in results):
         return {"reply": state["reply"].model_copy(update={"tool_rounds": rounds})} if before else {}
+    state, update = await prepared(state, turn)
     prompt = _Prompt(state, turn)
     started = time.perf_counter()
+    unreadable: Mapping[str, str] = {}
     if turn.resources.responder is not None:
-        new, model, calls, degraded = await _respond(turn.resources.responder, prompt, turn)
+        new, model, calls, degraded = await _respond(turn.resources.responder, prompt, state, update, turn)
     else:
         answer = await _ask(prompt, turn)
         new, model, calls, degraded = [answer.reply], answer.model, answer.calls, answer.degraded
-    new = [*new[:-1], _final(new[-1], model, rounds, turn)]
+    final, unreadable = _final(new[-1], model, rounds, turn)
+    new = with_new_ids([*new[:-1], final], state["messages"])
     report = _report(new[-1], model, time.perf_counter() - started, calls)
     search = state.get("search")
     sources = cited(message_text(new[-1]), search.results) if search is not None and search.results else ()
@@ -68,7 +75,8 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
             "sources": tuple(source.url for source in sources),
         }
     )
-    return {"messages": new, "reply": report, **prompt.update}
+    messages = Overwrite([*state["messages"], *new]) if "messages" in update else new
+    return {**update, "messages": messages, "reply": report, "unreadable": unreadable, **prompt.update}
 
 
 class _Prompt:
@@ -128,46 +136,75 @@ def _is_reply(result: ToolMessage, turn: Turn) -> bool:
     return result.status != "error" and turn.resources.toolbox.is_reply(result.name or "")
 
 
-def _final(reply: AnyMessage, model: str, rounds: int, turn: Turn) -> AIMessage:
-    """The reply as it enters the chain; calls beyond the last round, which was refused, are left out of it."""
-    final = cast("AIMessage", cleaned(made_whole(cast("AIMessage", reply))))
+def with_new_ids(new: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The new messages, each under an id that none of those that were said has: some models give all replies one id."""
+    taken = {message.id for message in said}
+    return [m.model_copy(update={"id": str(uuid.uuid4())}) if m.id in taken else m for m in new]
+
+
+def _final(reply: AnyMessage, model: str, rounds: int, turn: Turn) -> tuple[AIMessage, Mapping[str, str]]:
+    """The reply as it enters the conversation, and its calls that cannot be read.
+
+    Calls beyond the last round, which was refused, are left out of it.
+    """
+    whole, unreadable = made_whole(cast("AIMessage", reply))
+    final = cast("AIMessage", cleaned(whole))
     limit = turn.settings.max_tool_rounds
     if rounds <= limit or not any(turn.resources.toolbox.runs(call["name"]) for call in final.tool_calls):
-        return final
+        return final, unreadable
     final = without_calls(final)
     if is_empty(final):
         raise ModelError(
             f"The chat model {model!r} goes on calling tools after {limit} rounds. What you said is kept: ask "
             "again, or raise EVERTHREAD_MAX_TOOL_ROUNDS."
         )
-    return final
+    return final, {}
 
 
 async def _respond(
-    responder: Responder, prompt: _Prompt, turn: Turn
+    responder: Responder, prompt: _Prompt, state: ConversationState, update: Update, turn: Turn
 ) -> tuple[Sequence[AnyMessage], str, tuple[ModelCall, ...], tuple[str, ...]]:
-    """The responder's new messages; a prompt that was too long for it is made smaller once."""
-    overheard = Overheard()
+    """The responder's new messages; a prompt that was too long for it is made smaller once.
+
+    What it says beside them goes into the update.
+    """
+    overheard, kept = Overheard(), state.get("responder_state")
     try:
         try:
-            new = await _attempt(responder, await prompt(), overheard, turn)
+            response = await _attempt(responder, await prompt(), kept, overheard, turn)
         except ResponderError as error:
             if error.failure.kind != "context":
                 raise
-            new = await _attempt(responder, await prompt(failure=error.failure), overheard, turn)
+            response = await _attempt(responder, await prompt(failure=error.failure), kept, overheard, turn)
     except ResponderError as error:
         error.calls = overheard.calls
         raise
-    whole = [made_whole(message) if isinstance(message, AIMessage) else message for message in new[:-1]]
-    return [*whole, new[-1]], responder.name, overheard.calls, ()
+    if response.state is not None and (response.state or kept):
+        update["responder_state"] = response.state
+    if response.structured is not None or state.get("structured_response") is not None:
+        update["structured_response"] = response.structured
+    *earlier, last = response.messages
+    whole = [made_whole(message)[0] if isinstance(message, AIMessage) else message for message in earlier]
+    return [*whole, last], responder.name, overheard.calls, ()
 
 
 async def _attempt(
-    responder: Responder, messages: Sequence[AnyMessage], overheard: Overheard, turn: Turn
-) -> list[AnyMessage]:
+    responder: Responder,
+    messages: Sequence[AnyMessage],
+    kept: Mapping[str, Any] | None,
+    overheard: Overheard,
+    turn: Turn,
+) -> Response:
     before, started = len(overheard.calls), time.perf_counter()
+    config, own = overheard.heard_in(turn.config), turn.own_context
     try:
-        return await responder.respond(messages, overheard.heard_in(turn.config), turn.settings.reply_timeout)
+        return await responder.respond(
+            messages,
+            config,
+            turn.settings.reply_timeout,
+            context=None if own is None else without_ours(own),
+            state=kept,
+        )
     except ResponderError as error:
         if not any(call.failure for call in overheard.calls[before:]):
             overheard.failed(responder.name, time.perf_counter() - started, error.failure)

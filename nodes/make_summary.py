@@ -1,10 +1,9 @@
-"""Making the summary of a batch: its whole messages, the summarizer that the settings name, the checks."""
+"""Making the summary of a batch: the summarizer that the settings name, and the checks."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import cast
 
 from langchain_core.messages import AnyMessage
 
@@ -12,7 +11,6 @@ from ..compression.acceptance import text_hash
 from ..compression.chain import Batch
 from ..compression.writing import Summarizer, Written, write_summary
 from ..state.errors import EverthreadError, ModelError
-from ..state.lighten import is_lightened
 from ..state.messages import message_text
 from ..state.settings import Settings
 from .turn import Turn
@@ -24,13 +22,11 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
     """The summary of a batch: the model's if one is set and its text can be accepted, else the extractive one.
 
     Raises:
-        StorageError: a message of which the chain has only a part cannot be read from the archive.
         ModelError: the summary model failed, and the settings want no fallback.
     """
-    whole = await _whole(batch, turn)
     hashes = frozenset(text_hash(message_text(message)) for message in standing)
     summarizer, missing = await _summarizer(settings, turn)
-    written = await write_summary(whole, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
+    written = await write_summary(batch, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
     return written._replace(instead=missing or written.instead)
 
 
@@ -44,12 +40,3 @@ async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
         return None, str(error)
     return (None if model is None else Summarizer(model, turn.quiet(), settings.model_timeout)), None
-
-
-async def _whole(batch: Batch, turn: Turn) -> Batch:
-    """The batch with the whole message where the chain has only its head and end."""
-    light = [str(message.id) for message in batch.sources if is_lightened(message)]
-    if not light:
-        return batch
-    whole = await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, light)
-    return batch._replace(sources=tuple(cast("AnyMessage", whole.get(str(m.id), m)) for m in batch.sources))

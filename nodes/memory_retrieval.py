@@ -9,11 +9,15 @@ import asyncio
 import logging
 from typing import Final
 
+from langgraph.types import Overwrite
+
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
 from ..state.messages import newest_question
 from ..state.records import Recall
+from .chain_texts import with_chain
+from .events import tell
 from .facts import known_facts
 from .seen import seen_ids
 from .turn import Turn
@@ -34,17 +38,23 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
         ThreadOwnershipError: the thread belongs to another user.
     """
     question = newest_question(state["messages"])
+    update: Update = {}
+    tell("remembering")
     try:
         if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
             await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
-        facts, recall = await asyncio.gather(known_facts(state["messages"], turn), _recall(state, turn, question))
+        state, update = await with_chain(state, turn)
+        facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise
     except StorageError as error:
         facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
-    return {"recall": recall, "facts": facts}
+    if "messages" in update:
+        # Overwrite, because what was said long ago would show up in the stream of messages.
+        update["messages"] = Overwrite(update["messages"])
+    return {**update, "recall": recall, "facts": facts}
 
 
 async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall:

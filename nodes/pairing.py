@@ -15,10 +15,11 @@ from ..memory.archive_rows import ArchivedMessage
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
-from ..state.records import Fragment, Hit, Memory
+from ..state.records import Fragment, Hit, Memory, Recall
 from ..text.excerpt import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
+from .events import tell
 from .seen import seen_ids
 from .turn import Turn
 
@@ -42,8 +43,9 @@ _LEAST: Final = 40
 
 async def pairing(state: ConversationState, turn: Turn) -> Update:
     """Make memories of the hits, the most similar first; two hits in one exchange make one memory."""
-    recall = state["recall"]
+    recall = state.get("recall", Recall())
     if not recall.hits:
+        tell("remembered", memories=0)
         return {}
     question = newest_question(state["messages"])
     live = await seen_ids(state, turn)
@@ -55,6 +57,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     except StorageError as error:
         logger.warning("Memories were not paired: %s", error)
         return {"recall": recall.model_copy(update={"error": str(error)})}
+    tell("remembered", memories=len(memories))
     return {"recall": recall.model_copy(update={"memories": tuple(memories)})}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
+from ..memory.branches import Branches
 from ..memory.fact_reading import read_batch
 from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
@@ -40,14 +41,13 @@ from ..state.observer import Observer
 from ..state.settings import Settings
 from .background import Background
 from .responder import Responder
+from .run_settings import RunSettings
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
-
-_CONTEXTS: Final = 256
 
 
 class Resources:
@@ -87,6 +87,7 @@ class Resources:
         self.settings = settings
         self.database = database or storage_of(settings)
         self.archive = Archive(self.database)
+        self.branches = Branches(self.database)
         self.summaries = SummaryRows(self.database)
         self.reports = TurnReports(self.database)
         self.facts = FactRows(self.database)
@@ -104,24 +105,24 @@ class Resources:
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._contexts: dict[Hashable, Settings] = {}
+        self._runs = RunSettings(settings)
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
         """Tell this observer from now on what goes on in nodes, database and embedding model."""
         self.observer = self.database.observer = self.embedder.observer = observer
 
-    def settings_of(self, runtime: Runtime[Settings]) -> Settings:
-        """The settings of this run: the context laid over the base, and the authenticated user over both.
+    def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None = None) -> Settings:
+        """The settings of this run: what it was given laid over the base, and the authenticated user over both.
+
+        Args:
+            runtime: with the context of the run, whoever it belongs to.
+            config: whose `configurable` may hold settings under the key `everthread`, and a `user_id`.
 
         Raises:
-            SettingsError: the context does not agree with the base.
+            SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        settings = self._laid_over(runtime.context) if runtime.context is not None else self.settings
-        user = runtime.server_info.user if runtime.server_info is not None else None
-        if user is not None and user.is_authenticated and user.identity:
-            settings = settings.model_copy(update={"user_id": str(user.identity)})
-        return settings
+        return self._runs.settings_of(runtime, config)
 
     def read_context(self, context: Mapping[str, Any]) -> Settings:
         """The settings that a run is given as a mapping.
@@ -129,23 +130,7 @@ class Resources:
         Raises:
             SettingsError: a value is not allowed or a name is unknown.
         """
-        return self._kept("given", context, lambda: Settings(**context))
-
-    def _laid_over(self, context: Settings) -> Settings:
-        return self._kept("laid over", context.given_for_run(), lambda: context.over(self.settings))
-
-    def _kept(self, kind: str, values: Mapping[str, Any], make: Callable[[], Settings]) -> Settings:
-        """Settings made once for the same values: making them takes milliseconds, and every node asks for them."""
-        key = (kind, *values.items())
-        try:
-            known = self._contexts.get(key)
-        except TypeError:  # a list among the values
-            return make()
-        if known is None:
-            known = self._contexts[key] = make()
-            while len(self._contexts) > _CONTEXTS:
-                self._contexts.pop(next(iter(self._contexts)))
-        return known
+        return self._runs.read(context)
 
     def has_capable_model(self, settings: Settings) -> bool:
         """Whether a real model answers, and not one of the built-in ones."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -27,6 +28,9 @@ from ..models.failures import Failure, failure_of
 from ..models.replies import unusable
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.messages import cleaned
+from ..state.storable import fits_checkpoint, plain
+
+logger = logging.getLogger(__name__)
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -59,14 +63,30 @@ class Responder:
             runnable = RunnableLambda(runnable)
         self._runnable = runnable
         self._takes_state = _takes_state(runnable)
+        self._inputs = _inputs(runnable) if self._takes_state else frozenset()
 
     @property
     def name(self) -> str:
         """What the responder calls itself."""
         return str(getattr(self._runnable, "name", None) or type(self._runnable).__name__)
 
-    async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig, timeout: float) -> list[AnyMessage]:
-        """The new messages, the reply last; `timeout` is seconds.
+    async def respond(
+        self,
+        messages: Sequence[AnyMessage],
+        config: RunnableConfig,
+        timeout: float,
+        *,
+        context: Any = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> Response:
+        """The new messages, the reply last, and what else the responder says.
+
+        Args:
+            messages: the prompt.
+            config: of the run.
+            timeout: seconds.
+            context: of the application; a graph takes it as its own.
+            state: what the responder kept beside its messages in the turn before.
 
         Raises:
             ResponderError: it failed, took too long, or returned nothing that can be used.
@@ -75,7 +95,8 @@ class Responder:
         clock = asyncio.timeout(timeout)
         try:
             async with clock:
-                output = await self._output({"messages": given} if self._takes_state else given, config)
+                said: Any = {**(state or {}), "messages": given} if self._takes_state else given
+                output = await self._output(said, config, context)
         except GraphBubbleUp:
             # An interrupt, or a command to our graph.
             raise
@@ -91,20 +112,36 @@ class Responder:
         new = self._new(output, {str(message.id) for message in given})
         if (failure := unusable(cast("AIMessage", new[-1]))) is not None:
             raise ResponderError(self.name, failure)
-        return new
+        return Response(new, _structured(output), self._kept(output, state or {}))
 
-    async def _output(self, given: Any, config: RunnableConfig) -> Any:
-        if not (isinstance(self._runnable, PregelProtocol) and _shows_tokens_of_this_graph_only(config)):
+    async def _output(self, given: Any, config: RunnableConfig, context: Any) -> Any:
+        if not isinstance(self._runnable, PregelProtocol):
             return await self._runnable.ainvoke(given, config)
+        options: Any = {} if context is None else {"context": context}
+        if not _shows_tokens_of_this_graph_only(config):
+            return await self._runnable.ainvoke(given, config, **options)
         # LangGraph leaves out what a graph inside a node says, unless `subgraphs=True`; its answer is ours here.
         output: Any = None
-        async for mode, part in self._runnable.astream(given, config, stream_mode=["messages", "values"]):
+        async for mode, part in self._runnable.astream(given, config, stream_mode=["messages", "values"], **options):
             if mode == "messages":
                 if isinstance(part[0], (AIMessage, ToolMessage)):
                     push_message(part[0], state_key=None)
             else:
                 output = part
         return output
+
+    def _kept(self, output: Any, before: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What a graph keeps beside its messages, and takes again: files, todos, notes.
+
+        What it does not tell of stays as it was before. What no checkpoint can hold is left out: the turn would fail.
+        """
+        if not (self._takes_state and isinstance(output, Mapping)):
+            return None
+        told = {name: output[name] for name in self._inputs - {"messages", _STRUCTURED} if name in output}
+        kept = {name: value for name, value in {**before, **told}.items() if value is not None}
+        if unfit := [name for name, value in kept.items() if not fits_checkpoint(value)]:
+            logger.warning("The responder %r keeps what no checkpoint can hold: %s.", self.name, ", ".join(unfit))
+        return {name: value for name, value in kept.items() if name not in unfit}
 
     def _new(self, output: Any, known: set[str]) -> list[AnyMessage]:
         new = [
@@ -142,6 +179,20 @@ class Responder:
         return [message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m for m in read]
 
 
+class Response(NamedTuple):
+    """What a responder answered.
+
+    Attributes:
+        messages: new ones, the reply last.
+        structured: the answer in the shape that it was asked for; None where there is none.
+        state: what a graph keeps beside its messages; None where it keeps nothing.
+    """
+
+    messages: list[AnyMessage]
+    structured: Any = None
+    state: dict[str, Any] | None = None
+
+
 class ResponderError(ModelError):
     """The responder failed; `failure` says how."""
 
@@ -163,6 +214,21 @@ def _ends_in_reply(messages: Sequence[AnyMessage]) -> bool:
 
 def _as_json(value: Any) -> str:
     return to_json(value, fallback=str).decode()
+
+
+def _structured(output: Any) -> Any:
+    if isinstance(output, BaseModel) and not isinstance(output, BaseMessage):
+        return output
+    given = output.get(_STRUCTURED) if isinstance(output, Mapping) else None
+    return given if fits_checkpoint(given) else plain(given)
+
+
+def _inputs(runnable: Runnable[Any, Any]) -> frozenset[str]:
+    """The names of what a graph takes."""
+    try:
+        return frozenset(runnable.get_input_jsonschema().get("properties", {}))
+    except Exception:  # a schema that cannot be told in JSON
+        return frozenset()
 
 
 def _takes_state(runnable: Runnable[Any, Any]) -> bool:

@@ -8,8 +8,11 @@ from typing import Final
 from ..assembly.layout import Layout
 from ..assembly.window import shown_whole
 from ..models.counting import TokenCounter
+from ..state.chain import is_summary
 from ..state.conversation import ConversationState
-from ..state.messages import is_summary, live_chain
+from ..state.lighten import lighten
+from ..state.live_chain import view_in
+from ..state.report_records import TurnReport
 from .context_assembly import own_prompt
 from .turn import Turn
 
@@ -22,16 +25,18 @@ async def seen_ids(state: ConversationState, turn: Turn) -> set[str]:
 
     The model's window is not known yet: it is taken to be that of the turn before.
     """
-    settings, chain = turn.settings, live_chain(state["messages"])
-    report = state.get("context_report")
+    settings = turn.settings
+    chain, light = lighten(view_in(state))
     budget = settings.max_context_tokens - settings.max_reply_tokens
     counter = TokenCounter()
-    if report is not None:
-        budget, counter = min(report.budget, settings.max_context_tokens), counter.raised(report.factor)
+    before = TurnReport.read(state.get("report"))
+    if before is not None and (context := before.context) is not None:
+        budget, counter = min(context.budget, settings.max_context_tokens), counter.raised(context.factor)
 
     def seen() -> set[str]:
         instructions = settings.system_prompt.strip() or own_prompt(turn)
-        return shown_whole(chain, Layout.of(settings), budget, system_prompt=instructions, counter=counter)
+        shown = shown_whole(chain, Layout.of(settings), budget, system_prompt=instructions, counter=counter)
+        return shown - light
 
     weight = sum(len(str(message.content)) for message in chain)
     found = seen() if weight <= _INLINE else await asyncio.to_thread(seen)

@@ -23,7 +23,7 @@ from ..search.router_answer import Answer
 from ..search.standalone import standalone_query
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
-from ..state.messages import earlier_questions, is_summary, live_chain, message_text, newest_question, role_of
+from ..state.messages import earlier_questions, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
 from ..text.shorten import beginning
@@ -35,6 +35,9 @@ _log = logging.getLogger(__name__)
 
 _MAX_SECONDS: Final = 10.0
 _TURNS: Final = 4
+_LOOKED_AT: Final = 12
+"""Messages before the question among which these turns are looked for."""
+
 _TURN_CHARS: Final = 500
 _QUESTION_CHARS: Final = 2000
 _KEPT: Final = 512
@@ -172,19 +175,12 @@ def _said(state: ConversationState, question: str) -> str:
 
 def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
     """Role and text of the last messages before the newest user message, shortened."""
-    chain = live_chain(messages)
-    newest = next(
-        (
-            place
-            for place in reversed(range(len(chain)))
-            if role_of(chain[place]) == "user" and not is_summary(chain[place])
-        ),
-        len(chain),
-    )
+    asked = [place for place, message in enumerate(messages) if role_of(message) == "user"]
+    newest = asked[-1] if asked else len(messages)
     before: list[tuple[str, str]] = [
-        ("summary" if is_summary(message) else role_of(message), " ".join(message_text(message).split()))
-        for message in chain[:newest]
-        if is_summary(message) or role_of(message) in {"user", "assistant"}
+        (role_of(message), " ".join(message_text(message).split()))
+        for message in messages[max(0, newest - _LOOKED_AT) : newest]
+        if role_of(message) in {"user", "assistant"}
     ]
     return [(role, beginning(text, _TURN_CHARS)) for role, text in before if text][-_TURNS:]
 

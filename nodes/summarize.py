@@ -1,31 +1,40 @@
-"""Summarize: a part of the live chain becomes a summary that stands where it stood.
+"""Summarize: the chain is compressed as the profile says (seed `000`, strategy 3).
 
-Archive first, then the summary, and only then the chain shrinks. One run of the node makes one summary; the edge
-behind it leads back while more is due, level by level. Where none is, a summary may be made again that had been
-rejected: one a turn at most.
+The summary is stored first, and only then the chain shrinks. One run of the node makes one summary; the edge behind it
+leads back while more is due, level by level. Where none is, a summary may be made again that had been rejected: one a
+turn at most.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from langchain_core.messages import AnyMessage
-from langgraph.types import Overwrite
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..compression.chain import Batch, summaries_of
 from ..compression.engine import compress, policy_of, twin_of
-from ..compression.thread import after_rejection, batch_due, control_of, holds_rejected, settings_in, turn_of
+from ..compression.thread import (
+    after_rejection,
+    as_channel,
+    batch_due,
+    control_of,
+    holds_rejected,
+    settings_in,
+    turn_of,
+)
 from ..compression.writing import Written
+from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
-from ..state.messages import live_chain
+from ..state.live_chain import chain_in, view_in
 from ..state.records import Summary
 from ..state.settings import Settings
 from ..state.turn_records import Upkeep
+from .events import tell
 from .facts import keep_summary_facts
 from .make_summary import make_summary
-from .remake import remake_rejected
+from .regenerate_rejected import regenerate_rejected
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -40,44 +49,61 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     batch = batch_due(state, settings)
     upkeep = state.get("upkeep", Upkeep())
     if batch is None:
-        return await remake_rejected(state, settings, turn)
+        return await regenerate_rejected(state, settings, turn)
+    tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
-        chain, written = await shrink(state["messages"], batch, settings, turn)
+        known = state.get("chain_texts")
+        chain, written = await shrink(chain_in(state), view_in(state), batch, settings, turn, known=known)
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
         turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
-    done: Update = {"summaries": (*upkeep.summaries, written.summary.id)}
+    summary = written.summary
+    done: Update = {"summaries": (*upkeep.summaries, summary.id)}
     if written.instead:
-        told = f"A summary is the extractive summarizer's, not the model's: {written.instead.rstrip('.')}."
-        done["degraded"] = (*upkeep.degraded, told)
-    update: Update = {"messages": Overwrite(chain), "upkeep": upkeep.model_copy(update=done)}
+        reason = written.instead.rstrip(".")
+        degraded = f"A summary is the extractive summarizer's, not the model's: {reason}."
+        done["degraded"] = (*upkeep.degraded, degraded)
+    texts = {**(state.get("chain_texts") or {}), summary.id: summary}
+    update: Update = {"chain": chain, "chain_texts": texts, "upkeep": upkeep.model_copy(update=done)}
     # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
-    if written.summary.rejected:
-        update["compression"] = after_rejection(control_of(state), turn_of(state))
-    elif holds_rejected(state["messages"]):
-        update["compression"] = control_of(state).model_copy(update={"remake_owed": True})
+    if summary.rejected:
+        update["compression"] = as_channel(after_rejection(control_of(state), turn_of(state)))
+    elif holds_rejected(view_in(state)):
+        update["compression"] = as_channel(control_of(state).model_copy(update={"remake_owed": True}))
     return update
 
 
 async def shrink(
-    messages: Sequence[AnyMessage], batch: Batch, settings: Settings, turn: Turn
-) -> tuple[list[AnyMessage], Written]:
+    chain: Chain,
+    view: ChainView,
+    batch: Batch,
+    settings: Settings,
+    turn: Turn,
+    *,
+    known: Mapping[str, Summary | BaseMessage] | None = None,
+) -> tuple[Chain, Written]:
     """Write the summary of a batch and store it; returns the chain with it, and what was written.
+
+    One that the archive has already, as after a crash, is among the known ones, and is taken as it is.
 
     Raises:
         StorageError: it cannot be stored.
         ModelError: the summary model failed, and the settings want no fallback.
     """
-    written = await make_summary(batch, settings, turn, standing=summaries_of(live_chain(messages)))
-    twin = twin_of(messages, written.summary) if policy_of(settings).merges_twins else None
+    id_ = Summary.id_for(turn.thread_id, batch.level, batch.source_ids)
+    if isinstance(made := (known or {}).get(id_), Summary):
+        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, made)
+        return compress(chain, batch, made), Written(made)
+    written = await make_summary(batch, settings, turn, standing=summaries_of(view))
+    twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
     if twin is not None and twin.id not in batch.source_ids:
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
     await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
-    return compress(messages, batch, written.summary), written
+    return compress(chain, batch, written.summary), written
 
 
 def _with_twin(batch: Batch, written: Written, twin: AnyMessage, thread_id: str) -> tuple[Batch, Written]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
@@ -20,7 +20,7 @@ from langgraph.types import Command
 from ..state.errors import first_line
 from ..state.messages import cleaned, message_text
 from ..state.settings import Settings
-from ..state.tool_calls import count_rounds, open_calls, unreadable_arguments
+from ..state.tool_calls import count_rounds, open_calls
 from ..text.shorten import truncate_to_tokens
 from .toolbox import Toolbox
 from .turn import Turn
@@ -41,10 +41,10 @@ class ToolTask(TypedDict):
     refusal: str | None
 
 
-def tool_tasks(messages: Sequence[AnyMessage], settings: Settings, toolbox: Toolbox) -> list[ToolTask]:
+def tool_tasks(
+    messages: Sequence[AnyMessage], unreadable: Mapping[str, str], settings: Settings, toolbox: Toolbox
+) -> list[ToolTask]:
     """What the node has to do: one task for each open call at the end of the chain that is answered here."""
-    asked = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
-    unreadable = unreadable_arguments(asked) if asked is not None else {}
     enough = _ENOUGH.format(rounds=settings.max_tool_rounds)
     over = count_rounds(messages) > settings.max_tool_rounds
     tasks = []

@@ -26,6 +26,7 @@ from ..state.errors import StorageError
 from ..state.messages import newest_question
 from ..state.search_records import SearchOutcome
 from ..state.settings import Settings
+from .events import tell
 from .turn import Turn
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ async def web_search(state: ConversationState, turn: Turn) -> Update:
     except StorageError:
         problem = "The web was not searched: what is known about the user and must not leave cannot be read."
         return {"search": outcome.model_copy(update={"error": problem})}
+    tell("searching", query=outcome.query)
     outcome = await search_for(
         state,
         turn.settings,
@@ -52,6 +54,7 @@ async def web_search(state: ConversationState, turn: Turn) -> Update:
         cache=SearchCache(turn.resources.database),
         importable=turn.resources.settings.search_engines,
     )
+    tell("searched", engine=outcome.engine, results=len(outcome.results))
     return {"search": outcome}
 
 

@@ -39,6 +39,9 @@ BEGINS = "[The conversation begins.]"
 LEFT_OUT = "[Earlier messages are left out.]"
 """Stands where the recent messages are cut off in front of one of the assistant's."""
 
+GO_ON = "[Go on from here.]"
+"""Stands after a message of the assistant's that would be the last, as where a tool's result came late."""
+
 CUT = " […] "
 """Stands where the middle of a message was cut out."""
 

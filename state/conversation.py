@@ -1,75 +1,114 @@
 """`ConversationState`: what flows through the graph, one channel a key.
 
-The state is bounded: it holds the live chain and this turn's working values, never the history. That is in the
-archive.
+The state is bounded: it holds the newest messages, the ids of the chain, and this turn's working values, never the
+whole history. That is in the archive. What is checkpointed is plain data and LangChain's messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels import UntrackedValue
 from typing_extensions import TypedDict  # pydantic asks for it below Python 3.12, to tell the schemas
 
+from .chain import Chain
 from .compression_records import ThreadCompression
 from .fact_records import FactSheet
-from .messages import add_to_chain
-from .records import Recall, Record
+from .messages import add_said
+from .records import Recall, Record, Summary
 from .report_records import Progress, TurnReport, advanced
 from .search_records import SearchOutcome
 from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
 
 class TurnInput(TypedDict):
-    """What a turn is given."""
+    """What a turn is given: the user's new message. The conversation so far is remembered and need not be sent."""
 
-    messages: Annotated[list[AnyMessage], add_to_chain]
-    """The new message, mostly one of the user's."""
+    messages: Annotated[list[AnyMessage], add_said]
+    """The new message: an object with `role` ("user") and `content`, a pair of both, or a LangChain message."""
+
+
+class TurnOutput(TypedDict, total=False):
+    """What a turn gives back."""
+
+    messages: Annotated[list[AnyMessage], add_said]
+    """The conversation as people know it. The reply is the last message."""
+
+    structured_response: Any
+    """The answer in the shape that a responder of one's own was asked for."""
 
 
 class ConversationState(TypedDict, total=False):
-    """Everything the nodes read and write. All but `messages` and `compression` describe the newest turn."""
+    """Everything the nodes read and write. What describes this turn alone is not checkpointed: it can be made again."""
 
-    messages: Annotated[list[AnyMessage], add_to_chain]
-    """The live chain: recent messages, and summaries where their sources stood. The reply of a turn is its last."""
+    messages: Annotated[list[AnyMessage], add_said]
+    """The conversation as people know it: what the user, the assistant and the tools said, in order, whole.
 
-    compression: ThreadCompression
-    """What the commands in the chat have set for this thread."""
+    The newest `visible_messages`; what is older is in the archive.
+    """
+
+    structured_response: Any
+    """The answer in the shape that a responder of one's own was asked for."""
+
+    chain: Chain
+    """What the model is shown: ids of messages and summaries in their order."""
+
+    compression: dict[str, Any]
+    """What the commands in the chat have set for this thread: a `ThreadCompression`."""
+
+    responder_state: dict[str, Any]
+    """What an agent that answers keeps beside its messages from turn to turn: files, todos, notes."""
+
+    progress: Annotated[dict[str, Any], advanced]
+    """Which turn this is, and how long each node took: a `Progress`."""
+
+    report: dict[str, Any]
+    """What happened in the newest turn that came to its end, for a person to read: a `TurnReport`."""
 
     command_answer: Annotated[AnyMessage, UntrackedValue]
-    """The graph's own answer to a command, for the stream of messages. Not checkpointed: it stands in `messages`."""
+    """The graph's own answer to a command, for the stream of messages."""
 
-    search: SearchOutcome
+    chain_texts: Annotated[Mapping[str, Summary | BaseMessage], UntrackedValue]
+    """By id, the summaries of the chain, and its messages that are older than `messages`."""
+
+    search: Annotated[SearchOutcome, UntrackedValue]
     """Whether this turn searches the web, why, and what came of it."""
 
-    recall: Recall
+    recall: Annotated[Recall, UntrackedValue]
     """What was remembered for this turn."""
 
-    facts: FactSheet
+    facts: Annotated[FactSheet, UntrackedValue]
     """What this turn is told about its user."""
 
     context: Annotated[Context, UntrackedValue]
-    """The messages that go to the model. Not checkpointed: they can be assembled again."""
+    """The messages that go to the model."""
 
-    context_report: ContextReport
+    context_report: Annotated[ContextReport, UntrackedValue]
     """What the context cost in tokens, by section."""
 
-    reply: ReplyReport
+    reply: Annotated[ReplyReport, UntrackedValue]
     """Which model answered."""
 
-    upkeep: Upkeep
+    unreadable: Annotated[Mapping[str, str], UntrackedValue]
+    """By the ids of the tool calls of this reply whose arguments are no JSON, what the model wrote."""
+
+    upkeep: Annotated[Upkeep, UntrackedValue]
     """What was archived, embedded and summarized after the reply."""
-
-    progress: Annotated[Progress, advanced]
-    """Which turn this is, and how long each node took."""
-
-    report: TurnReport
-    """What happened in the newest turn that came to its end, for a person to read."""
 
 
 Update = dict[str, Any]
 """What a node returns: new values by the keys of `ConversationState`."""
 
-RECORDS: Final[tuple[type[Record], ...]] = tuple(Record.__subclasses__())
-"""Every kind of record that a checkpoint may hold; their modules are imported above."""
+TURN_CHANNELS: Final = (
+    "command_answer", "chain_texts", "search", "recall", "facts", "context", "context_report", "reply", "unreadable",
+    "upkeep",
+)  # fmt: skip
+"""The channels that describe one turn alone."""
+
+EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
+    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, Upkeep, Progress, TurnReport,
+    *Record.__subclasses__(),
+)  # fmt: skip
+"""The records that checkpoints of earlier versions hold; today's hold plain data."""

@@ -1,6 +1,6 @@
-"""What is heavy leaves the live chain after two turns: the chain is written anew with every checkpoint.
+"""What is heavy is told in short in prompts after two turns; state and archive keep it whole.
 
-The archive keeps the whole message; the chain keeps a note in the place of an image's data, and head and end of a text.
+A note stands in the place of an image's data, and head and end of a long text.
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from .chain import ChainView
+
 HEAVY: Final = 16_000
-"""Characters of a text, or of a block's data, that are too many to be carried along."""
-
-_LIGHTENED_KEY: Final = "everthread_lightened"
+"""Characters of a text, or of a block's data, that are too many to be sent each time."""
 
 
-def lighten(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The chain with what is heavy and older than the newest two turns made light; the rest as it is."""
-    asked = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+def lighten(chain: ChainView) -> tuple[ChainView, frozenset[str]]:
+    """The chain with what is heavy and older than the newest two turns made light, and the ids of what was."""
+    asked = [place for place, message in enumerate(chain) if isinstance(message, HumanMessage)]
     old = asked[-2] if len(asked) > 1 else 0
-    return [*(_light(message) for message in messages[:old]), *messages[old:]]
-
-
-def is_lightened(message: AnyMessage) -> bool:
-    """Whether parts of this message are only in the archive."""
-    return bool(message.additional_kwargs.get(_LIGHTENED_KEY))
+    light = [_light(message) for message in chain[:old]]
+    changed = frozenset(str(new.id) for new, whole in zip(light, chain, strict=False) if new is not whole)
+    return ChainView([*light, *chain[old:]], chain.kept), changed
 
 
 def _light(message: AnyMessage) -> AnyMessage:
@@ -35,11 +32,7 @@ def _light(message: AnyMessage) -> AnyMessage:
     update: dict[str, Any] = {} if light == content else {"content": light}
     if artifact is not None and len(str(artifact)) > HEAVY:
         update["artifact"] = None
-    if not update:
-        return message
-    marked = {**message.additional_kwargs, _LIGHTENED_KEY: True}
-    lightened: AnyMessage = message.model_copy(update={**update, "additional_kwargs": marked})
-    return lightened
+    return message.model_copy(update=update) if update else message
 
 
 def _light_blocks(blocks: Sequence[Any]) -> list[Any]:

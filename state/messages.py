@@ -1,4 +1,4 @@
-"""Messages: their text, their role, summaries among them, and the reducer of the live chain.
+"""Messages: their text and role, how they are read and cleaned, and the reducer of the conversation.
 
 Text from the outside may hold NUL (Postgres refuses it), lone surrogates (no encoder takes them), or be a list of
 content blocks. It is cleaned once, where it enters the state.
@@ -6,7 +6,10 @@ content blocks. It is cleaned once, where it enters the state.
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+import zlib
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -17,27 +20,27 @@ from langchain_core.messages import (
     ChatMessage,
     HumanMessage,
     RemoveMessage,
-    SystemMessage,
     ToolMessage,
     convert_to_messages,
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, Messages, add_messages
 
 from .errors import InputError, first_line
-from .records import Role, Summary
+from .records import Role
 from .storable import storable
-from .tool_calls import with_results
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ROLES: Final[dict[str, Role]] = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system",
     "developer": "system", "tool": "tool", "function": "tool", "agent": "agent", "observer": "observer",
 }  # fmt: skip
-_SUMMARY_KEY: Final = "everthread_summary"
-_COVERED_KEY: Final = "everthread_covered"
-_KEPT_KEY: Final = "everthread_kept"
-_COMMAND_KEY: Final = "everthread_command"
-_UNREADABLE_KEY: Final = "everthread_unreadable"
+_RESERVED: Final = "everthread_"
+"""How keys of earlier versions begin among the additional_kwargs of messages; nobody may set them from outside."""
+
+_NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
+"""Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
+
+logger = logging.getLogger(__name__)
 
 
 def clean_text(text: str) -> str:
@@ -113,92 +116,6 @@ def is_empty(message: BaseMessage) -> bool:
     return not (message_text(message).strip() or has_calls or isinstance(message, ToolMessage))
 
 
-def is_summary(message: BaseMessage) -> bool:
-    """Whether this message of the chain is a summary that stands for others."""
-    return _SUMMARY_KEY in message.additional_kwargs
-
-
-def is_instruction(message: BaseMessage) -> bool:
-    """Whether a message of the chain is the caller's own system message."""
-    return role_of(message) == "system" and not is_summary(message)
-
-
-def summary_message(summary: Summary) -> SystemMessage:
-    """The message that stands in the chain for a summary's sources."""
-    record = summary.model_dump(mode="json", exclude={"content", "id"})
-    return SystemMessage(
-        content=summary.content, id=summary.id, name="summary", additional_kwargs={_SUMMARY_KEY: record}
-    )
-
-
-def summary_of(message: BaseMessage) -> Summary:
-    """The record behind a summary message.
-
-    Raises:
-        KeyError: the message is no summary.
-    """
-    record = message.additional_kwargs[_SUMMARY_KEY]
-    return Summary(id=str(message.id), content=content_text(message.content), **record)
-
-
-def mark_covered(message: AnyMessage) -> AnyMessage:
-    """The message marked as one that a summary in the chain already stands for."""
-    return _marked(message, _COVERED_KEY)
-
-
-def mark_kept(message: AnyMessage) -> AnyMessage:
-    """The message marked as one that is in a summary and stays in the chain beside it while it is recent."""
-    return _marked(message, _KEPT_KEY)
-
-
-def is_covered(message: BaseMessage) -> bool:
-    """Whether a summary in the chain stands for a message, which only stays until the next turn."""
-    return bool(message.additional_kwargs.get(_COVERED_KEY))
-
-
-def unmarked(message: AnyMessage) -> AnyMessage:
-    """The message without the marks of one that a summary has."""
-    marks = {_COVERED_KEY, _KEPT_KEY}
-    if not marks & message.additional_kwargs.keys():
-        return message
-    kwargs = {name: value for name, value in message.additional_kwargs.items() if name not in marks}
-    bare: AnyMessage = message.model_copy(update={"additional_kwargs": kwargs})
-    return bare
-
-
-def is_kept(message: BaseMessage) -> bool:
-    """Whether a message is in a summary of the chain already, and only stays because it is recent."""
-    return bool(message.additional_kwargs.get(_KEPT_KEY))
-
-
-def mark_command(message: AnyMessage) -> AnyMessage:
-    """The message marked as a command in the chat, or the graph's own answer to one."""
-    return _marked(message, _COMMAND_KEY)
-
-
-def is_command(message: BaseMessage) -> bool:
-    """Whether a message is a command or the answer to one: no part of the conversation."""
-    return bool(message.additional_kwargs.get(_COMMAND_KEY))
-
-
-def is_said(message: AnyMessage) -> bool:
-    """Whether a message of the chain belongs into the archive."""
-    return not (is_summary(message) or is_empty(message) or is_command(message))
-
-
-def _marked(message: AnyMessage, key: str) -> AnyMessage:
-    marked: AnyMessage = message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, key: True}})
-    return marked
-
-
-def live_chain(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The chain that goes to the model: without commands, and what a summary in it already stands for.
-
-    Messages of the newest turn stay in the state until the next one, so that the caller finds the reply there.
-    """
-    return [m for m in messages if not (m.additional_kwargs.get(_COVERED_KEY) or is_command(m))]
-
-
 def read_input(messages: Messages) -> list[AnyMessage]:
     """Messages as LangChain reads them (role and content, pairs, message objects), cleaned.
 
@@ -219,37 +136,47 @@ def check_input(messages: Sequence[BaseMessage]) -> None:
     """Refuse what cannot be answered.
 
     Raises:
-        InputError: the newest message is the user's and empty, or one that could not be read.
+        InputError: the newest message is the user's and empty.
     """
     newest = messages[-1] if messages else None
-    if newest is None or not isinstance(newest, HumanMessage):
-        return
-    if unreadable := newest.additional_kwargs.get(_UNREADABLE_KEY):
-        raise InputError(str(unreadable))
-    if is_empty(newest):
+    if isinstance(newest, HumanMessage) and is_empty(newest):
         raise InputError("The message is empty. Expected text, an image or another content block: send one of these.")
 
 
-def add_to_chain(left: Messages, right: Messages) -> Messages:
+def add_said(left: Messages, right: Messages) -> Messages:
     """The reducer of `messages`: LangGraph's `add_messages` behind a cleaning.
 
     It never raises: an error in a reducer would come back each time the thread is read. A message that cannot be read
-    becomes an empty one that says why, for `check_input` to find; empty messages are never sent to a model. A call of
-    a tool whose result never came gets a stand-in as soon as something else is said.
+    is left out, and so is the removal of one that is not there. Summaries that earlier versions kept among the messages
+    are left out as well: the archive has them.
     """
     try:
         incoming = read_input(right)
     except InputError as error:
-        incoming = [HumanMessage("", additional_kwargs={_UNREADABLE_KEY: str(error)})]
+        logger.warning("A message was left out of the conversation: %s", type(error).__name__)
+        incoming = []
+    before = [
+        unmarked(message)
+        for message in cast("list[AnyMessage]", left)
+        if _NOT_SAID.isdisjoint(message.additional_kwargs)
+    ]
     # LangGraph refuses to remove what is not there.
-    known = {m.id for m in [*cast("list[AnyMessage]", left), *incoming] if not isinstance(m, RemoveMessage)}
+    known = {m.id for m in [*before, *incoming] if not isinstance(m, RemoveMessage)}
     incoming = [
         message
         for message in incoming
         if not isinstance(message, RemoveMessage) or message.id == REMOVE_ALL_MESSAGES or message.id in known
     ]
-    merged = add_messages(left, cast("Messages", incoming))
-    return cast("Messages", with_results(cast("list[AnyMessage]", merged)))
+    return add_messages(cast("Messages", before), cast("Messages", incoming))
+
+
+def unmarked(message: AnyMessage) -> AnyMessage:
+    """The message without keys of ours among its additional_kwargs."""
+    if not any(str(name).startswith(_RESERVED) for name in message.additional_kwargs):
+        return message
+    kept = {name: value for name, value in message.additional_kwargs.items() if not str(name).startswith(_RESERVED)}
+    bare: AnyMessage = message.model_copy(update={"additional_kwargs": kept})
+    return bare
 
 
 def cleaned(message: BaseMessage) -> AnyMessage:
@@ -270,7 +197,15 @@ def cleaned(message: BaseMessage) -> AnyMessage:
     }
     if message.content is None:
         update["content"] = ""
-    return cast("AnyMessage", message.model_copy(update=update) if update else message)
+    return unmarked(cast("AnyMessage", message.model_copy(update=update) if update else message))
+
+
+def content_hash(message: BaseMessage) -> int:
+    """A number that another content of the message does not have, nearly always; to see whether one was edited."""
+    content, calls = message.content, getattr(message, "tool_calls", None)
+    text = content if isinstance(content, str) else json.dumps(content, default=str)
+    said = f"{message.type}\x1f{text}\x1f{json.dumps(calls, default=str) if calls else ''}"
+    return zlib.crc32(said.encode("utf-8", "replace"))
 
 
 def newest_question(messages: Sequence[BaseMessage]) -> str:

@@ -6,9 +6,9 @@ A report embeds the records of the turn as they are, with long texts cut to an e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, ValidationError
 
 from ..text.shorten import beginning, one_line
 from .records import Memory, Recall, Record, SourceType, Summary
@@ -24,7 +24,7 @@ _LONGEST: Final = 1000
 
 
 class Progress(Record):
-    """Which turn runs, and what of it is done. It says which channels of the state are of this turn."""
+    """Which turn runs, and how long its nodes took. The state holds it as plain data."""
 
     question_id: str | None = Field(
         description="The id of the user's message that began the turn; None adds to whichever turn runs."
@@ -32,8 +32,12 @@ class Progress(Record):
     turn: int = Field(ge=1, description="Counts the turns of this thread, from 1.")
     started_at: AwareDatetime
     milliseconds: Mapping[str, float] = Field(description="By node; of one that ran several times, the sum.")
-    written: tuple[str, ...] = Field((), description="Channels of the state that were written in this turn.")
     before: str | None = Field(None, description="The id of the user's message that began the turn before.")
+
+    @classmethod
+    def read(cls, value: Any) -> Self | None:
+        """The progress in a channel; None where there is none that can be read."""
+        return read_record(cls, value)
 
 
 class Recalled(Record):
@@ -84,18 +88,33 @@ class TurnReport(Record):
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")
 
+    @classmethod
+    def read(cls, value: Any) -> Self | None:
+        """The report in a channel; None where there is none that can be read."""
+        return read_record(cls, value)
+
+
+def read_record(kind: type[R], value: Any) -> R | None:
+    """A record from the plain data of a channel, or as earlier versions kept it; None where it cannot be read."""
+    if isinstance(value, kind) or not isinstance(value, Mapping):
+        return value if isinstance(value, kind) else None
+    try:
+        return kind.model_validate({name: field for name, field in value.items() if name in kind.model_fields})
+    except ValidationError:
+        return None
+
 
 def advanced(left: Any, right: Any) -> Any:
     """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
-    if not (isinstance(left, Progress) and isinstance(right, Progress)):
-        return right
-    if right.question_id not in {None, left.question_id}:
-        return right.model_copy(update={"before": left.question_id})
-    milliseconds = dict(left.milliseconds)
-    for node, spent in right.milliseconds.items():
+    before, after = Progress.read(left), Progress.read(right)
+    if before is None or after is None:
+        return right if after is None else after.model_dump(mode="json")
+    if after.question_id not in {None, before.question_id}:
+        return after.model_copy(update={"before": before.question_id}).model_dump(mode="json")
+    milliseconds = dict(before.milliseconds)
+    for node, spent in after.milliseconds.items():
         milliseconds[node] = round(milliseconds.get(node, 0.0) + spent, 1)
-    written = tuple(dict.fromkeys((*left.written, *right.written)))
-    return left.model_copy(update={"milliseconds": milliseconds, "written": written})
+    return before.model_copy(update={"milliseconds": milliseconds}).model_dump(mode="json")
 
 
 def brief(record: R) -> R:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
+
+_SERIALIZER: Final = JsonPlusSerializer()
+
+
+def fits_checkpoint(value: Any) -> bool:
+    """Whether a checkpoint can hold a value: plain data, messages, models and data classes; no lock, no connection."""
+    try:
+        _SERIALIZER.dumps_typed(value)
+    except Exception:  # what a class of another's raises when it is written
+        return False
+    return True
 
 
 def storable(value: Any) -> Any:
@@ -18,18 +30,19 @@ def storable(value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False, default=_model_data)
     except (TypeError, ValueError, RecursionError):
-        return _plain(value)
+        return plain(value)
     return value
+
+
+def plain(value: Any) -> Any:
+    """Plain data that says the same as the value, or its repr."""
+    try:
+        return from_json(to_json(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings"))
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
 
 
 def _model_data(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump()
     raise TypeError(f"{type(value).__name__} is no plain data")
-
-
-def _plain(value: Any) -> Any:
-    try:
-        return from_json(to_json(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings"))
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)

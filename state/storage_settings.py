@@ -50,6 +50,27 @@ class StorageSettings(BaseModel):
         json_schema_extra=PROCESS,
     )
 
+    require_user: bool = Field(
+        False,
+        description="Refuse runs that name no user, instead of giving them the memory of `user_id`.",
+        json_schema_extra=PROCESS,
+    )
+    visible_messages: int = Field(
+        200,
+        ge=2,
+        le=100_000,
+        description="Newest messages that a thread's state holds under `messages`, for chat clients to show. Older "
+        "ones are in the archive: see `history`.",
+        json_schema_extra=PROCESS,
+    )
+    visible_kilobytes: int = Field(
+        1000,
+        ge=10,
+        le=1_000_000,
+        description="Kilobytes of these messages, at most; the newest turn is always among them.",
+        json_schema_extra=PROCESS,
+    )
+
     @model_validator(mode="after")
     def _check_storage(self) -> Self:
         kind, path = self.storage_kind, self.storage_path

@@ -6,7 +6,7 @@ Providers refuse a list of messages in which a call has no result, or a result n
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final, cast
 
@@ -16,11 +16,6 @@ from .records import EVERTHREAD_NAMESPACE
 
 NO_RESULT: Final = "Error: no result, the call was interrupted before it ended."
 """What stands in the place of a result that never came."""
-
-STAND_IN_KEY: Final = "everthread_stand_in"
-"""Marks, among the additional_kwargs, what stands in the place of a result."""
-
-_UNREADABLE_ARGS_KEY: Final = "everthread_unreadable_args"
 
 
 def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
@@ -51,15 +46,20 @@ def count_rounds(messages: Sequence[AnyMessage]) -> int:
     return rounds
 
 
-def with_results(messages: Sequence[AnyMessage], *, to_the_end: bool = False) -> list[AnyMessage]:
-    """The chain with each result behind its call, wherever it came, and a stand-in for each that never came.
+def with_results(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with each result behind its call, and a stand-in for each that never came.
 
     A result that comes late takes the place of its stand-in. A second one, and one without a call, stay where they are.
-
-    Args:
-        messages: the chain.
-        to_the_end: whether the calls at the very end, too, get a stand-in; else their results may still come.
     """
+    return [message for place in _places(messages) for message in _expanded(place, stand_ins=True)]
+
+
+def results_in_place(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with each result behind its call, wherever it came."""
+    return [message for place in _places(messages) for message in _expanded(place, stand_ins=False)]
+
+
+def _places(messages: Sequence[AnyMessage]) -> list[AnyMessage | _Asked]:
     asked: list[_Asked] = []
     places: list[AnyMessage | _Asked] = []
     current: _Asked | None = None
@@ -75,16 +75,20 @@ def with_results(messages: Sequence[AnyMessage], *, to_the_end: bool = False) ->
         if current is not None:
             asked.append(current)
             places.append(current)
-    if current is not None and to_the_end:
+    if current is not None:
         current.close()
-    return [message for place in places for message in (place.results() if isinstance(place, _Asked) else [place])]
+    return places
+
+
+def _expanded(place: AnyMessage | _Asked, *, stand_ins: bool) -> list[AnyMessage]:
+    return place.results(stand_ins=stand_ins) if isinstance(place, _Asked) else [place]
 
 
 def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages as providers accept them: each call with its results, and no result without its call."""
     kept: list[AnyMessage] = []
     called: set[str] = set()
-    for message in with_results(messages, to_the_end=True):
+    for message in with_results(messages):
         if isinstance(message, ToolMessage):
             if message.tool_call_id not in called:
                 continue
@@ -93,19 +97,6 @@ def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             called = {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
         kept.append(message)
     return kept
-
-
-def mark_unreadable(reply: AIMessage, arguments: Mapping[str, str]) -> AIMessage:
-    """The reply with what its model wrote as arguments of the calls, by their ids, that could not be read."""
-    return reply.model_copy(
-        update={"additional_kwargs": {**reply.additional_kwargs, _UNREADABLE_ARGS_KEY: dict(arguments)}}
-    )
-
-
-def unreadable_arguments(reply: AnyMessage) -> Mapping[str, str]:
-    """By their ids, the arguments of those calls that could not be read."""
-    found: Mapping[str, str] = reply.additional_kwargs.get(_UNREADABLE_ARGS_KEY) or {}
-    return found
 
 
 class _Asked:
@@ -117,33 +108,28 @@ class _Asked:
         self._came: dict[str, ToolMessage | None] = {}
 
     def take(self, result: ToolMessage, *, is_open: bool) -> bool:
-        """Whether the result is taken: it is the first, or the first that is not a stand-in."""
+        """Whether the result is taken: it is the first."""
         call_id = result.tool_call_id
         known = self._came.get(call_id)
-        if known is not None and (_is_stand_in(result) or not _is_stand_in(known)):
+        if known is not None or not (is_open or call_id in self._came):
             return False
-        if is_open or call_id in self._came:
-            self._came[call_id] = result
-            return True
-        return False
+        self._came[call_id] = result
+        return True
 
     def close(self) -> None:
         """What has not come by now is stood in for."""
         for call_id in self.ids:
             self._came.setdefault(call_id, None)
 
-    def results(self) -> list[AnyMessage]:
-        """The results and stand-ins, in the order in which they came."""
-        return [result or _stand_in(self.message, call_id) for call_id, result in self._came.items()]
+    def results(self, *, stand_ins: bool) -> list[AnyMessage]:
+        """The results, and stand-ins for those that never came, in the order in which they came."""
+        found = self._came.items()
+        return [result or _stand_in(self.message, call_id) for call_id, result in found if result or stand_ins]
 
 
 def _with_call(asked: Sequence[_Asked], result: ToolMessage) -> list[_Asked]:
     """The newest that made the call of this result: an id may come again, then it is another call."""
     return [group for group in reversed(asked) if result.tool_call_id in group.ids][:1]
-
-
-def _is_stand_in(message: AnyMessage) -> bool:
-    return bool(message.additional_kwargs.get(STAND_IN_KEY))
 
 
 def _stand_in(asked: AnyMessage, call_id: str) -> ToolMessage:
@@ -155,5 +141,4 @@ def _stand_in(asked: AnyMessage, call_id: str) -> ToolMessage:
         tool_call_id=call_id,
         name=name,
         status="error",
-        additional_kwargs={STAND_IN_KEY: True},
     )

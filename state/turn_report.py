@@ -11,8 +11,8 @@ from langgraph.graph.message import Messages
 from langgraph.types import Overwrite
 
 from ..text.shorten import one_line
-from .conversation import ConversationState, Update
-from .messages import add_to_chain, is_summary, newest_question, summary_of
+from .conversation import TURN_CHANNELS, ConversationState, Update
+from .messages import add_said, newest_question
 from .records import Record, Summary, now
 from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, brief
 from .turn_records import ModelCall
@@ -25,9 +25,7 @@ def question_id(messages: Sequence[BaseMessage]) -> str:
     return next((str(message.id) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
 
 
-def next_progress(
-    state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime, written: Sequence[str]
-) -> Progress:
+def next_progress(state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime) -> Progress:
     """What a node adds to `progress` when it is done.
 
     Args:
@@ -35,11 +33,10 @@ def next_progress(
         node: its name.
         milliseconds: how long it took.
         started_at: when it started; of the first node of a turn, this is when the turn did.
-        written: the channels that it writes.
     """
-    before, asked = state.get("progress"), question_id(state.get("messages", ()))
+    before, asked = Progress.read(state.get("progress")), question_id(state.get("messages", ()))
     turn = 1
-    if isinstance(before, Progress):
+    if before is not None:
         turn, started_at = (
             (before.turn, before.started_at) if before.question_id == asked else (before.turn + 1, started_at)
         )
@@ -48,7 +45,6 @@ def next_progress(
         turn=turn,
         started_at=started_at,
         milliseconds={node: round(milliseconds, 1)},
-        written=tuple(name for name in written if name not in {"messages", "context"}),
     )
 
 
@@ -56,10 +52,10 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
     """The report of the turn that the state is in, or of what there is of it so far.
 
     Args:
-        state: all channels; what is left in them by an earlier turn is passed over.
+        state: all channels.
         progress: that of the turn.
     """
-    of_turn = {name: state[name] for name in progress.written if state.get(name) is not None}
+    of_turn = {name: state[name] for name in TURN_CHANNELS if state.get(name) is not None}
     upkeep, recall = of_turn.get("upkeep"), of_turn.get("recall")
     hits, memories = (recall.hits, recall.memories) if recall is not None else ((), ())
     if recall is not None:
@@ -78,7 +74,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         context=_brief(of_turn.get("context_report")),
         reply=_brief(of_turn.get("reply")),
         upkeep=_brief(upkeep),
-        summaries=tuple(_summaries(messages, upkeep.summaries if upkeep else ())),
+        summaries=tuple(_summaries(of_turn.get("chain_texts", {}), upkeep.summaries if upkeep else ())),
         degraded=tuple(dict.fromkeys(error for record in of_turn.values() for error in _errors(record))),
     )
 
@@ -86,11 +82,11 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
 def after(state: ConversationState, update: Update) -> ConversationState:
     """The state as it is once what a node returned is written: by the reducers of `messages` and `progress`."""
     written = {**state, **update, "progress": advanced(state.get("progress"), update["progress"])}
-    messages = update.get("messages", [])
-    whole = isinstance(messages, Overwrite)
-    written["messages"] = (
-        messages.value if whole else add_to_chain(cast("Messages", state.get("messages", [])), messages)
-    )
+    messages = update.get("messages")
+    if isinstance(messages, Overwrite):
+        written["messages"] = messages.value
+    elif messages is not None:
+        written["messages"] = add_said(cast("Messages", state.get("messages", [])), messages)
     return cast("ConversationState", written)
 
 
@@ -98,10 +94,9 @@ def _brief(record: Any) -> Any:
     return None if record is None else brief(record)
 
 
-def _summaries(messages: Sequence[BaseMessage], ids: Sequence[str]) -> Iterator[Summary]:
-    """Those of the summaries that stand in the chain; one that a higher one has replaced is in the archive only."""
-    found = {str(message.id): summary_of(message) for message in messages if is_summary(message)}
-    yield from (brief(found[id_]) for id_ in ids if id_ in found)
+def _summaries(texts: Mapping[str, Any], ids: Sequence[str]) -> Iterator[Summary]:
+    """Those of the summaries that were made in this turn."""
+    yield from (brief(text) for id_ in ids if isinstance(text := texts.get(id_), Summary))
 
 
 def _errors(record: Any) -> Iterator[str]:

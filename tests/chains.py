@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
-from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_of, taken_in, view_of, without
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.settings import Settings
 
@@ -49,22 +49,29 @@ class Thread:
 
     def __init__(self, settings: Settings | None = None, messages: Iterable[AnyMessage] = ()) -> None:
         self.settings = settings or Settings()
-        self.messages: list[AnyMessage] = []
+        self.said: list[AnyMessage] = []
+        self.chain: Chain = empty_chain()
         self.made: dict[str, Summary] = {}
         self.batches: list[Batch] = []
         self.say(*messages)
 
     def say(self, *messages: AnyMessage) -> Thread:
         """Add messages, drop what is outdated, and summarize until nothing is due."""
-        self.messages += messages
-        outdated = set(outdated_ids(self.messages, self.settings))
-        self.messages = [message for message in self.messages if message.id not in outdated]
+        self.take(messages)
+        self.chain = without(self.chain, outdated_ids(self.live, self.settings))
         for _ in range(1000):
-            batch = next_batch(self.messages, self.settings)
+            batch = next_batch(self.live, self.settings)
             if batch is None:
                 return self
             self.put(batch)
         raise AssertionError("compression does not end")
+
+    def take(self, messages: Iterable[AnyMessage]) -> Thread:
+        """Add messages to the chain, and leave it at that."""
+        self.said += messages
+        self.chain = taken_in(self.chain, self.said)
+        self.chain["known"] = {str(message.id): 0 for message in self.said}
+        return self
 
     def put(self, batch: Batch) -> Summary:
         """Put the summary of a batch into the chain."""
@@ -74,7 +81,7 @@ class Thread:
         )  # fmt: skip
         self.made[summary.id] = summary
         self.batches.append(batch)
-        self.messages = compress(self.messages, batch, summary)
+        self.chain = compress(self.chain, batch, summary)
         return summary
 
     def one_by_one(self, messages: Iterable[AnyMessage]) -> Thread:
@@ -84,9 +91,9 @@ class Thread:
         return self
 
     @property
-    def live(self) -> list[AnyMessage]:
+    def live(self) -> ChainView:
         """What goes to the model."""
-        return live_chain(self.messages)
+        return view_of(self.chain, {str(message.id): message for message in self.said}, self.made)
 
     @property
     def shape(self) -> list[str]:
@@ -100,7 +107,7 @@ class Thread:
 
     def reachable(self) -> set[str]:
         """Ids of all that is in the chain, or below a summary in it."""
-        return below([str(message.id) for message in self.messages], self.made.values())
+        return below([link["id"] for link in self.chain["links"]], self.made.values())
 
 
 def below(ids: Iterable[str], summaries: Iterable[Summary]) -> set[str]:

@@ -34,8 +34,8 @@ hypothesis.settings.register_profile("everthread", deadline=None)  # a busy mach
 hypothesis.settings.load_profile("everthread")
 
 PARTS = (
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
-    "text",
+    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
+    "state", "text",
 )  # fmt: skip
 
 

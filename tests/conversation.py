@@ -11,6 +11,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread.graph.conversation import CompiledConversation
+from everthread.state.conversation import ConversationState
+
+EVERYTHING = list(ConversationState.__annotations__)
+"""All channels: what `output_keys` names to see the working values of a turn."""
 
 
 class EchoModel(BaseChatModel):
@@ -55,6 +59,6 @@ def thread(name: str = "t1") -> Any:
 
 
 async def say(graph: CompiledConversation, text: Any, *, to: str = "t1", user: str = "ada", **context: Any) -> Any:
-    """One turn; returns the state after it."""
+    """One turn; returns the state after it, with what describes this turn alone."""
     message = text if isinstance(text, dict) else {"messages": [("user", text)]}
-    return await graph.ainvoke(message, thread(to), context={"user_id": user, **context})
+    return await graph.ainvoke(message, thread(to), context={"user_id": user, **context}, output_keys=EVERYTHING)

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from conversation import say, thread
+from conversation import EVERYTHING, say, thread
 from langchain_core.messages import AIMessage
 from scripted import BreaksOff, calls, scripted
 
@@ -431,14 +431,17 @@ async def test_thinking_before_a_tool_call_goes_back_with_the_result(reopen: Cal
     assert model.prompts[1][3].text == "noon"
 
 
-async def test_heavy_thinking_leaves_the_chain_after_two_turns_and_no_words_take_its_place(
+async def test_heavy_thinking_leaves_the_prompt_after_two_turns_and_no_words_take_its_place(
     reopen: Callable[..., open_graph],
 ) -> None:
     blocks = [{"type": "reasoning", "encrypted_content": "A" * 40_000}, {"type": "text", "text": "Good morning!"}]
-    async with reopen(model=scripted(AIMessage(blocks), "Yes."), n_sum=40) as graph:  # type: ignore[arg-type]
+    model = scripted(AIMessage(blocks), "Yes.")  # type: ignore[arg-type]
+    async with reopen(model=model, n_sum=40, max_context_tokens=100_000) as graph:
         for text in ["Hello.", "Well?", "And?"]:
             state = await say(graph, text)
-    assert state["messages"][1].content == [{"type": "text", "text": "Good morning!"}]
+    assert model.prompts[1][2].content == blocks
+    assert model.prompts[2][2].content == [{"type": "text", "text": "Good morning!"}]
+    assert state["messages"][1].content == blocks
     assert (await reopen().resources.archive.messages("ada", "t1"))[1].message.content == blocks
 
 
@@ -464,3 +467,44 @@ async def test_after_a_rate_limit_nothing_is_lost_and_the_turn_goes_on_where_it_
         await graph.ainvoke(None, thread(), context={"user_id": "ada"})
     kept = await reopen().resources.archive.messages("ada", "t1")
     assert [message.text for message in kept] == ["First.", "One.", "Second.", "Two."]
+
+
+async def test_a_turn_that_is_resumed_is_told_the_summaries_and_memories_again(
+    reopen: Callable[..., open_graph],
+) -> None:
+    """What describes one turn alone is in no checkpoint: another process makes it again."""
+    async with reopen(model=scripted("Noted."), n_sum=6) as graph:
+        await say(graph, "My dog is called Biscuit.", to="other")
+        for text in ["I moved to Lisbon in May 2021.", "I work as a nurse.", "My sister Clara lives in Porto."]:
+            await say(graph, text)
+    async with reopen(model=scripted(ConnectionError("down")), model_retries=0, n_sum=6) as graph:
+        with pytest.raises(ModelError, match="down"):
+            await say(graph, "What is my dog called, and where does Clara live?")
+    model = scripted("Biscuit. In Porto.")
+    async with reopen(model=model, n_sum=6) as graph:
+        state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
+        chain = (await graph.aget_state(thread())).values["chain"]["links"]
+    prompt = "\n".join(message.text for message in model.prompts[0])
+    assert "Summary of what was said here" in prompt
+    assert "Clara lives in Porto" in prompt
+    assert "Biscuit" in prompt
+    assert [message.type for message in state["messages"]] == ["human", "ai"] * 4
+    assert [link.get("level") for link in chain] == [None, None, None, 1, None, None]
+
+
+async def test_a_turn_resumed_where_the_state_was_gone_brings_the_conversation_back(
+    reopen: Callable[..., open_graph],
+) -> None:
+    model = scripted("One.", "Two.", "Three.")
+    async with reopen(model=model) as graph:
+        await say(graph, "First.")
+        await say(graph, "Second.")
+        await graph.checkpointer.adelete_thread("t1")
+        await graph.aupdate_state(thread(), {"messages": [("user", "Third.")]}, as_node="context_assembly")
+        state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+        said = ["First.", "One.", "Second.", "Two.", "Third.", "Three."]
+        assert [message.text for message in state["messages"]] == said
+        assert [message.text for message in model.prompts[2][1:]] == said[:-1]
+        assert len((await graph.aget_state(thread())).values["chain"]["links"]) == 4  # one is a summary
+    kept = await reopen().resources.archive.page("ada", "t1", limit=10, with_left=True)
+    assert [(message.text, message.left_at) for message in kept] == [(text, None) for text in said]

@@ -1,4 +1,4 @@
-"""The archive: every message of every role with all it holds, once, and never changed."""
+"""The archive: every message of every role with all it holds, once, and never lost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, say, thread
+from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import Archive, InputError, Settings, Summary, open_graph
+from everthread import Archive, InputError, Settings, Summary, examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.archive_rows import said_at
 from everthread.memory.database import Database
@@ -96,28 +97,98 @@ async def test_a_message_without_an_id_is_refused(archive: Archive) -> None:
         await archive.add_messages("ada", "t", [HumanMessage("hello")])
 
 
-async def test_a_turn_that_would_change_what_was_said_is_refused_and_the_thread_goes_on(
+async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
     graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
-    await say(graph, {"messages": [HumanMessage("I live in Oslo.", id="mine")]})
-    before = (await graph.aget_state(thread())).values["messages"]
-    for changed in (HumanMessage("I live in Rome.", id="mine"), {"role": "user", "content": "Rome", "id": "mine"}):
-        with pytest.raises(InputError, match="another content"):
-            await say(graph, {"messages": [changed]})
-    assert (await graph.aget_state(thread())).values["messages"] == before
+    """What was said is never lost: the earlier text, and the reply to it, are kept as having left."""
+    texts = ["I live in Oslo.", "I live in Rome.", "I live in Bern."]
+    changed: list[Any] = [HumanMessage(texts[1], id="mine"), {"role": "user", "content": texts[2], "id": "mine"}]
+    await say(graph, {"messages": [HumanMessage(texts[0], id="mine")]})
+    for text, message in zip(texts[1:], changed, strict=True):
+        state = await say(graph, {"messages": [message]})
+        assert [m.content for m in state["messages"]] == [text, f"You said: {text}"]
+        assert state["messages"][0].id == "mine"
+        assert state["upkeep"].error is None
     state = await say(graph, "Still there?")
-    assert state["messages"][-1].content == "You said: Still there?"
-    assert state["upkeep"].error is None
-    assert "I live in Oslo." in [m.text for m in await reopen().resources.archive.messages("ada", "t1")]
+    assert [m.content for m in state["messages"]][2:] == ["Still there?", "You said: Still there?"]
+    archive = reopen().resources.archive
+    whole = await archive.messages("ada", "t1")
+    assert [m.text for m in whole if m.left_at is None] == [m.content for m in state["messages"]]
+    left = [(m.text, m.role) for m in whole if m.left_at is not None]
+    assert sorted(left) == sorted([
+        ("I live in Oslo.", "user"), ("You said: I live in Oslo.", "assistant"),
+        ("I live in Rome.", "user"), ("You said: I live in Rome.", "assistant"),
+    ])  # fmt: skip
+    assert [m.text for m in await archive.page("ada", "t1")] == [m.content for m in state["messages"]]
+    assert len(await archive.page("ada", "t1", with_left=True)) == len(whole) == 8
 
 
-async def test_a_changed_message_is_refused_in_a_sync_turn_too(settings: Settings, embeddings: Any) -> None:
+@pytest.mark.parametrize("profile", ["multi_strategy", "archive", "layered"])
+async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_nothing_after_it_is_told(
+    settings: Settings, embeddings: Embeddings, profile: str
+) -> None:
+    model = EchoModel(prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, profile=profile, facts=False) as graph:
+        for n in range(14):
+            text = f"Remark {n} about the garden and its roses number {n}."
+            await say(graph, {"messages": [HumanMessage(text, id=f"q{n}")]})
+        archive = graph.resources.archive  # type: ignore[attr-defined]
+        before = [message.text for message in await archive.page("ada", "t1")]
+        assert not next(message for message in await archive.page("ada", "t1") if message.id == "q4").active
+        state = await say(graph, {"messages": [HumanMessage("Rather tell me of zebras.", id="q4")]})
+        prompt = "\n".join(message.text for message in model.prompts[-1])
+        assert model.prompts[-1][-1].text.endswith("Rather tell me of zebras.")
+        assert "number 3" in prompt
+        assert not [n for n in range(4, 14) if f"Remark {n} " in prompt or f"number {n}." in prompt]
+        assert [m.text for m in state["messages"]][:8] == before[:8]
+        assert [m.text for m in state["messages"]][8:] == ["Rather tell me of zebras.", state["messages"][-1].text]
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+        await say(graph, "And on.")
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+        assert [m.text for m in await archive.page("ada", "t1")][:8] == before[:8]
+
+
+async def test_a_history_that_goes_on_otherwise_is_told_without_what_it_replaces(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Clients that send the whole history without ids: a summary of what was replaced is told no longer."""
+    model = EchoModel(prompts=[])
+    async with open_graph(settings, model=model, embeddings=embeddings, facts=False) as graph:
+        said: list[Any] = []
+        for n in range(6):
+            said.append(("user", f"Question {n} about passport X11{n}, please."))
+            state = await say(graph, {"messages": list(said)})
+            said.append(("assistant", state["messages"][-1].text))
+        state = await say(graph, {"messages": [*said[:4], ("user", "Rather tell me a story.")]})
+        prompt = "\n".join(message.text for message in model.prompts[-1])
+        assert "X110" in prompt
+        assert "X111" in prompt
+        assert not [n for n in range(2, 6) if f"X11{n}" in prompt]
+        assert [m.text for m in state["messages"]][:5] == [*(text for _, text in said[:4]), "Rather tell me a story."]
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+
+
+async def test_what_an_edited_message_was_is_not_recalled(graph: CompiledConversation) -> None:
+    await say(graph, {"messages": [HumanMessage("My locker is QX-4471.", id="mine")]}, to="old")
+    await graph.asettled()  # type: ignore[attr-defined]
+    await say(graph, {"messages": [HumanMessage("My locker is ZB-1812.", id="mine")]}, to="old")
+    await graph.asettled()  # type: ignore[attr-defined]
+    recall = (await say(graph, "Which number does my locker have?", to="new"))["recall"]
+    told = [fragment.content for memory in recall.memories for fragment in memory.fragments]
+    assert any("ZB-1812" in text for text in told)
+    assert not any("QX-4471" in text for text in told)
+
+
+async def test_a_message_sent_again_is_known_and_a_changed_one_is_an_edit_in_a_sync_turn_too(
+    settings: Settings, embeddings: Any
+) -> None:
     def talk() -> None:
-        with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
-            graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())
-            graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())
-            with pytest.raises(InputError, match="another content"):
-                graph.invoke({"messages": [HumanMessage("two", id="x")]}, thread())
+        with open_graph(settings, model=(model := EchoModel(prompts=[])), embeddings=embeddings) as graph:
+            first = graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())
+            assert graph.invoke({"messages": [HumanMessage("one", id="x")]}, thread())["messages"] == first["messages"]
+            assert len(model.prompts) == 1
+            state = graph.invoke({"messages": [HumanMessage("two", id="x")]}, thread())
+            assert [m.content for m in state["messages"]] == ["two", "You said: two"]
 
     await asyncio.to_thread(talk)
 

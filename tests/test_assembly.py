@@ -13,7 +13,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from everthread.assembly.assemble import assemble
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import clean_text, summary_message
+from everthread.state.chain import SummaryMessage
+from everthread.state.messages import clean_text
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
 
@@ -33,7 +34,7 @@ def result(text: str) -> SearchResult:
 
 
 def summary(text: str, place: int) -> AnyMessage:
-    return summary_message(Summary(id=f"s{place}", content=text, level=1, source_ids=(f"x{place}",)))
+    return SummaryMessage.of(Summary(id=f"s{place}", content=text, level=1, source_ids=(f"x{place}",)))
 
 
 def test_the_order_is_instructions_earlier_messages_results_memories_question() -> None:
@@ -108,6 +109,18 @@ def test_what_is_cut_keeps_its_closing_fence(budget: int, number: int) -> None:
     assert fence[1] == fence[2]
     assert any(section.name == "results" and section.tokens for section in report.sections)
     assert count_message_tokens(prompt) <= budget
+
+
+def test_the_last_message_is_never_the_assistants() -> None:
+    """Field: Anthropic's newer models refuse it. A tool's result that comes late stands before the newest reply."""
+    call = AIMessage("", id="2", tool_calls=[{"name": "dial", "args": {}, "id": "c"}])
+    said = [HumanMessage("Call them.", id="1"), call, ToolMessage("hello?", id="5", tool_call_id="c")]
+    chain: list[AnyMessage] = [*said, HumanMessage("Any news?", id="3"), AIMessage("I wait.", id="4")]
+    for given_ in (chain, [AIMessage("Hello!", id="0")]):
+        prompt, report = assemble(given_, [], [], system_prompt="x", budget=1000)
+        assert prompt[-2].text == given_[-1].text
+        assert (prompt[-1].type, prompt[-1].text) == ("human", "[Go on from here.]")
+        assert count_message_tokens(prompt) == report.tokens
 
 
 texts = st.one_of(st.text(max_size=60), st.text(min_size=200, max_size=3000), st.just("word " * 4000))

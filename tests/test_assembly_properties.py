@@ -15,7 +15,8 @@ from everthread import Settings
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
-from everthread.state.messages import clean_text, message_text, summary_message
+from everthread.state.chain import SummaryMessage
+from everthread.state.messages import clean_text, message_text
 from everthread.state.records import Summary
 from everthread.state.search_records import SearchResult
 
@@ -61,7 +62,7 @@ def messages_of(n: int, kind: str, drawn: Any) -> list[AnyMessage]:
         return exchange(n, drawn)
     if kind == "summary":
         text = message_text(HumanMessage(drawn)) or "-"
-        return [summary_message(Summary(id=f"s{n}", content=text, level=1 + n % 3, source_ids=(f"x{n}",)))]
+        return [SummaryMessage.of(Summary(id=f"s{n}", content=text, level=1 + n % 3, source_ids=(f"x{n}",)))]
     made: dict[str, AnyMessage] = {
         "user": HumanMessage(drawn, id=f"u{n}"),
         "assistant": AIMessage(drawn, id=f"a{n}"),

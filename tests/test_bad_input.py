@@ -36,7 +36,6 @@ async def test_an_empty_message_is_refused_and_the_thread_stays_as_it_was(
         ({"message": "hello"}, "It names 'message'"),
         (Command(update={"messages": [("user", "")]}), "The message is empty"),
         (Command(update={"messages": [("wizard", "hi")]}), "A message cannot be read"),
-        (Command(resume="yes"), "There is nothing to answer"),
     ],
 )
 async def test_an_input_without_a_message_is_refused_and_no_model_is_asked(
@@ -49,15 +48,22 @@ async def test_an_input_without_a_message_is_refused_and_no_model_is_asked(
         assert (await say(graph, "hello", user="default"))["messages"][-1].text == "You said: hello"
 
 
+async def test_an_answer_to_nothing_asks_no_model(reopen: Callable[..., open_graph], echo: EchoModel) -> None:
+    async with reopen(model=echo) as graph:
+        assert not (await graph.ainvoke(Command(resume="yes"), thread()) or {}).get("messages")
+        assert not echo.prompts
+        assert (await say(graph, "hello", user="default"))["messages"][-1].text == "You said: hello"
+
+
 @pytest.mark.parametrize("context", ["ada", 3, ["ada"]])
 async def test_a_context_that_holds_no_settings_gets_one_sentence(graph: CompiledConversation, context: Any) -> None:
-    with pytest.raises(SettingsError, match="expected was a mapping of settings"):
+    with pytest.raises(SettingsError, match="expected a mapping of settings"):
         await graph.ainvoke({"messages": [("user", "hi")]}, thread(), context=context)
 
 
 @pytest.mark.parametrize("thread_id", ["", None, "a\x00b", "\ud800"])
 async def test_a_thread_id_that_cannot_be_kept_gets_one_sentence(graph: CompiledConversation, thread_id: Any) -> None:
-    with pytest.raises(InputError, match="cannot be used: expected was a text that is not empty"):
+    with pytest.raises(InputError, match="cannot be used: expected a non-empty text"):
         await graph.ainvoke({"messages": [("user", "hi")]}, {"configurable": {"thread_id": thread_id}})
 
 

@@ -12,7 +12,7 @@ from everthread import Settings
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
-from everthread.state.messages import summary_message
+from everthread.state.chain import SummaryMessage
 from everthread.state.records import Summary
 from everthread.state.turn_records import Section
 
@@ -30,7 +30,7 @@ def sections(
 ) -> dict[str, Section]:  # fmt: skip
     """The sections of a prompt: how many there are of each part, and of how many words each is."""
     chain: list[AnyMessage] = [
-        summary_message(Summary(id=f"s{n}", content=words(summary, f"sum{n}w"), level=1, source_ids=(f"x{n}",)))
+        SummaryMessage.of(Summary(id=f"s{n}", content=words(summary, f"sum{n}w"), level=1, source_ids=(f"x{n}",)))
         for n in range(summaries)
     ]
     chain += [(HumanMessage, AIMessage)[n % 2](words(message, f"msg{n}w"), id=f"m{n}") for n in range(recent)]

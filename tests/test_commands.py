@@ -14,7 +14,8 @@ from test_cli import run
 from everthread import Archive, Settings, ThreadOwnershipError, build_graph, open_graph
 from everthread.compression.commands import read_command
 from everthread.graph.conversation import CompiledConversation
-from everthread.state.messages import is_summary, live_chain
+from everthread.state.chain import is_summary
+from everthread.state.live_chain import view_in
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
@@ -32,7 +33,7 @@ async def test_summary_is_set_up_in_two_steps(graph: CompiledConversation, echo:
         "After how many messages should I compress? Send a number 1-500."
     )
     done = await asked(graph, "15", **context)
-    assert done == "External memory configured!\nStorage: Postgres\nThreshold: 15 messages"
+    assert done == "External memory configured!\n\n- Storage: Postgres\n- Threshold: 15 messages"
     assert "after 15 messages of yours" in await asked(graph, "/summary_status", **context)
     assert echo.prompts == []
 
@@ -46,8 +47,8 @@ async def test_a_threshold_of_a_thread_holds_there_after_a_restart_and_nowhere_e
     async with reopen(profile="archive") as graph:
         for text in ("My dog is called Biscuit.", "Biscuit swims."):
             here, there = await say(graph, text), await say(graph, text, to="t2")
-    assert [is_summary(message) for message in live_chain(here["messages"])] == [True]
-    assert len(live_chain(there["messages"])) == 4
+    assert [is_summary(message) for message in view_in(here)] == [True]
+    assert len(view_in(there)) == 4
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "501", "99999999999999999999"])
@@ -87,9 +88,9 @@ async def test_status_tells_what_the_seed_lists(graph: CompiledConversation) -> 
     for n in range(3):
         await say(graph, f"My remark number {n} about trains.", profile="archive", summary_every_n=2)
     assert await asked(graph, "/summary_status", profile="archive", summary_every_n=2) == "\n".join([
-        "Summaries: on", "Profile: archive", "Storage: Postgres", "Compression: after 2 messages of yours",
-        "Messages since the last summary: 1", "Messages: 6 kept, 4 of them archived", "Active summaries: 1",
-        "Highest level reached: 1",
+        "- Summaries: on", "- Profile: archive", "- Storage: Postgres", "- Compression: after 2 messages of yours",
+        "- Messages since the last summary: 1", "- Messages: 6 kept, 4 of them archived", "- Active summaries: 1",
+        "- Highest level reached: 1",
     ])  # fmt: skip
 
 
@@ -99,12 +100,12 @@ async def test_off_stops_summaries_in_this_thread_and_on_goes_on(
     assert "off in this thread" in await asked(graph, "/summary_off")
     for n in range(6):
         state = await say(graph, f"Remark {n} about the garden.")
-    assert not any(is_summary(message) for message in state["messages"])
+    assert not any(is_summary(message) for message in view_in(state))
     assert len(await reopen().resources.archive.messages("ada", "t1")) == 12
     assert "Summaries: off" in await asked(graph, "/summary_status")
     assert "on in this thread: after 6 messages" in await asked(graph, "/summary_on")
     state = await say(graph, "And now?")
-    assert any(is_summary(message) for message in state["messages"])
+    assert any(is_summary(message) for message in view_in(state))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -117,7 +118,7 @@ async def test_now_summarizes_at_once_under_every_profile(
     state = await say(graph, "/summary_now", profile=profile)
     assert "messages are summarized now" in state["messages"][-1].content
     assert len(state["upkeep"].summaries) == 1
-    assert sum(is_summary(message) for message in live_chain(state["messages"])) == 1
+    assert sum(is_summary(message) for message in view_in(state)) == 1
     archive: Archive = reopen().resources.archive
     (summary,) = await archive.summaries("ada", "t1")
     messages = await archive.messages("ada", "t1")
@@ -132,7 +133,7 @@ async def test_now_leaves_a_question_that_was_never_answered_as_it_is(reopen: Ca
             await say(graph, "Do not lose this.")
         state = await say(graph, "/summary_now")
     assert "nothing to summarize" in state["messages"][-1].content
-    assert "Do not lose this." in [message.content for message in live_chain(state["messages"])]
+    assert "Do not lose this." in [message.content for message in view_in(state)]
 
 
 async def test_commands_and_their_answers_are_not_sent_nor_summarized_nor_recalled(
@@ -148,7 +149,8 @@ async def test_commands_and_their_answers_are_not_sent_nor_summarized_nor_recall
     ]
     assert not [s.content for s in await archive.summaries("ada", "t1") if "summary_status" in s.content]
     state = await say(graph, "/summary_status")
-    assert len([message for message in state["messages"] if "/summary_status" in str(message.content)]) == 1
+    assert len([message for message in state["messages"] if message.text == "/summary_status"]) == 9
+    assert not [message for message in view_in(state) if "summary_status" in message.text]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ async def test_a_command_in_a_thread_of_another_user_is_refused(settings: Settin
 def test_commands_work_when_the_graph_is_called_from_sync_code(settings: Settings, embeddings: Embeddings) -> None:
     with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
         state = graph.invoke({"messages": [("user", "/summary_status")]}, thread(), context={"user_id": "ada"})
-        assert state["messages"][-1].content.startswith("Summaries: on")
+        assert state["messages"][-1].content.startswith("- Summaries: on")
 
 
 def test_commands_work_in_the_terminal(environment: dict[str, str]) -> None:

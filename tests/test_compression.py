@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from chains import Thread, call, chat, parted_calls, replies, result, span
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from everthread import PROFILES, SettingsError
 from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids, twin_of
 from everthread.models.tokens import count_message_tokens
-from everthread.state.messages import live_chain, summary_message
+from everthread.state.chain import ChainView, SummaryMessage, empty_chain, message_ids, summary_ids, taken_in
 from everthread.state.records import Summary
 from everthread.state.settings import Settings
 
@@ -82,17 +82,16 @@ def test_at_20_30_40_and_50_messages_the_summary_covers_all_but_the_recent_ten()
 def test_the_summary_is_made_again_by_the_formula(total: int, covered: int, due: bool) -> None:
     """needsRegeneration = (totalMessages - (coversMessageCount + recentToKeep)) >= threshold, the last two being 10."""
     assert ((total - (covered + 10)) >= 10) is due
-    thread = Thread(SLIDING)
-    thread.messages = replies(total)
-    batch = next_batch(thread.messages, SLIDING)
+    thread = Thread(SLIDING).take(replies(total))
+    batch = next_batch(thread.live, SLIDING)
     assert batch is not None
     sources = tuple(message for message in batch.sources if int(str(message.id)[1:]) <= covered)
     thread.put(batch._replace(sources=sources))
-    assert (next_batch(thread.messages, SLIDING) is not None) is due
+    assert (next_batch(thread.live, SLIDING) is not None) is due
 
 
 def test_eight_thousand_tokens_trigger_the_first_summary_before_twenty_messages() -> None:
-    chain = [AIMessage("word " * 700, id=f"M{n}") for n in range(1, 13)]
+    chain = ChainView(AIMessage("word " * 700, id=f"M{n}") for n in range(1, 13))
     assert count_message_tokens(chain[:11]) < 8000 <= count_message_tokens(chain)
     assert next_batch(chain[:11], SLIDING) is None
     batch = next_batch(chain, SLIDING)
@@ -206,7 +205,7 @@ def test_a_batch_is_eight_messages_that_are_older_than_the_short_window() -> Non
 def test_a_batch_of_eight_to_ten_ends_with_an_exchange(asked_at: int, size: int) -> None:
     """The next question of the user begins a new batch, if it comes after the eighth, ninth or tenth message."""
     chain = [(HumanMessage if n in (1, asked_at) else AIMessage)(f"message {n}", id=f"M{n}") for n in range(1, 21)]
-    batch = next_batch(chain, LAYERED)
+    batch = next_batch(ChainView(chain), LAYERED)
     assert batch is not None
     assert batch.source_ids == tuple(span(1, size))
 
@@ -222,9 +221,7 @@ def test_medium_summaries_that_gather_are_folded_into_the_long_one() -> None:
 
 def test_summaries_that_say_the_same_are_twins() -> None:
     """Seed 004, "Deduplication": the hash of the first 120 characters."""
-    chain: list[AnyMessage] = [
-        summary_message(Summary(id="1", content="The user likes tea.", level=1, source_ids=("a",)))
-    ]
+    chain = ChainView([SummaryMessage.of(Summary(id="1", content="The user likes tea.", level=1, source_ids=("a",)))])
     for text, level, twin in [
         ("The user likes tea.", 1, True),
         ("The user likes tea.", 2, False),
@@ -237,16 +234,39 @@ def test_summaries_that_say_the_same_are_twins() -> None:
 # --- all profiles
 
 
-def test_the_reply_of_the_newest_turn_stays_for_the_caller_until_the_next_turn() -> None:
+def test_what_a_summary_has_leaves_the_chain_at_once_and_the_conversation_keeps_it() -> None:
+    """`messages` is not touched: there the caller finds the reply of the newest turn, and all before it."""
     settings = Settings()
-    messages = chat(6)
-    batch = next_batch(messages, settings)
+    said = chat(6)
+    chain = taken_in(empty_chain(), said)
+    batch = next_batch(ChainView(said), settings)
     assert batch is not None
-    after = compress(messages, batch, Summary(id="s", content="short", level=1, source_ids=batch.source_ids))
-    assert [message.id for message in after] == ["M1", "M2", "M3", "s", "M5", "M6"]
-    assert [message.id for message in live_chain(after)] == ["M1", "M2", "M3", "s"]
-    assert outdated_ids(after, settings) == []
-    assert outdated_ids([*after, *chat(1, 7)], settings) == ["M5", "M6"]
+    summary = Summary(id="s", content="short", level=1, source_ids=batch.source_ids)
+    after = compress(chain, batch, summary)
+    link = {"id": "s", "level": 1, "source_ids": ["M4", "M5", "M6"]}
+    assert after["links"] == [{"id": "M1"}, {"id": "M2"}, {"id": "M3"}, link]
+    assert message_ids(chain) == span(1, 6)
+    view = ChainView([*said[:3], SummaryMessage.of(summary)])
+    assert outdated_ids(view, settings) == set()
+
+
+def test_what_a_summary_has_does_not_enter_the_chain_again_while_it_stands_in_the_conversation() -> None:
+    thread = Thread(messages=chat(6))
+    before = thread.chain["links"]
+    assert taken_in(thread.chain, thread.said)["links"] == before
+    later = taken_in(thread.chain, [*thread.said, *chat(2, 7)])
+    assert message_ids(later) == ["M1", "M2", "M3", "M7", "M8"]
+    assert summary_ids(later) == summary_ids(thread.chain)
+
+
+def test_what_stays_beside_a_summary_is_outdated_when_newer_messages_are_recent() -> None:
+    settings = Settings(profile="hybrid", keep_recent=2)
+    summary = SummaryMessage.of(Summary(id="s", content="short", level=1, source_ids=tuple(span(1, 6))))
+    view = ChainView([summary, *chat(2, 5)], kept={"M5", "M6"})
+    assert outdated_ids(view, settings) == set()
+    assert outdated_ids(ChainView([*view, *chat(1, 7)], view.kept), settings) == {"M5"}
+    assert outdated_ids(ChainView([*view, *chat(2, 7)], view.kept), settings) == {"M5", "M6"}
+    assert outdated_ids(ChainView([*view, *chat(4, 7)]), settings) == set()
 
 
 @pytest.mark.parametrize("profile", ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"])
@@ -263,11 +283,11 @@ def test_a_question_that_is_not_answered_stays_as_it_was_asked(profile: str) -> 
     settings = Settings(profile=profile)
     chain = [*chat(200), HumanMessage("and now?", id="Q")]
     for pick in (next_batch, forced_batch):
-        batch = pick(chain, settings)
+        batch = pick(ChainView(chain), settings)
         assert batch is not None
         assert "Q" not in batch.source_ids
     open_call = [*chain, call("C", "a"), result("R", "a"), call("D", "b")]
-    batch = forced_batch(open_call, settings)
+    batch = forced_batch(ChainView(open_call), settings)
     assert batch is not None
     assert not {"Q", "C", "R", "D"} & set(batch.source_ids)
 
@@ -282,8 +302,8 @@ def test_a_tool_call_is_never_parted_from_its_results() -> None:
         result("R2", "b"),
         AIMessage("x", id="M2"),
     ]
-    last = next_batch(messages, Settings(n_sum=6, sum_window=2))
-    oldest = next_batch(messages, Settings(n_sum=6, sum_window=3, summary_window="oldest"))
+    last = next_batch(ChainView(messages), Settings(n_sum=6, sum_window=2))
+    oldest = next_batch(ChainView(messages), Settings(n_sum=6, sum_window=3, summary_window="oldest"))
     assert last is not None
     assert oldest is not None
     assert last.source_ids == ("C", "R1", "R2", "M2")

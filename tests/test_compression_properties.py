@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chains import Thread, call, parted_calls, result
+from chains import Thread, below, call, parted_calls, result
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, convert_to_messages
 
 from everthread.compression.engine import forced_batch
+from everthread.state.chain import message_ids, removed_ids, summary_ids
 from everthread.state.messages import is_empty
 from everthread.state.settings import Settings
 
@@ -110,10 +111,33 @@ def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
             spoken += messages
             thread.say(*messages)
             check(thread, spoken)
-        if now and (batch := forced_batch(thread.messages, settings)):
+        if now and (batch := forced_batch(thread.live, settings)):
             thread.put(batch)
             thread.say()
             check(thread, spoken)
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 20)), max_size=40), any_settings())
+@hypothesis_settings(max_examples=150, deadline=None)
+def test_what_is_removed_from_the_conversation_leaves_the_chain_and_nothing_else_does(
+    steps: list[tuple[str, int]], settings: Settings
+) -> None:
+    """Each step says something, and sometimes removes a message that was said before."""
+    thread = Thread(settings)
+    removed: set[str] = set()
+    for n, (kind, pick) in enumerate(steps):
+        thread.say(*said(n, kind))
+        if pick < len(thread.said):
+            gone = str(thread.said.pop(pick).id)
+            removed.add(gone)
+            summaries = summary_ids(thread.chain)
+            assert gone in removed_ids(thread.chain, thread.said)
+            thread.say()
+            assert gone not in message_ids(thread.chain)
+            assert set(below(summaries, thread.made.values())) <= thread.reachable()
+        spoken = [message for message in thread.said if not isinstance(message, SystemMessage)]
+        assert thread.reachable() >= {str(message.id) for message in spoken if not is_empty(message)}
+        assert not removed & {str(message.id) for message in thread.live}
 
 
 @given(any_settings(), st.integers(1, 3))

@@ -12,7 +12,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.tokens import count_message_tokens
+from everthread.state.chain import ChainView
 from everthread.state.errors import ModelError
+from everthread.state.lighten import lighten
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}
@@ -131,15 +133,17 @@ async def test_instructions_alone_are_sent_with_a_message_of_the_user(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_state(
+async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_chain(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
-    """Clients of chat APIs send their system message again with each question."""
+    """Clients of chat APIs send their system message again with each question; the conversation shows what was sent."""
     for n in range(6):
         pirate = [SystemMessage("You are a pirate."), HumanMessage(f"Ahoy {n}!")]
         state = await say(graph, {"messages": pirate}, profile=profile)
     assert echo.prompts[-1][0].text.count("You are a pirate.") == 1
-    assert sum(message.text == "You are a pirate." for message in state["messages"]) == 1
+    instructions = [message.id for message in state["messages"] if message.text == "You are a pirate."]
+    links = (await graph.aget_state(thread())).values["chain"]["links"]
+    assert [link["id"] for link in links if link["id"] in instructions] == instructions[-1:]
     (checkup,) = await examine(graph, "ada", "t1")
     assert checkup.findings == ()
 
@@ -193,3 +197,36 @@ async def test_images_of_a_turn_that_failed_are_not_sent_again_however_many_mess
                 await say(graph, {"messages": [HumanMessage([IMAGE]), HumanMessage("What is this?")]})
         state = await say(graph, "Then in words: what is the capital of Peru?")
     assert state["messages"][-1].text.endswith("what is the capital of Peru?")
+
+
+async def test_what_is_heavy_is_told_in_short_after_two_turns_and_kept_whole(
+    graph: CompiledConversation, echo: EchoModel, reopen: Callable[..., open_graph]
+) -> None:
+    image: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 20_000}}
+    said = [{"type": "text", "text": "What is this?"}, image]
+    values: dict[str, Any] = {"max_context_tokens": 100_000, "n_sum": 40}
+    await say(graph, {"messages": [HumanMessage(said)]}, **values)
+    await say(graph, "And which colour has it?", **values)
+    assert pictures(echo) == 1
+    state = await say(graph, "Thank you.", **values)
+    assert pictures(echo) == 0
+    assert "[image, 20" in told(echo)
+    assert "bytes, is in the archive]" in told(echo)
+    assert state["messages"][0].content == said
+    assert (await reopen().resources.archive.messages("ada", "t1"))[0].message.content == said
+
+
+def test_head_and_end_of_a_long_text_stay_and_the_light_ones_are_named() -> None:
+    long = "START " + "word " * 10_000 + "END"
+    whole = [HumanMessage(long, id="a"), ToolMessage(long, id="b", tool_call_id="x", artifact="A" * 20_000)]
+    newest = [HumanMessage("One.", id="c"), HumanMessage(long, id="d")]
+    view, light = lighten(ChainView([*whole, *newest], kept={"a"}))
+    assert light == {"a", "b"}
+    assert view.is_kept(view[0])
+    assert [message.text.startswith("START") and message.text.endswith("END") for message in view[:2]] == [True, True]
+    assert max(len(message.text) for message in view[:2]) < 9_000
+    assert getattr(view[1], "artifact", None) is None
+    assert list(view[2:]) == newest
+    assert [message.text for message in whole] == [long, long]
+    again, nothing = lighten(view)
+    assert (list(again), nothing) == (list(view), frozenset())

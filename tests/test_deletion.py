@@ -40,8 +40,7 @@ async def fill(graph: Any, to: str, user: str = "ada") -> None:
     for n in range(5):
         await say(graph, f"My name is Ada{n}, I live in Porto and my locker is QX-{n}.", to=to, user=user)
     await say(graph, f"Remember that my alarm code of {to} is ZZ-12.", to=to, user=user)
-    while await graph.resources.vectors.embed_pending(user, timeout=60):  # a summary is embedded in the background
-        pass
+    await graph.asettled()  # facts are learned, and what was said is embedded, in the background
     summary = (await graph.resources.archive.summaries(user, to))[0]
     again = summary.model_copy(update={"content": "A newer text.", "version": 2})
     await graph.resources.summaries.replace(user, to, again)

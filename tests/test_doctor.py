@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import say, thread
+from chains import below
+from conversation import EVERYTHING, EchoModel, say, thread
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
-from langgraph.types import Command, Overwrite, interrupt
+from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
 from scripted import ScriptedModel
 from typer.testing import CliRunner
 
@@ -25,7 +27,8 @@ from everthread.cli.transfer import run_export, run_import
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.places import gaps, out_of_order, put_in_order
 from everthread.memory.user_rows import UserRows
-from everthread.state.messages import is_summary, live_chain, mark_covered, message_text
+from everthread.state.chain import Chain, summary_ids
+from everthread.state.messages import message_text
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
@@ -51,7 +54,7 @@ async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
     """Turns without a model, as `everthread replay` makes them; everything is embedded afterwards."""
     for n in range(start, start + turns):
         await graph.aupdate_state(thread(to), {"messages": exchange(n)}, as_node="llm_call")
-        state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context})
+        state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
         assert state["upkeep"].error is None
     while await graph.resources.vectors.embed_pending("ada", timeout=60):
         pass
@@ -73,9 +76,34 @@ async def texts(graph: CompiledConversation) -> list[tuple[int, str, str]]:
     return [(m.seq, m.id, m.text) for m in await graph.resources.archive.messages("ada", "t1")]
 
 
-async def chain(graph: CompiledConversation) -> list[AnyMessage]:
-    messages: list[AnyMessage] = (await graph.aget_state(thread())).values["messages"]
-    return messages
+async def chain(graph: CompiledConversation) -> Chain:
+    found: Chain = (await graph.aget_state(thread())).values["chain"]
+    return found
+
+
+async def links(graph: CompiledConversation) -> list[str]:
+    return [link["id"] for link in (await chain(graph))["links"]]
+
+
+async def standing(graph: CompiledConversation) -> list[str]:
+    """Ids of the messages that stand in the chain and are in no summary."""
+    return [link["id"] for link in (await chain(graph))["links"] if "level" not in link and not link.get("kept")]
+
+
+async def reached(graph: CompiledConversation) -> set[str]:
+    """Ids of all that stands in the chain, or below a summary in it."""
+    return below(await links(graph), await graph.resources.archive.summaries("ada", "t1"))
+
+
+async def rewrite(
+    graph: CompiledConversation, *, without: Sequence[str] = (), kept: Sequence[str] = (), as_node: str = "command"
+) -> None:
+    """Take links out of the chain, or mark messages of it as being in a summary."""
+    old = await chain(graph)
+    new: list[Any] = [link for link in old["links"] if link["id"] not in without]
+    new = [{**link, "kept": True} if link["id"] in kept else link for link in new]
+    assert new != old["links"]
+    await graph.aupdate_state(thread(), {"chain": {**old, "links": new}}, as_node=as_node)
 
 
 async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
@@ -122,27 +150,33 @@ async def test_a_profile_that_changes_leaves_a_healthy_thread(graph: CompiledCon
 async def test_a_message_of_the_chain_that_the_archive_lost_is_archived_again_in_its_place(
     graph: CompiledConversation,
 ) -> None:
-    state = await feed(graph, 8)
+    await feed(graph, 8)
     before = await texts(graph)
-    live = next(m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage))
-    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=live.id)
+    live = next(id_ for id_ in await standing(graph) if id_.startswith("q"))
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=live)
     assert len(await texts(graph)) == len(before) - 1
     await repaired(graph, "message not archived", "message missing")
     assert await texts(graph) == before
 
 
+@pytest.mark.parametrize("visible", [200, 4])
 @pytest.mark.parametrize("ids", [["q0"], ["r1", "q1"], ["a2", "t2"], ["q0", "r0", "q1", "r1"]])
-async def test_a_summarized_message_that_the_archive_lost_comes_back_from_an_older_state(
-    graph: CompiledConversation, ids: list[str]
+async def test_a_summarized_message_that_the_archive_lost_comes_back_from_the_state_or_an_older_one(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel, ids: list[str], visible: int
 ) -> None:
-    await feed(graph, 9, summary_window="oldest")
+    async with open_graph(settings.but(visible_messages=visible), model=echo, embeddings=embeddings) as graph:
+        await feed(graph, 9, summary_window="oldest")
+        await comes_back(graph, ids, "message not archived" if visible > 4 else "source missing")
+
+
+async def comes_back(graph: CompiledConversation, ids: list[str], kind: str) -> None:
     before = await texts(graph)
     rows = "SELECT * FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)"
     old = {row["id"]: row for row in await sql(graph, rows, ids=ids)}
     chunks = [message.chunk_id or 0 for message in await graph.resources.archive.messages("ada", "t1")]
     await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
     found = await checked(graph)
-    assert {"source missing", "message missing"} <= {finding.kind for finding in found.findings}
+    assert {kind, "message missing"} <= {finding.kind for finding in found.findings}
     after = await checked(graph, repair=True)
     assert after.left == ()
     assert await texts(graph) == before
@@ -155,12 +189,15 @@ async def test_a_summarized_message_that_the_archive_lost_comes_back_from_an_old
         assert abs((row["created_at"] - old[row["id"]]["created_at"]).total_seconds()) < 60
 
 
-async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(graph: CompiledConversation) -> None:
+async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
     """Report hindsight #3198: what was found in a message that is gone stayed behind, and nothing told it."""
-    await feed(graph, 8, summary_window="oldest")
-    await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
-    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'q1'")
-    after = await checked(graph, repair=True)
+    async with open_graph(settings.but(visible_messages=4), model=echo, embeddings=embeddings) as graph:
+        await feed(graph, 8, summary_window="oldest")
+        await graph.checkpointer.aprune(["t1"])
+        await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'q1'")
+        after = await checked(graph, repair=True)
     assert {finding.kind for finding in after.left} == {"source missing", "message missing", "fact without source"}
     assert not after.healthy
     (missing,) = [finding for finding in after.left if finding.kind == "source missing"]
@@ -168,36 +205,51 @@ async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(gra
     assert missing.problem == "1 source of a summary is not in the archive: q1"
 
 
-async def test_a_summary_of_the_chain_that_the_archive_lost_is_written_again(graph: CompiledConversation) -> None:
-    state = await feed(graph, 9)
-    before = await graph.resources.archive.summaries("ada", "t1")
-    ids = [message.id for message in state["messages"] if is_summary(message)]
+async def test_where_the_archive_lost_summaries_of_the_chain_their_sources_stand_there_again(
+    graph: CompiledConversation, echo: EchoModel
+) -> None:
+    """The text of a summary is in the archive alone: what was said is told in its place, and summarized anew."""
+    await feed(graph, 9)
+    ids = summary_ids(await chain(graph))
+    assert ids
     await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
-    await repaired(graph, "summary not archived")
-    assert await graph.resources.archive.summaries("ada", "t1") == before
+    await repaired(graph, "summary not archived", "lost from chain", "active flag")
+    assert set(ids).isdisjoint(await links(graph))
+    everything = [id_ for _, id_, _ in await texts(graph)]
+    assert set(everything) <= await reached(graph)
+    stand = await links(graph)
+    assert [id_ for id_ in everything if id_ in stand] == [id_ for id_ in stand if id_ in everything]
+    state = await say(graph, "And on.")
+    assert state["upkeep"].error is None
+    assert {id_ for _, id_, _ in await texts(graph)} <= await reached(graph)
+    assert (await checked(graph)).findings == ()
 
 
-async def test_a_lower_summary_that_the_archive_lost_comes_back_from_an_older_state(
+async def test_a_lower_summary_that_the_archive_lost_is_told_and_its_messages_stand_for_it(
     graph: CompiledConversation,
 ) -> None:
     await feed(graph, 9)
     before = await graph.resources.archive.summaries("ada", "t1")
     higher = next(summary for summary in before if summary.level == 2)
-    await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = %(id)s", id=higher.source_ids[0])
-    found = await checked(graph)
-    assert "source missing" in {finding.kind for finding in found.findings}
-    assert (await checked(graph, repair=True)).left == ()
-    assert await graph.resources.archive.summaries("ada", "t1") == before
+    lower = next(summary for summary in before if summary.id == higher.source_ids[0])
+    assert set(lower.source_ids).isdisjoint(await links(graph))
+    await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = %(id)s", id=lower.id)
+    after = await checked(graph, repair=True)
+    assert [(finding.kind, finding.ids) for finding in after.left] == [("source missing", (lower.id,))]
+    assert not after.healthy
+    assert [id_ for id_ in await links(graph) if id_ in lower.source_ids] == list(lower.source_ids)
+    assert higher.id in await reached(graph)
 
 
-async def test_the_chain_takes_a_summarys_text_from_the_archive(graph: CompiledConversation) -> None:
-    state = await feed(graph, 5)
-    (id_,) = [m.id for m in state["messages"] if is_summary(m)][:1]
-    await sql(
-        graph, "UPDATE summaries SET content = 'Another text.' WHERE user_id = %(user_id)s AND id = %(id)s", id=id_
-    )
-    await repaired(graph, "summary text differs")
-    assert next(m for m in await chain(graph) if m.id == id_).content == "Another text."
+async def test_a_prompt_takes_a_summarys_text_from_the_archive(graph: CompiledConversation, echo: EchoModel) -> None:
+    await feed(graph, 5)
+    (id_, *_) = summary_ids(await chain(graph))
+    text = "Another text about zebras."
+    update = "UPDATE summaries SET content = %(text)s WHERE user_id = %(user_id)s AND id = %(id)s"
+    await sql(graph, update, text=text, id=id_)
+    assert (await checked(graph)).findings == ()
+    await say(graph, "And on.")
+    assert text in "".join(message.text for message in echo.prompts[-1])
 
 
 @pytest.mark.parametrize("table", ["messages", "summaries"])
@@ -279,69 +331,70 @@ async def test_what_is_queued_for_embedding_is_no_fault(graph: CompiledConversat
 @pytest.mark.parametrize("what", ["message", "summary", "both"])
 async def test_what_fell_out_of_the_chain_is_put_back_in_its_place(graph: CompiledConversation, what: str) -> None:
     await feed(graph, 9)
-    await say(graph, "One more.")  # what was covered in the last turn has left
     before = await chain(graph)
-    gone = [m for m in before if (is_summary(m) and what != "message") or (m.id == "r8" and what != "summary")]
-    if what == "summary":
-        gone = gone[-1:]
-    assert gone or what == "message"
-    gone = gone or [next(m for m in before if isinstance(m, AIMessage))]
-    removed: list[Any] = [RemoveMessage(id=str(message.id)) for message in gone[-2:]]
-    await graph.aupdate_state(thread(), {"messages": removed}, as_node="command")
-    assert len(await chain(graph)) == len(before) - len(removed)
+    messages, summaries = (await standing(graph))[-1:], summary_ids(before)[-1:]
+    assert messages
+    assert summaries
+    gone = {"message": messages, "summary": summaries, "both": [*messages, *summaries]}[what]
+    await rewrite(graph, without=gone)
     found = await repaired(graph, "lost from chain")
-    assert set(found.findings[0].ids) == {message.id for message in gone[-2:]}
-    assert [message.id for message in await chain(graph)] == [message.id for message in before]
+    assert set(found.findings[0].ids) == set(gone)
+    assert (await chain(graph))["links"] == before["links"]
     state = await say(graph, "And on.")
     assert state["upkeep"].error is None
 
 
 async def test_a_mark_of_a_summary_that_never_was_is_taken_away(graph: CompiledConversation) -> None:
     await feed(graph, 5)
-    await say(graph, "One more.")
     before = await chain(graph)
-    damaged = [mark_covered(m) if isinstance(m, HumanMessage) else m for m in before]
-    assert live_chain(damaged) != live_chain(before)
-    await graph.aupdate_state(thread(), {"messages": Overwrite(damaged)}, as_node="command")
+    marked = await standing(graph)
+    await rewrite(graph, kept=marked)
     found = await checked(graph, repair=True)
     assert "mark without summary" in {finding.kind for finding in found.findings}
     assert found.left == ()
-    assert [m.id for m in live_chain(await chain(graph))] == [m.id for m in live_chain(before)]
+    assert (await chain(graph))["links"] == before["links"]
 
 
-async def test_a_message_with_another_content_in_the_archive_is_kept_in_both(graph: CompiledConversation) -> None:
+async def test_a_message_with_another_content_in_the_archive_is_kept_as_an_earlier_one(
+    graph: CompiledConversation,
+) -> None:
+    """The archive takes the text of the state; the other one is kept as what has left."""
     state = await feed(graph, 5)
-    live = [m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage)][1]
+    live = (await standing(graph))[1]
+    said = next(message for message in state["messages"] if message.id == live)
+    before = await texts(graph)
     await sql(
         graph,
         "UPDATE messages SET text = 'Other.', message = jsonb_set(message, '{data,content}', '\"Other.\"') "
         "WHERE user_id = %(user_id)s AND id = %(id)s",
-        id=live.id,
+        id=live,
     )
-    found = await checked(graph, repair=True)
-    assert [finding.kind for finding in found.findings] == ["message changed"]
-    assert found.left == ()
-    kept = [text for _, _, text in await texts(graph)]
-    assert "Other." in kept
-    assert message_text(live) in kept
-    assert {message_text(live), "Other."} <= {message_text(m) for m in live_chain(await chain(graph))}
+    found = await repaired(graph, "message changed")
+    assert found.findings[0].ids == (live,)
+    kept = await graph.resources.archive.messages("ada", "t1")
+    assert [(m.seq, m.id, m.text) for m in kept if m.left_at is None] == before
+    assert [m.text for m in kept if m.left_at is not None] == ["Other."]
+    assert {m.id: m.text for m in kept}[live] == message_text(said)
+    assert (await graph.aget_state(thread())).values["messages"] == state["messages"]
 
 
-async def test_a_call_without_its_result_gets_it_back_or_a_stand_in(graph: CompiledConversation) -> None:
-    await feed(graph, 9)
-    before = await texts(graph)
-    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
-    found = await checked(graph, repair=True)
-    assert "call without result" in {finding.kind for finding in found.findings}
-    assert await texts(graph) == before
-    await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
-    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
-    for _ in range(2):
+async def test_a_result_that_the_archive_lost_comes_back_or_its_call_is_told_to_have_none(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    async with open_graph(settings.but(visible_messages=4), model=echo, embeddings=embeddings) as graph:
+        await feed(graph, 9)
+        before = await texts(graph)
+        await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
+        found = await checked(graph, repair=True)
+        assert {finding.kind for finding in found.findings} >= {"call without result", "source missing"}
+        assert found.left == ()
+        assert await texts(graph) == before
+        await graph.checkpointer.aprune(["t1"])
+        await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = 't2'")
         after = await checked(graph, repair=True)
-    assert "call without result" not in {finding.kind for finding in after.left}
-    stand_in = (await graph.resources.archive.messages("ada", "t1"))[-1]
-    assert stand_in.role == "tool"
-    assert "no result" in stand_in.text
+        (told,) = [finding for finding in after.left if finding.kind == "call without result"]
+        assert (told.ids, told.harmless, told.repairable) == (("c2",), True, False)
+        assert [id_ for _, id_, _ in await texts(graph)] == [id_ for _, id_, _ in before if id_ != "t2"]
 
 
 async def test_a_result_without_a_call_is_told_and_harmless(graph: CompiledConversation) -> None:
@@ -364,9 +417,15 @@ async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: Co
     await sql(
         graph, "UPDATE messages SET active = true, chunk_id = NULL, embedded_with = '' WHERE user_id = %(user_id)s"
     )
-    assert (await checked(graph, repair=True)).left == ()
+    left = (await checked(graph, repair=True)).left
+    lost = {summary.id for summary in summaries if summary.level == 1}
+    above = [summary for summary in summaries if summary.level > 1]
+    # What a higher summary was made from cannot be made again; what was said stands for it.
+    assert [finding.kind for finding in left] == ["source missing"]
+    assert set(left[0].ids) == lost & {id_ for summary in above for id_ in summary.source_ids} != set()
     assert await texts(graph) == before
-    assert await graph.resources.archive.summaries("ada", "t1") == summaries
+    assert await graph.resources.archive.summaries("ada", "t1") == above
+    assert {id_ for _, id_, _ in before} <= await reached(graph)
 
 
 async def test_another_branch_of_the_history_is_not_lost(graph: CompiledConversation) -> None:
@@ -397,9 +456,8 @@ async def test_an_imported_thread_is_healthy_before_and_after_it_is_gone_on_with
 
 
 async def test_a_chain_whose_turn_waits_to_be_resumed_is_not_written(graph: CompiledConversation) -> None:
-    state = await feed(graph, 5)
-    live = [m for m in live_chain(state["messages"]) if isinstance(m, HumanMessage)][1]
-    await graph.aupdate_state(thread(), {"messages": [RemoveMessage(id=str(live.id))]}, as_node="pairing")
+    await feed(graph, 5)
+    await rewrite(graph, without=(await standing(graph))[1:2], as_node="pairing")
     checkup = await checked(graph, repair=True)
     (finding,) = checkup.left
     assert (finding.kind, finding.repairable) == ("lost from chain", False)
@@ -455,8 +513,10 @@ async def test_a_check_finds_only_what_is_the_users(graph: CompiledConversation)
     for user in ("bob", "ada%", "nobody"):
         with pytest.raises(InputError, match="There is no thread 't1'"):
             await examine(graph, user, "t1", repair=True)
-    with pytest.raises(InputError, match="the graph that `open_graph` gives"):
+    with pytest.raises(InputError, match="a graph with a checkpointer"):
         await examine(build_graph(resources=graph.resources).compile(), "ada")
+    with pytest.raises(InputError, match="the graph that `open_graph` or"):
+        await examine(StateGraph.compile(build_graph(resources=graph.resources)), "ada")
 
 
 async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it_is_repaired(
@@ -475,7 +535,7 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
 
     looked = await doctor()
     assert looked.exit_code == 1
-    assert "work: 1 source of a summary is not in the archive: r1. With --repair: looked for" in looked.stdout
+    assert "work: 1 message of the state is not in the archive: r1. With --repair: archived from" in looked.stdout
     assert "work: 1 message or summary has the wrong active flag: q2. With --repair: set right." in looked.stdout
     repaired = await doctor("work", "--repair")
     assert repaired.exit_code == 0

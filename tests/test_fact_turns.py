@@ -71,7 +71,7 @@ def _day(n: int) -> str:
 
 
 async def sheet(database: Database, question: str, *, to: str = "other", **values: Any) -> FactSheet:
-    return await known_facts([HumanMessage(question, id="q")], turn_of(database, to, **values))
+    return await known_facts({"messages": [HumanMessage(question, id="q")]}, turn_of(database, to, **values))
 
 
 async def texts(database: Database, question: str = "Hello", **values: Any) -> list[str]:
@@ -148,7 +148,7 @@ async def test_a_turn_waits_for_what_was_said_before_it_but_not_for_a_long_archi
     monkeypatch.setattr(resources_module, "read_batch", read_batch)
     turn = turn_of(database)
     learn(turn)
-    told = asyncio.create_task(known_facts([HumanMessage("Which stamps?", id="q")], turn))
+    told = asyncio.create_task(known_facts({"messages": [HumanMessage("Which stamps?", id="q")]}, turn))
     assert not (await asyncio.wait([told], timeout=0.2))[0]
     io_thread.loop.call_soon_threadsafe(steps.release)
     assert len((await asyncio.wait_for(told, 60)).facts) == 20
@@ -213,15 +213,39 @@ async def test_the_scope_of_memory_holds_for_facts_and_pins(database: Database) 
 async def test_what_was_said_a_moment_ago_is_not_told_as_a_fact_too(database: Database) -> None:
     await hear(database, "I live in Oslo")
     chain = [HumanMessage("I live in Oslo", id="t1-0"), AIMessage("Nice.", id="r"), HumanMessage("Hello", id="q")]
-    assert (await known_facts(chain, turn_of(database))).facts == ()
+    assert (await known_facts({"messages": chain}, turn_of(database))).facts == ()
     later = [*chain, AIMessage("Hi.", id="r2"), HumanMessage("And?", id="q2")]
-    assert [fact.text for fact in (await known_facts(later, turn_of(database))).facts] == ["I live in Oslo"]
+    assert [fact.text for fact in (await known_facts({"messages": later}, turn_of(database))).facts] == [
+        "I live in Oslo"
+    ]
 
 
 async def test_a_superseded_and_a_forgotten_fact_are_not_told(database: Database) -> None:
     await hear(database, "I live in Oslo", "I moved to Rome", "I like jazz", "Forget that I like jazz")
     assert await texts(database) == ["I moved to Rome"]
     assert [fact.state for fact in await FactRows(database).all_facts("ada")] == ["superseded", "current", "forgotten"]
+
+
+async def test_what_has_left_the_conversation_is_not_told_and_what_stands_in_its_place_is(
+    graph: CompiledConversation,
+) -> None:
+    """An edited message, and one after an edited one, which was said on a branch that the user gave up."""
+
+    async def told() -> list[str]:
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, "What do you know of me?", to="two")
+        return sorted(fact.text for fact in state["facts"].facts)
+
+    for id_, text in (("first", "I like jazz."), ("second", "I have a dog.")):
+        await say(graph, {"messages": [HumanMessage(text, id=id_)]}, to="one")
+    assert await told() == ["I have a dog", "I like jazz"]
+    await say(graph, {"messages": [HumanMessage("I have a parrot.", id="first")]}, to="one")
+    assert await told() == ["I have a parrot"]
+    # What was said there counts again once it is said where the conversation went on, and in the same message too.
+    await say(graph, "I have a dog.", to="one")
+    assert await told() == ["I have a dog", "I have a parrot"]
+    await say(graph, {"messages": [HumanMessage("I have a parrot. I like tea.", id="first")]}, to="one")
+    assert await told() == ["I have a parrot", "I like tea"]
 
 
 async def test_what_is_to_be_forgotten_stays_in_the_archive(graph: CompiledConversation, settings: Settings) -> None:

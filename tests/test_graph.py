@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conversation import BrokenModel, EchoModel, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from everthread import DEFAULT_USER, Archive, ModelError, Settings, ThreadOwnershipError, build_graph, open_graph
@@ -149,36 +149,36 @@ async def test_six_messages_leave_three_and_a_summary_that_names_its_sources(
 ) -> None:
     for text in ["I moved to Lisbon in May 2021.", "I work as a nurse.", "My sister Clara lives in Porto."]:
         state = await say(graph, text)
-    kinds = [message.name or message.type for message in state["messages"]]
-    assert kinds == ["human", "ai", "human", "summary", "human", "ai"]
-    assert state["messages"][-1].content.endswith("My sister Clara lives in Porto.")
+    assert [message.type for message in state["messages"]] == ["human", "ai"] * 3
+    chain = (await graph.aget_state(thread())).values["chain"]["links"]
+    assert [link.get("level") for link in chain] == [None, None, None, 1]
 
     archive = reopen().resources.archive
     (summary,) = await archive.summaries("ada", "t1")
     messages = await archive.messages("ada", "t1")
     assert summary.source_ids == tuple(message.id for message in messages[3:])
+    assert chain[3] == {"id": summary.id, "level": 1, "source_ids": list(summary.source_ids)}
     assert [message.active for message in messages] == [True] * 3 + [False] * 3
     assert {message.chunk_id for message in messages[3:]} == {1}
 
     state = await say(graph, "And now?")
-    assert [message.name or message.type for message in state["messages"]] == [
-        "human",
-        "ai",
-        "human",
-        "summary",
-        "human",
-        "ai",
-    ]
+    chain = (await graph.aget_state(thread())).values["chain"]["links"]
+    assert [link.get("level") for link in chain] == [None, None, None, 1, None, None]
     assert "Clara" in state["context"].messages[-2].text
 
 
 async def test_the_state_stays_bounded_while_the_archive_grows(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
-    async with open_graph(settings, model=counting_model(), embeddings=embeddings) as graph:
+    few = settings.but(visible_messages=10)
+    async with open_graph(few, model=counting_model(), embeddings=embeddings) as graph:
         for n in range(40):
             state = await say(graph, f"Remark number {n} about the garden.")
-    assert len(state["messages"]) <= 16
+            assert len(state["messages"]) <= 12
+            assert isinstance(state["messages"][0], HumanMessage)
+            newest = [f"Remark number {n} about the garden.", f"Reply {n + 1}."]
+            assert [message.text for message in state["messages"][-2:]] == newest
+        assert len((await graph.aget_state(thread())).values["chain"]["links"]) <= 16
     assert len(await reopen().resources.archive.messages("ada", "t1")) == 80
 
 
@@ -226,6 +226,7 @@ async def test_concurrent_turns_of_many_users_do_not_mix(graph: CompiledConversa
 
 EDGES = {
     ("__start__", "command", "a /command"), ("command", "__end__", None),
+    ("__start__", "__end__", "nothing to answer"),
     ("__start__", "keyword_check", None), ("__start__", "memory_retrieval", None),
     ("keyword_check", "web_search", "hit"), ("keyword_check", "slm_router", "no hit"),
     ("keyword_check", "context_assembly", "no search"),
@@ -257,7 +258,7 @@ def test_the_settings_are_the_context_form() -> None:
 def test_input_and_output_are_described_by_a_schema() -> None:
     graph = build_graph().compile()
     assert "messages" in graph.get_input_jsonschema()["properties"]
-    assert {"messages", "report"} <= graph.get_output_jsonschema()["properties"].keys()
+    assert graph.get_output_jsonschema()["properties"].keys() == {"messages", "structured_response"}
 
 
 async def test_the_state_can_be_changed_from_outside_after_a_turn(graph: CompiledConversation) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chains import below, parted_calls
-from conversation import EchoModel, say, thread
+from conversation import EVERYTHING, EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -21,8 +21,9 @@ from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.user_rows import UserRows
 from everthread.models.tokens import count_message_tokens
+from everthread.state.chain import is_summary, summary_of
 from everthread.state.fact_records import Fact
-from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread.state.live_chain import view_in
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
@@ -39,14 +40,14 @@ def embeddings() -> Embeddings:
 async def feed(graph: CompiledConversation, messages: list[AnyMessage], to: str = "t1", **context: Any) -> Any:
     """A turn whose messages are given."""
     await graph.aupdate_state(thread(to), {"messages": messages}, as_node="llm_call")
-    return await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context})
+    return await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
 
 
 async def nothing_is_lost(graph: CompiledConversation, state: Any, to: str = "t1") -> int:
     """Every archived message is in the chain or below a summary of it; returns how many there are."""
     archive = graph.resources.archive  # type: ignore[attr-defined]
     archived = {message.id for message in await archive.messages("ada", to)}
-    live = [str(message.id) for message in state["messages"]]
+    live = [str(message.id) for message in view_in(state)]
     assert archived <= below(live, await archive.summaries("ada", to))
     return len(archived)
 
@@ -61,7 +62,7 @@ async def test_a_conversation_of_nothing_but_tool_calls_is_summarized_and_no_cal
         said = [AIMessage("", id=f"a{n}", tool_calls=[call]), ToolMessage("", id=f"t{n}", tool_call_id=f"c{n}")]
         state = await feed(graph, said, profile=profile, **SMALL)
         assert state["upkeep"].error is None
-        assert parted_calls(live_chain(state["messages"])) == []
+        assert parted_calls(view_in(state)) == []
     assert await nothing_is_lost(graph, state) == 16
     state = await say(graph, "What did you find?", profile=profile, **SMALL)
     assert state["messages"][-1].content.endswith("What did you find?")
@@ -78,14 +79,14 @@ async def test_empty_messages_of_the_assistant_are_neither_kept_nor_in_the_way(
     assert await nothing_is_lost(graph, state) == 12
     await say(graph, "And now?", profile=profile, **SMALL)
     assert all(message.text.strip() for message in echo.prompts[-1])
-    assert any(is_summary(message) for message in state["messages"])
+    assert any(is_summary(message) for message in view_in(state))
 
 
 async def test_images_stay_in_the_archive_when_their_messages_are_summarized(graph: CompiledConversation) -> None:
     """Reports deepagents #2873, #3990: media was lost from archived messages."""
     for _ in range(6):
         state = await say(graph, {"messages": [HumanMessage(IMAGE)]})
-    assert any(is_summary(message) for message in state["messages"])
+    assert any(is_summary(message) for message in view_in(state))
     kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
     assert [message.message.content for message in kept if message.role == "user"] == [IMAGE] * 6
 
@@ -122,7 +123,7 @@ async def test_tokens_are_estimated_where_the_provider_reports_none(settings: Se
     async with open_graph(values, model=model, embeddings=embeddings) as graph:
         for n in range(4):
             state = await say(graph, f"Remark {n}: " + "the garden is green " * 40)
-    assert any(is_summary(message) for message in state["messages"])
+    assert any(is_summary(message) for message in view_in(state))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -135,7 +136,7 @@ async def test_after_summaries_the_prompt_is_within_its_budget_however_long_the_
                           max_context_tokens=2000, max_reply_tokens=200, **SMALL)  # fmt: skip
         assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget <= 2000
     assert state["upkeep"].error is None
-    assert all(summary_of(m).content for m in live_chain(state["messages"]) if is_summary(m))
+    assert all(summary_of(m).content for m in view_in(state) if is_summary(m))
 
 
 _DEEP = """

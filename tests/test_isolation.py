@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conversation import say
+from conversation import EVERYTHING, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -98,5 +98,6 @@ async def test_what_is_written_is_read_under_the_same_user_however_it_was_named(
                 {"messages": [("user", "What was QX-4471?")]},
                 {"configurable": {"thread_id": f"two {type(context).__name__}"}},
                 context=context,
+                output_keys=EVERYTHING,
             )
             assert text in [f.content for memory in state["recall"].memories for f in memory.fragments]

@@ -13,8 +13,8 @@ import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = [
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
-    "text",
+    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
+    "state", "text",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.state.messages import summary_message
+from everthread.state.chain import SummaryMessage
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.settings import Settings
 
@@ -18,7 +18,7 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 def chain(question: str) -> list[AnyMessage]:
     summary = Summary(id="s1", content="They spoke of Oslo.", level=1, source_ids=("m0",), covers=1)
     said = [HumanMessage("I like fish.", id="m1"), AIMessage("Noted.", id="m2")]
-    return [summary_message(summary), *said, HumanMessage(question, id=question)]
+    return [SummaryMessage.of(summary), *said, HumanMessage(question, id=question)]
 
 
 def prompt(profile: str, question: str, facts: list[str], memory: str) -> str:

@@ -12,6 +12,7 @@ from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.graph import StateGraph
 from typer.testing import CliRunner
 
 from everthread import (
@@ -19,6 +20,7 @@ from everthread import (
     InputError,
     Settings,
     Summary,
+    TurnReport,
     build_graph,
     open_graph,
     regenerate,
@@ -26,11 +28,12 @@ from everthread import (
     thread_id,
 )  # fmt: skip
 from everthread.cli.main import app
+from everthread.compression.thread import control_of
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.database import Database
 from everthread.memory.summary_rows import SummaryRows
 from everthread.memory.user_rows import UserRows
-from everthread.state.messages import is_summary, live_chain, summary_of
+from everthread.state.chain import summary_ids
 
 
 class MoodyModel(EchoModel):
@@ -63,12 +66,11 @@ async def talk(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
     return state
 
 
-def standing(state: Any) -> list[Summary]:
-    return [summary_of(message) for message in live_chain(state["messages"]) if is_summary(message)]
-
-
-async def state_of(graph: CompiledConversation, to: str = "t1") -> Any:
-    return (await graph.aget_state(thread(to))).values
+async def standing(graph: CompiledConversation, to: str = "t1") -> list[Summary]:
+    """The summaries of the chain, as the next turn reads them."""
+    ids = summary_ids((await graph.aget_state(thread(to))).values["chain"])
+    found = await graph.resources.summaries.some("ada", to, ids)
+    return [found[id_] for id_ in ids]
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,8 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
 ) -> None:
     model = moody("I'm sorry, I cannot help with that.")
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        state = await talk(graph, 3)
-        (before,) = standing(state)
+        await talk(graph, 3)
+        (before,) = await standing(graph)
         assert before.rejected == "it is a refusal"
         assert before.version == 1
         model.mood[0] = None
@@ -102,11 +104,12 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
         kept = {summary.id: summary for summary in await graph.resources.archive.summaries("ada", "t1")}
         assert (kept[before.id].version, kept[before.id].method, kept[before.id].rejected) == (2, "model", None)
         assert kept[before.id].created_at == before.created_at
-        assert all(summary.rejected is None for summary in [*kept.values(), *standing(state)])
+        assert all(summary.rejected is None for summary in [*kept.values(), *await standing(graph)])
         (old,) = await graph.resources.summaries.versions("ada", "t1", before.id)
         assert (old.content, old.method, old.rejected) == (before.content, "extractive", "it is a refusal")
-        for summary in standing(state):
+        for summary in await standing(graph):
             assert kept[summary.id] == summary
+            assert state["chain_texts"][summary.id] == summary
 
 
 async def test_a_model_that_keeps_failing_is_asked_ever_less_often(ours: Settings, embeddings: Embeddings) -> None:
@@ -129,10 +132,11 @@ async def test_the_report_of_the_turn_tells_what_was_made_again(ours: Settings, 
     model = moody("")
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         state = await talk(graph, 4)
-        assert "it is empty" in state["report"].upkeep.not_remade
-        assert f"in turn {state['report'].turn + 2}" in state["report"].upkeep.not_remade
+        report = TurnReport.model_validate(state["report"])
+        assert "it is empty" in report.upkeep.not_remade
+        assert f"in turn {report.turn + 2}" in report.upkeep.not_remade
         model.mood[0] = None
-        told = [(await talk(graph, 1, start=n))["report"].upkeep.remade for n in range(4, 7)]
+        told = [(await talk(graph, 1, start=n))["report"]["upkeep"]["remade"] for n in range(4, 7)]
     assert any(told)
 
 
@@ -147,7 +151,7 @@ async def test_a_summary_that_is_rejected_and_no_longer_in_the_chain_is_made_aga
         summaries = await graph.resources.archive.summaries("ada", "t1")
     assert any(summary.version == 2 for summary in summaries)
     assert not any(summary.rejected for summary in summaries)
-    assert not state["compression"].remake_owed
+    assert not control_of(state).remake_owed
 
 
 async def test_without_a_summary_model_nothing_is_owed(graph: CompiledConversation) -> None:
@@ -172,13 +176,13 @@ async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
 ) -> None:
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        state = await talk(graph, 7)
-        before = standing(state)[-1]
+        await talk(graph, 7)
+        before = (await standing(graph))[-1]
         model.mood[0] = "Remarks on the garden with zebras, a few more words about it, number 1."
         (made,) = await regenerate(graph, "ada", before.id[:12])
         assert made.replaced
         assert (made.summary.id, made.summary.version, made.summary.content) == (before.id, 2, model.mood[0])
-        assert made.summary in standing(await state_of(graph))
+        assert made.summary in await standing(graph)
         archive = graph.resources.archive
         assert made.summary in await archive.summaries("ada", "t1")
         tree = await archive.sources("ada", "t1", before.id)
@@ -192,7 +196,7 @@ async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
         found = await graph.resources.vectors.nearest("ada", str(model.mood[0]), limit=1, timeout=60)
         assert found[0].source_id == before.id
         model.mood[0] = None
-        state = await talk(graph, 1, start=7)
+        await talk(graph, 1, start=7)
         assert "zebras" in " ".join(message.text for message in model.prompts[-1])
         for parent in await archive.summaries("ada", "t1"):
             assert set(parent.source_ids) <= {
@@ -224,19 +228,19 @@ async def test_a_new_text_that_is_not_accepted_changes_nothing(
 ) -> None:
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        state = await talk(graph, 4)
-        before = standing(state)
+        await talk(graph, 4)
+        before = await standing(graph)
         model.mood[0] = mood
         (made,) = await regenerate(graph, "ada", before[0].id)
         assert not made.replaced
         assert made.reason
-        assert standing(await state_of(graph)) == before
+        assert await standing(graph) == before
         assert await graph.resources.summaries.versions("ada", "t1", before[0].id) == []
 
 
 async def test_the_same_text_again_is_no_new_version(graph: CompiledConversation) -> None:
-    state = await talk(graph, 4)
-    (made,) = await regenerate(graph, "ada", standing(state)[0].id)
+    await talk(graph, 4)
+    (made,) = await regenerate(graph, "ada", (await standing(graph))[0].id)
     assert (made.replaced, made.reason) == (False, "it came out the same")
 
 
@@ -254,14 +258,15 @@ async def test_all_rejected_summaries_of_a_thread_are_made_again_and_no_others(
         assert [made.summary.id for made in done] == rejected
         assert all(made.replaced for made in done)
         assert not [s.id for s in await graph.resources.archive.summaries("ada", "t1") if s.rejected]
-        assert not any(summary.rejected for summary in standing(await state_of(graph)))
+        assert not any(summary.rejected for summary in await standing(graph))
         assert await regenerate_rejected(graph, "ada", "t1") == []
 
 
 async def test_nobody_makes_a_summary_of_somebody_else_again(ours: Settings, embeddings: Embeddings) -> None:
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        (summary,) = standing(await talk(graph, 3))
+        await talk(graph, 3)
+        (summary,) = await standing(graph)
         asked = len(model.asked)
         for user in ("bob", "ad", "ada%"):
             with pytest.raises(InputError, match="There is no summary"):
@@ -280,8 +285,10 @@ async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: Compiled
         await regenerate(graph, "ada", "")
     with pytest.raises(InputError, match="There is no summary"):
         await regenerate(graph, "ada", summaries[0].id, thread_id="other")
-    with pytest.raises(InputError, match="the graph that `open_graph` gives"):
+    with pytest.raises(InputError, match="a graph with a checkpointer"):
         await regenerate(build_graph(resources=graph.resources).compile(), "ada", summaries[0].id)
+    with pytest.raises(InputError, match="the graph that `open_graph` or"):
+        await regenerate(StateGraph.compile(build_graph(resources=graph.resources)), "ada", summaries[0].id)
     await UserRows(graph.resources.database, "ada").fetch(
         "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=summaries[0].source_ids[0]
     )
@@ -290,10 +297,10 @@ async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: Compiled
 
 
 async def test_a_thread_whose_turn_waits_to_be_resumed_is_left_alone(graph: CompiledConversation) -> None:
-    state = await talk(graph, 4)
+    await talk(graph, 4)
     await graph.aupdate_state(thread(), {"messages": [HumanMessage("and now?", id="q")]}, as_node="pairing")
     with pytest.raises(InputError, match="has not come to its end"):
-        await regenerate(graph, "ada", standing(state)[0].id)
+        await regenerate(graph, "ada", (await standing(graph))[0].id)
 
 
 async def test_a_summary_of_an_imported_thread_keeps_its_id(ours: Settings, embeddings: Embeddings) -> None:
@@ -314,7 +321,8 @@ async def test_a_summary_made_again_while_its_old_text_is_embedded_is_embedded_a
 ) -> None:
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        (before,) = standing(await talk(graph, 3))
+        await talk(graph, 3)
+        (before,) = await standing(graph)
         await graph.resources.vectors.embed_pending("ada", timeout=60)
         rows, resources = UserRows(graph.resources.database, "ada"), graph.resources
         query = "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s ORDER BY content"
@@ -357,7 +365,8 @@ async def test_the_command_makes_again_and_trace_shows_the_versions(
     model = moody("")
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
         await graph.resources.archive.own_thread("ada", name, "work")
-        (summary,) = standing(await talk(graph, 3, to=name))
+        await talk(graph, 3, to=name)
+        (summary,) = await standing(graph, to=name)
     ada = {**environment, "EVERTHREAD_USER_ID": "ada"}
     database = Database(settings)
     new = summary.model_copy(update={"content": "A newer text.", "version": 2, "rejected": None, "method": "model"})

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Annotated, Any
 
 import pytest
 from conversation import EchoModel, say, thread
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import AgentState, SummarizationMiddleware
+from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from scripted import calls, scripted
+from typing_extensions import TypedDict
 
-from everthread import ModelError, SettingsError, build_graph, open_graph
+from everthread import ModelError, Settings, SettingsError, TurnReport, build_graph, open_graph
 
 
 def weather(city: str) -> str:
@@ -91,7 +99,7 @@ async def test_it_is_given_a_list_or_a_state_as_its_input_asks_for(
         assert (await say(graph, "hi"))["messages"][-1].text == "You said: hi"
 
 
-async def test_what_an_agent_does_with_its_tools_enters_the_chain_and_the_archive(
+async def test_what_an_agent_does_with_its_tools_enters_conversation_and_archive(
     reopen: Callable[..., open_graph],
 ) -> None:
     model = scripted(calls(("weather", {"city": "Oslo"})), "It rains.", "You are welcome.")
@@ -170,7 +178,7 @@ class Dish(BaseModel):
     name: str
 
 
-async def test_a_structured_answer_enters_the_chain_as_json(reopen: Callable[..., open_graph]) -> None:
+async def test_a_structured_answer_enters_the_conversation_as_json(reopen: Callable[..., open_graph]) -> None:
     agent = create_agent(scripted(calls(("Dish", {"name": "crème brûlée"}))), [], response_format=Dish)
     for number, responder in enumerate([agent, RunnableLambda(lambda _: Dish(name="crème brûlée"))]):
         async with reopen(model=None, responder=responder) as graph:
@@ -178,6 +186,158 @@ async def test_a_structured_answer_enters_the_chain_as_json(reopen: Callable[...
         assert isinstance(state["messages"][-1], AIMessage)
         assert Dish.model_validate_json(state["messages"][-1].text) == Dish(name="crème brûlée")
         assert "crème brûlée" in state["messages"][-1].text
+
+
+async def test_a_structured_answer_stands_in_the_state_until_the_next_turn(reopen: Callable[..., open_graph]) -> None:
+    dish = calls(("Dish", {"name": "crème brûlée"}))
+    agent = create_agent(scripted(dish, "No shape."), [], response_format=ToolStrategy(Dish))
+    async with reopen(model=None, responder=agent) as graph:
+        given = {"messages": [("user", "Which dish?")]}
+        output = await graph.ainvoke(given, thread(), context={"user_id": "ada"})
+        assert output.keys() == {"messages", "structured_response"}
+        assert output["structured_response"] == Dish(name="crème brûlée")
+    # A checkpoint holds it as plain data.
+    async with reopen(model=None, responder=lambda _: "A text.") as graph:
+        kept = (await graph.aget_state(thread())).values["structured_response"]
+        assert Dish.model_validate(kept) == Dish(name="crème brûlée")
+        output = await graph.ainvoke({"messages": [("user", "And why?")]}, thread(), context={"user_id": "ada"})
+        assert output["messages"][-1].text == "A text."
+        assert output.get("structured_response") is None
+
+
+class Shop(TypedDict):
+    """A context of another application, as a mapping."""
+
+    tenant: str
+
+
+@dataclass
+class Store:
+    """The same as an object, which holds our settings."""
+
+    tenant: str
+    everthread: dict[str, Any] = field(default_factory=dict)
+
+
+def tenant(runtime: ToolRuntime[Any, Any]) -> str:
+    """Whose shop it is."""
+    context = runtime.context
+    names = list(context) if isinstance(context, dict) else [type(context).__name__]
+    return f"{context['tenant'] if isinstance(context, dict) else context.tenant} in {', '.join(names)}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "context", "told"),
+    [
+        (Shop, {"everthread": {"user_id": "ada"}, "tenant": "x"}, "x in tenant"),
+        (Shop, {"user_id": "ada", "everthread": {"max_memories": 1}, "tenant": "x"}, "x in user_id, tenant"),
+        (Store, {"everthread": {"user_id": "ada"}, "tenant": "x"}, "x in Store"),
+        (Store, Store("x", {"user_id": "ada"}), "x in Store"),
+    ],
+    ids=["mapping", "mapping with a user", "mapping for an object", "object"],
+)
+async def test_a_responder_is_given_its_own_context_and_our_settings_are_found_beside_it(
+    reopen: Callable[..., open_graph], shape: Any, context: Any, told: str
+) -> None:
+    model = scripted(calls(("tenant", {})), "Thine.")
+    agent = create_agent(model, [tenant], context_schema=shape)
+    async with reopen(model=None, responder=agent) as graph:
+        output = await graph.ainvoke({"messages": [("user", "Whose?")]}, thread(), context=context)
+    assert [message.text for message in output["messages"]][-2:] == [told, "Thine."]
+    assert len(await reopen().resources.archive.messages("ada", "t1")) == 4
+
+
+async def test_without_a_context_of_its_own_a_responder_is_given_the_settings_of_the_run(
+    reopen: Callable[..., open_graph],
+) -> None:
+    seen: list[Any] = []
+
+    def look(runtime: ToolRuntime[Any, Any]) -> str:
+        """Look."""
+        seen.append(runtime.context)
+        return "seen"
+
+    agent = create_agent(scripted(calls(("look", {})), "Fine."), [look])
+    async with reopen(model=None, responder=agent) as graph:
+        await say(graph, "Look.")
+    assert [(type(context), context.user_id) for context in seen] == [(Settings, "ada")]
+
+
+class Notebook(AgentState[Any]):
+    """An agent's state with notes, which add up."""
+
+    notes: Annotated[list[str], operator.add]
+
+
+def note(text: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+    """Write a note."""
+    known = len(runtime.state.get("notes") or [])
+    done = ToolMessage(f"noted beside {known}", tool_call_id=runtime.tool_call_id)
+    return Command(update={"notes": [text], "messages": [done]})
+
+
+async def test_what_an_agent_keeps_beside_its_messages_lasts_from_turn_to_turn_of_its_thread(
+    reopen: Callable[..., open_graph],
+) -> None:
+    for turn, text in enumerate(["one", "two", "three"]):  # each in a process of its own
+        agent = create_agent(scripted(calls(("note", {"text": text})), "Noted."), [note], state_schema=Notebook)
+        async with reopen(model=None, responder=agent) as graph:
+            state = await say(graph, f"Note {text}.")
+            assert state["messages"][-2].text == f"noted beside {turn}"
+            kept = (await graph.aget_state(thread())).values["responder_state"]
+    assert kept == {"notes": ["one", "two", "three"]}
+    agent = create_agent(scripted(calls(("note", {"text": "other"})), "Noted."), [note], state_schema=Notebook)
+    async with reopen(model=None, responder=agent) as graph:
+        state = await say(graph, "Note other.", to="t2")
+        assert state["messages"][-2].text == "noted beside 0"
+        assert (await graph.aget_state(thread())).values["responder_state"] == kept
+
+
+async def test_what_an_agent_no_longer_keeps_is_gone_in_the_next_turn(reopen: Callable[..., open_graph]) -> None:
+    class Slip(TypedDict, total=False):
+        messages: Annotated[list[Any], add_messages]
+        note: str | None
+
+    def answer(state: Slip) -> dict[str, Any]:
+        text = state["messages"][-1].text
+        told = AIMessage(f"had {state.get('note')}")
+        return {"messages": [told], **({"note": text or None} if text != "keep" else {})}
+
+    def empty(state: Slip) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"had {state.get('note')}")], "note": None}
+
+    def graph_of(node: Any) -> Any:
+        return StateGraph(Slip).add_node("n", node).add_edge(START, "n").compile()
+
+    said = []
+    for node, text in [(answer, "tea"), (answer, "keep"), (empty, "forget"), (answer, "keep")]:
+        async with reopen(model=None, responder=graph_of(node)) as graph:
+            said.append((await say(graph, text))["messages"][-1].text)
+    assert said == ["had None", "had tea", "had tea", "had None"]
+
+
+async def test_what_no_checkpoint_can_hold_does_not_fail_the_turn(
+    reopen: Callable[..., open_graph], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Desk(TypedDict, total=False):
+        messages: Annotated[list[Any], add_messages]
+        lock: Any
+        note: str
+        structured_response: Any
+
+    def answer(state: Desk) -> dict[str, Any]:
+        told = AIMessage(f"had {state.get('note')}, {state.get('lock')}")
+        return {"messages": [told], "lock": Lock(), "note": "tea", "structured_response": {"lock": Lock()}}
+
+    desk = StateGraph(Desk).add_node("n", answer).add_edge(START, "n").compile(checkpointer=False)
+    async with reopen(model=None, responder=desk) as graph:
+        await say(graph, "One.")
+        state = await say(graph, "Two.")
+        kept = (await graph.aget_state(thread())).values
+    assert state["messages"][-1].text == "had tea, None"
+    assert kept["responder_state"] == {"note": "tea"}
+    assert "lock" in kept["structured_response"]["lock"]
+    assert "keeps what no checkpoint can hold: lock." in caplog.text
 
 
 async def test_one_that_is_cancelled_by_itself_has_failed(reopen: Callable[..., open_graph]) -> None:
@@ -218,7 +378,9 @@ async def test_every_request_of_an_agent_is_in_the_report_with_its_tokens(reopen
 
     model = scripted(used(calls(("weather", {"city": "Oslo"})), 7), used(AIMessage("It rains."), 9), name="inner")
     async with reopen(model=None, responder=create_agent(model, [weather])) as graph:
-        report = (await say(graph, "Weather?"))["report"].reply
+        state = await say(graph, "Weather?")
+    report = TurnReport.model_validate(state["report"]).reply
+    assert report is not None
     assert [(call.model, call.input_tokens, call.finish) for call in report.calls] == [
         ("inner", 7, "tool_calls"),
         ("inner", 9, None),

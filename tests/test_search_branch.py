@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import EVERYTHING, EchoModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -100,7 +100,8 @@ def test_under_sync_invoke_as_well(reopen: Callable[..., open_graph], monkeypatc
     small = ask_small(monkeypatch)
     with reopen() as graph:
         context = {"user_id": "ada", "web_search": "auto", "slm_model": "small"}
-        state = graph.invoke({"messages": [("user", "What is a quasar?")]}, thread(), context=context)
+        question = {"messages": [("user", "What is a quasar?")]}
+        state = graph.invoke(question, thread(), context=context, output_keys=EVERYTHING)
     assert (state["search"].decided_by, len(small.calls)) == ("slm", 1)
 
 

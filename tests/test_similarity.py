@@ -73,7 +73,7 @@ async def test_a_near_miss_is_told(
     async with reopen() as graph:
         await say(graph, CHAT[0], to="one", user=settings.user_id)
         state = await say(graph, "Quantum chromodynamics?", to=where, user=settings.user_id)
-        assert state["report"].recall.nearest == state["recall"].nearest
+        assert state["report"]["recall"]["nearest"] == state["recall"].nearest
     values = {"database_url": settings.database_url, "database_schema": settings.database_schema}
     await asyncio.to_thread(run_explain, "two", -1, values, as_json=False)
     assert f"the nearest had a similarity of {state['recall'].nearest:.2f}" in capsys.readouterr().out

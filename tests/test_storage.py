@@ -148,17 +148,26 @@ def stored(settings: Settings) -> int:
     ids=["an image", "a long text"],
 )
 async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
-    graph: CompiledConversation, settings: Settings, reopen: Callable[..., open_graph], content: Any
+    settings: Settings, reopen: Callable[..., open_graph], content: Any
 ) -> None:
-    """Reports deer-flow #4138, #4189: base64 and big results in each checkpoint. The archive keeps them whole."""
-    await say(graph, {"messages": [HumanMessage(content, id="heavy")]})
-    for n in range(3):
-        await say(graph, f"Remark {n}.")
-    before = stored(settings)
-    await say(graph, "One more.")
-    assert stored(settings) - before < 60_000
-    kept = (await reopen().resources.archive.messages("ada", "t1"))[0]
+    """Reports deer-flow #4138, #4189: base64 and big results in each checkpoint. The archive keeps them whole.
+
+    It leaves the state with the turn that no longer fits into `visible_kilobytes` beside it, and is sent in short.
+    """
+    model = EchoModel(prompts=[])
+    async with reopen(model=model, visible_kilobytes=100) as graph:
+        state = await say(graph, {"messages": [HumanMessage(content, id="heavy")]})
+        assert state["messages"][0].content == content
+        await say(graph, "Remark 0.")
+        for n in range(1, 4):
+            before = stored(settings)
+            state = await say(graph, f"Remark {n}.")
+            assert stored(settings) - before < 60_000
+            assert "heavy" not in [message.id for message in state["messages"]]
+        assert sum(len(str(message.content)) for message in model.prompts[-1]) < 30_000
+        (kept, *_) = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
     assert kept.message.content == content
+    assert kept.left_at is None
 
 
 async def test_other_langchain_code_reads_our_vectors(

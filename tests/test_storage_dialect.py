@@ -36,7 +36,7 @@ def statements() -> list[tuple[str, str]]:
 
 # Parts of statements that are put together, and what is only needed where a database was restored from another server.
 PARTS = {
-    "archive._CHANGED", "archive._NEW", "bulk_embedding._COUNT", "bulk_embedding._MESSAGES",
+    "archive_sql.CHANGED", "archive_sql.NEW", "bulk_embedding._COUNT", "bulk_embedding._MESSAGES",
     "bulk_embedding._SUMMARIES", "memory_changes._RENEW_MESSAGES", "memory_changes._RENEW_VECTORS",
     "fact_rows.PUT_FACTS", "fact_rows.PUT_PINS", "transfer_facts.PUT_FACTS", "transfer_facts.PUT_PINS",
 }  # fmt: skip

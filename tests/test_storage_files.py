@@ -269,7 +269,7 @@ async def test_json_has_the_whole_turn_when_it_is_over(as_json: Settings, tmp_pa
 
 async def test_json_keeps_the_newest_checkpoint_of_a_thread(as_json: Settings, tmp_path: Path) -> None:
     async with graph_on(as_json) as graph:
-        for n in range(12):
+        for n in range(33):
             await say(graph, f"Remark {n}.")
         assert len([found async for found in graph.checkpointer.alist(thread())]) == 64  # type: ignore[union-attr]
     content = json.loads((tmp_path / "memory.json").read_text(encoding="utf-8"))

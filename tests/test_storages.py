@@ -22,6 +22,7 @@ from everthread import (
     StorageError,
     Summary,
     ThreadOwnershipError,
+    examine,
     open_graph,
     thread_id,
 )
@@ -29,7 +30,7 @@ from everthread.cli import explain, facts, threads, trace, transfer
 from everthread.memory.transfer import export_rows, import_rows
 from everthread.memory.transfer_format import check_file
 from everthread.nodes.resources import Resources
-from everthread.state.messages import is_summary, live_chain
+from everthread.state.chain import summary_ids
 
 Kind = Literal["postgres", "sqlite", "json"]
 KINDS: list[Kind] = ["postgres", "sqlite", "json"]
@@ -128,6 +129,29 @@ async def test_an_id_with_another_content_is_refused(stored: Settings) -> None:
     await resources.close()
 
 
+async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
+    opened: Callable[..., open_graph],
+) -> None:
+    async with opened(profile="archive", summary_every_n=1) as graph:
+        resources = graph.resources  # type: ignore[attr-defined]
+        await say(graph, {"messages": [HumanMessage("I like jazz.", id="first")]})
+        await say(graph, {"messages": [HumanMessage("I have a dog, and the word is zanzibar.", id="second")]})
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, {"messages": [HumanMessage("I like tea.", id="first")]})
+        assert state["upkeep"].error is None
+        await graph.asettled()  # type: ignore[attr-defined]
+        whole = await resources.archive.messages("ada", "t1")
+        assert [m.text for m in whole if m.left_at is None] == ["I like tea.", "You said: I like tea."]
+        assert len([m for m in whole if m.left_at is not None]) == 4
+        assert [m.id for m in await resources.archive.page("ada", "t1")] == [m.id for m in state["messages"]]
+        assert [m.text for m in state["context"].messages if m.type != "system"] == ["I like tea."]
+        state = await say(graph, "What do I like, and what is the word zanzibar?", to="t2")
+        assert [fact.text for fact in state["facts"].facts] == ["I like tea"]
+        assert not any("jazz" in str(memory) or "dog" in str(memory) for memory in state["recall"].memories)
+        (checkup,) = await examine(graph, "ada", "t1")
+        assert checkup.findings == ()
+
+
 async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[..., open_graph]) -> None:
     """Seed 003, "Example Progression": after the 6th level-1 summary, one of level 2 and one of level 1 are active."""
     async with opened(profile="archive", summary_every_n=1) as graph:
@@ -144,7 +168,8 @@ async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[
     assert (counts["messages"], counts["archived"], counts["summaries"], counts["level"]) == (12, 12, 2, 2)
     assert tree is not None
     assert [message.seq for message in tree.messages()] == list(range(1, 11))
-    assert sum(is_summary(message) for message in live_chain(state["messages"])) == 2
+    assert set(summary_ids(state["chain"])) == {summary.id for summary in summaries} - set(highest.source_ids)
+    assert len(summary_ids(state["chain"])) == 2
 
 
 async def test_active_summaries_stay_within_the_seeds_ten(opened: Callable[..., open_graph]) -> None:
@@ -270,7 +295,7 @@ async def test_commands_in_the_chat_name_the_storage(opened: Callable[..., open_
             (await say(graph, text))["messages"][-1].content for text in ("/summary", name, "15", "/summary_status")
         ]
     assert f"[{name} (in use)]" in texts[0]
-    assert texts[2] == f"External memory configured!\nStorage: {name}\nThreshold: 15 messages"
+    assert texts[2] == f"External memory configured!\n\n- Storage: {name}\n- Threshold: 15 messages"
     assert f"Storage: {name}" in texts[3]
 
 
@@ -319,7 +344,8 @@ def test_the_command_line_works_without_postgres(
         return capsys.readouterr().out
 
     assert "2" in shown(threads.list_threads, values)
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, values)
+    whole: dict[str, Any] = {"before": None, "limit": None, "with_left": False}
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, values, **whole)
     assert "Biscuit" in shown(facts.list_facts, values)
     assert "level 1" in shown(trace.show_trace, name, None, values)
     assert "My dog is called Biscuit." in shown(explain.run_explain, name, 1, values, as_json=False)
@@ -327,7 +353,7 @@ def test_the_command_line_works_without_postgres(
     assert "2 messages, 1 summaries" in " ".join(shown(transfer.run_export, file, None, values).split())
     elsewhere = {**values, "data_dir": tmp_path / "new"}
     assert "2 of them new" in " ".join(shown(transfer.run_import, file, elsewhere, embed=False).split())
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere)
+    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere, **whole)
 
 
 def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -19,6 +19,8 @@ from everthread.nodes.resources import Resources
 
 WORDS = ["It ", "rains ", "in ", "Oslo."]
 SECRET = "INTERNAL"
+TOLD = [{"everthread": "remembering"}, {"everthread": "remembered", "memories": 0}, {"looking at": "Oslo"}]
+"""What stream mode `custom` tells: what everthread does, under its own key, and what a tool writes."""
 
 
 @tool
@@ -79,6 +81,27 @@ async def test_each_message_has_one_id_in_the_stream_and_in_the_state(graph: Any
     assert list(dict.fromkeys(ids)) == kept[1:]
 
 
+async def test_what_leaves_the_conversation_for_the_archive_is_not_streamed(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    async with open_graph(settings.but(visible_messages=4), model=scripted("Fine."), embeddings=embeddings) as graph:
+        for n in range(5):
+            question = {"messages": [("user", f"Remark {n}.")]}
+            stream = graph.astream(question, thread(), context={"user_id": "ada"}, stream_mode="messages")
+            assert "".join([message.text async for message, _ in stream]) == "Fine."
+        kept = (await graph.aget_state(thread())).values["messages"]
+    assert [message.text for message in kept] == ["Remark 3.", "Fine.", "Remark 4.", "Fine."]
+
+
+async def test_the_output_of_a_turn_is_the_conversation_and_nothing_internal(graph: Any) -> None:
+    for _ in range(3):
+        question = {"messages": [("user", "What is the weather in Oslo?")]}
+        output = await graph.ainvoke(question, thread(), context={"user_id": "ada"})
+        assert output.keys() == {"messages"}
+    assert [message.type for message in output["messages"]] == ["human", "ai", "tool", "ai"] * 3
+    assert SECRET not in str(output)
+
+
 async def test_values_updates_custom_and_debug(graph: Any) -> None:
     modes = ["values", "updates", "custom", "debug", "tasks", "checkpoints"]
     parts: dict[str, list[Any]] = {mode: [] for mode in modes}
@@ -94,7 +117,7 @@ async def test_values_updates_custom_and_debug(graph: Any) -> None:
         "llm_call",
         "remember",
     ]
-    assert parts["custom"] == [{"looking at": "Oslo"}]
+    assert parts["custom"] == TOLD
     assert {part["type"] for part in parts["debug"]} == {"task", "task_result", "checkpoint"}
     assert sum("input" in part and part["name"] == "tools" for part in parts["tasks"]) == 1
     assert len(parts["checkpoints"]) >= 6
@@ -123,7 +146,7 @@ def test_streaming_works_without_async(settings: Settings, embeddings: Embedding
         )
     texts = [part[0].text for mode, part in parts if mode == "messages" and part[1]["langgraph_node"] == "llm_call"]
     assert [text for text in texts if text] == WORDS
-    assert [part for mode, part in parts if mode == "custom"] == [{"looking at": "Oslo"}]
+    assert [part for mode, part in parts if mode == "custom"] == TOLD
 
 
 async def test_what_no_one_watches_is_not_streamed(settings: Settings, embeddings: Embeddings) -> None:

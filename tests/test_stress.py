@@ -1,6 +1,7 @@
 """A sample of real odd conversations through every profile: nothing is lost, and no prompt is invalid."""
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,8 @@ FILE = ROOT.parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
 EVERY = 5
 """Each conversation of so many is in the sample; a profile takes another one each."""
 
-_spec = importlib.util.spec_from_file_location("bench_stress", ROOT / "bench" / "stress.py")
-assert _spec is not None
-assert _spec.loader is not None
-stress = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(stress)
+sys.path.append(str(ROOT))
+stress = importlib.import_module("bench.stress")
 
 
 @pytest.mark.skipif(not FILE.exists(), reason="the data is not here")

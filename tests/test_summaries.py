@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chains import below, parted_calls
-from conversation import EchoModel, say, thread
+from conversation import EVERYTHING, EchoModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
@@ -22,7 +22,8 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.nodes.resources import Resources
 from everthread.nodes.summarize import shrink
 from everthread.nodes.turn import Turn
-from everthread.state.messages import is_summary, live_chain, summary_message, summary_of
+from everthread.state.chain import Chain, ChainView, Link, SummaryMessage, is_summary, summary_link, summary_of
+from everthread.state.live_chain import view_in
 from everthread.text.tokens import estimate_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
@@ -224,7 +225,7 @@ async def everything(archive: Archive, state: Any, to: str = "t1") -> tuple[set[
     """Ids in the archive, ids that the chain reaches, and the summaries."""
     summaries = await archive.summaries("ada", to)
     archived = {message.id for message in await archive.messages("ada", to)}
-    return archived, below([str(message.id) for message in state["messages"]], summaries), summaries
+    return archived, below([str(message.id) for message in view_in(state)], summaries), summaries
 
 
 @pytest.mark.parametrize(
@@ -241,7 +242,7 @@ async def test_an_unruly_summarizer_loses_nothing(
                 {"messages": [("user", f"I like the town number {n}."), ("assistant", f"Number {n} is fine.")]},
                 as_node="llm_call",
             )
-            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
     archived, reached, summaries = await everything(reopen().resources.archive, state)
     assert len(archived) == 10
     assert archived <= reached
@@ -261,7 +262,7 @@ async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_t
         for n in range(4):
             said = [("user", f"Question {n} about trains?"), ("assistant", f"Answer {n} about trains.")]
             await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
-            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})
+            state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
             active = [message.active for message in await archive.messages("ada", "t1")]
             if n in (1, 2):
                 assert "failed: quota" in state["upkeep"].error
@@ -287,8 +288,8 @@ async def test_odd_conversations_are_summarized_and_answered(
         for _ in range(8):
             state = await say(graph, {"messages": [HumanMessage(asked)]})
             assert state["upkeep"].error is None
-    assert len(live_chain(state["messages"])) <= 12
-    assert any(is_summary(message) for message in state["messages"])
+    assert len(view_in(state)) <= 12
+    assert any(is_summary(message) for message in view_in(state))
 
 
 async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the_whole(
@@ -300,7 +301,7 @@ async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the
         await say(graph, "plain words " * 750 + "the zebra escaped " + "plain words " * 750)
         for _ in range(3):
             state = await say(graph, "and now?")
-    texts = [message.text for message in state["messages"] if is_summary(message)]
+    texts = [message.text for message in view_in(state) if is_summary(message)]
     assert texts
     assert "zebra" in texts[0]
 
@@ -311,7 +312,7 @@ async def test_layered_keeps_the_same_words_once(
     async with open_graph(settings, model=writer("ok"), embeddings=embeddings, profile="layered") as graph:
         for _ in range(16):
             state = await say(graph, "ok")
-    standing = [summary_of(message) for message in live_chain(state["messages"]) if is_summary(message)]
+    standing = [summary_of(message) for message in view_in(state) if is_summary(message)]
     assert len({summary.content for summary in standing}) == len(standing)
     archived, reached, _ = await everything(reopen().resources.archive, state)
     assert archived <= reached
@@ -342,7 +343,7 @@ async def test_stress_conversations_go_through_the_graph_with_nothing_lost_and_n
         messages = [message for message in read(record) if message.type != "system"]
         for exchange in _exchanges(messages):
             await graph.aupdate_state(thread(id_), {"messages": exchange}, as_node="llm_call")
-            state = await graph.ainvoke(None, thread(id_), context=context)
+            state = await graph.ainvoke(None, thread(id_), context=context, output_keys=EVERYTHING)
             assert state["upkeep"].error is None
         state = await say(graph, "What did we talk about?", to=id_, profile=profile)
         prompt = echo.prompts[-1]
@@ -371,15 +372,17 @@ async def test_a_summary_that_says_the_same_as_its_own_source_counts_each_messag
         Summary(id=id_, content=text, level=level, source_ids=(f"m{level}",), covers=covers)
         for id_, level, covers in (("long", 2, 40), ("medium", 1, 8))
     )
-    chain = [summary_message(long), summary_message(medium), HumanMessage("And now?", id="q")]
+    view = ChainView([SummaryMessage.of(long), SummaryMessage.of(medium), HumanMessage("And now?", id="q")])
+    links = [summary_link(long), summary_link(medium), Link(id="q")]
+    chain = Chain(links=links, known={}, last=None)
     layered = settings.but(profile="layered")
     resources = Resources(layered)
     try:
-        batch = Batch(2, tuple(chain[:2]))
-        chain, written = await shrink(chain, batch, layered, Turn(resources, layered, thread()))
+        batch = Batch(2, tuple(view[:2]))
+        chain, written = await shrink(chain, view, batch, layered, Turn(resources, layered, thread()))
     finally:
         await resources.close()
     assert written.summary.content == text
     assert written.summary.source_ids == ("long", "medium")
     assert written.summary.covers == 48
-    assert [message.id for message in chain] == [written.summary.id, "q"]
+    assert [link["id"] for link in chain["links"]] == [written.summary.id, "q"]

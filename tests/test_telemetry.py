@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.types import interrupt
 from scripted import calls, scripted
 
-from everthread import ModelError, Settings, open_graph
+from everthread import ModelError, Settings, TurnReport, open_graph
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -130,7 +130,8 @@ async def test_the_numbers_are_those_of_the_report(
         await say(graph, "My dog is called Biscuit.", to="monday")
         names = ("turns", "context.tokens", "recall.hits", "recall.similarity")
         before = {name: seen.points(name) for name in names}
-        report = (await say(graph, "What is my dog called?", to="tuesday"))["report"]
+        state = await say(graph, "What is my dog called?", to="tuesday")
+        report = TurnReport.model_validate(state["report"])
         new = {name: grown(seen, name, before[name]) for name in names}
     assert new["turns"] == [({"searched": False, "recalled": True}, 1)]
     tokens = {attributes["section"]: value for attributes, value in new["context.tokens"]}

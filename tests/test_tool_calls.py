@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from everthread.state.messages import add_to_chain
+from everthread.state.chain import empty_chain, taken_in, view_of
+from everthread.state.messages import add_said
 from everthread.state.storable import storable
-from everthread.state.tool_calls import count_rounds, open_calls, paired, with_results
+from everthread.state.tool_calls import NO_RESULT, count_rounds, open_calls, paired, results_in_place, with_results
 
 IDS = st.sampled_from(["a", "b", "c", "d"])
 ENTRIES = st.one_of(
@@ -65,15 +66,36 @@ def test_mending_a_chain_twice_changes_nothing_and_ids_stay(drawn: list[Any]) ->
 
 
 @given(st.lists(ENTRIES, max_size=10))
-def test_the_reducer_gives_the_same_chain_one_by_one_as_at_once(drawn: list[Any]) -> None:
-    chain = chain_of(drawn)
+def test_the_conversation_keeps_what_came_as_it_came_one_by_one_as_at_once(drawn: list[Any]) -> None:
+    said = chain_of(drawn)
     grown: Any = []
-    for message in chain:
-        grown = add_to_chain(grown, [message])
-    texts = [message.text for message in grown]
-    assert [text for text in texts if text[0] != "E"] == [
-        text for text in (message.text for message in add_to_chain([], list(chain))) if text[0] != "E"
-    ]
+    for message in said:
+        grown = add_said(grown, [message])
+    assert grown == add_said([], list(said)) == said
+
+
+@given(st.lists(ENTRIES, max_size=10))
+def test_the_chain_is_the_same_one_by_one_as_at_once_and_holds_nothing_that_was_not_said(drawn: list[Any]) -> None:
+    said = chain_of(drawn)
+    chain = empty_chain()
+    for n in range(len(said)):
+        chain = taken_in(chain, said[: n + 1])
+    assert chain == taken_in(empty_chain(), said)
+    view = view_of(chain, {str(message.id): message for message in said}, {})
+    assert sorted(str(message.id) for message in view) == sorted(str(message.id) for message in said)
+    assert list(view) == results_in_place(said)
+    sent = paired(view)
+    assert is_accepted(sent)
+    assert sorted(str(message.id) for message in sent) == sorted(str(message.id) for message in paired(said))
+
+
+def test_a_result_that_comes_late_stands_behind_its_call_and_only_one_that_never_came_is_stood_in_for() -> None:
+    said = chain_of(["user", ("calls", ["a", "b"]), "user", "assistant", ("result", "b")])
+    assert [message.text for message in results_in_place(said)] == ["u0", "a1", "r4", "u2", "a3"]
+    sent = with_results(said)
+    assert [message.text for message in sent] == ["u0", "a1", NO_RESULT, "r4", "u2", "a3"]
+    assert isinstance(sent[2], ToolMessage)
+    assert (sent[2].tool_call_id, sent[2].status) == ("a", "error")
 
 
 def test_open_calls_and_rounds_are_those_after_the_newest_question() -> None:

@@ -320,7 +320,7 @@ async def test_what_a_tool_returns_directly_is_the_answer_unless_it_failed_or_ot
     async with with_tools(calls(*wanted), "It rains.", "Next.", tools=[*TOOLS, says]) as graph:
         state = await say(graph, "Say it.")
         assert [message.text for message in state["messages"][2:]] == then
-        assert state["report"].reply.tool_rounds == 1
+        assert state["report"]["reply"]["tool_rounds"] == 1
         assert (await say(graph, "And now?"))["messages"][-1].text in {"It rains.", "Next."}
     assert then[0] in [message.text for message in await reopen().resources.archive.messages("ada", "t1")]
 
@@ -352,17 +352,19 @@ async def test_an_interrupt_waits_for_a_person_and_finished_calls_do_not_run_aga
     assert [message.role for message in kept] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
-async def test_a_call_left_open_gets_a_stand_in_so_that_the_next_turn_can_be_sent(
+async def test_a_call_left_open_gets_a_stand_in_in_the_prompt_alone_so_that_the_next_turn_can_be_sent(
     reopen: Callable[..., open_graph],
 ) -> None:
     model = scripted(calls(("approve", {"amount": 5})), "Never mind.")
     async with reopen(model=model, tools=TOOLS) as graph:
         await say(graph, "Pay.")
         state = await say(graph, "No, forget it.")
-    assert kinds(state["messages"]) == ["human", "ai", "tool", "human", "ai"]
+        assert len((await graph.aget_state(thread())).values["chain"]["links"]) == 4
+    assert kinds(state["messages"]) == ["human", "ai", "human", "ai"]
+    assert kinds(model.prompts[1]) == ["system", "human", "ai", "tool", "human"]
     assert results(model.prompts[1]) == ["Error: no result, the call was interrupted before it ended."]
     kept = await reopen().resources.archive.messages("ada", "t1")
-    assert [message.role for message in kept] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [message.role for message in kept] == ["user", "assistant", "user", "assistant"]
 
 
 async def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(reopen: Callable[..., open_graph]) -> None:
@@ -372,9 +374,26 @@ async def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(reopen: 
         await say(graph, "Call them.")
         await say(graph, "Any news?")
         late = {"messages": [ToolMessage("hello?", tool_call_id="c0", name="dial"), ("user", "And now?")]}
-        await graph.ainvoke(late, thread(), context={"user_id": "ada"})
+        state = await graph.ainvoke(late, thread(), context={"user_id": "ada"})
+    assert kinds(state["messages"]) == ["human", "ai", "human", "ai", "tool", "human", "ai"]
+    assert results(model.prompts[1]) == ["Error: no result, the call was interrupted before it ended."]
     assert results(model.prompts[2]) == ["hello?"]
     assert kinds(model.prompts[2])[:4] == ["system", "human", "ai", "tool"]
+
+
+async def test_a_late_result_alone_is_answered_and_the_prompt_does_not_end_with_a_reply(
+    reopen: Callable[..., open_graph],
+) -> None:
+    dial = {"name": "dial", "description": "Dial.", "parameters": {"type": "object", "properties": {}}}
+    model = scripted(calls(("dial", {})), "I wait.", "They answered.")
+    async with reopen(model=model, tools=[dial]) as graph:
+        await say(graph, "Call them.")
+        await say(graph, "Any news?")
+        late = {"messages": [ToolMessage("hello?", tool_call_id="c0", name="dial")]}
+        state = await graph.ainvoke(late, thread(), context={"user_id": "ada"})
+    assert kinds(state["messages"]) == ["human", "ai", "human", "ai", "tool", "ai"]
+    assert kinds(model.prompts[2]) == ["system", "human", "ai", "tool", "human", "ai", "human"]
+    assert results(model.prompts[2]) == ["hello?"]
 
 
 async def test_a_crash_between_calls_and_results_is_resumed_without_running_twice(

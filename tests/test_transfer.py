@@ -23,6 +23,7 @@ from psycopg.rows import dict_row
 
 from everthread import Archive, InputError, Settings, Summary, ThreadOwnershipError, open_graph, thread_id
 from everthread.graph.conversation import CompiledConversation
+from everthread.memory.branches import Branches
 from everthread.memory.bulk_embedding import BulkEmbedding
 from everthread.memory.database import Database
 from everthread.memory.recall_cache import RecallCache
@@ -134,6 +135,30 @@ async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing
     assert first[1:] == second[1:]
 
 
+async def test_what_has_left_the_conversation_comes_back_as_having_left(
+    database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    id_ = await fill(database)
+    whole: Any = messages()
+    await Branches(database).settle("ada", id_, [message.id for message in whole[:2]])
+    await Branches(database).edit("ada", id_, [HumanMessage("Potatoes", id="m1")])
+    await export(database, tmp_path / "a.jsonl")
+    await bring(elsewhere, tmp_path / "a.jsonl")
+    before, after = await asyncio.to_thread(rows_of, database), await asyncio.to_thread(rows_of, elsewhere)
+    for row in (*before["messages"], *after["messages"]):
+        del row["embedded_with"], row["facts_read"]
+    assert after["messages"] == before["messages"]
+    assert [(row["id"], row["left_at"]) for row in after["summaries"]] == [
+        (row["id"], row["left_at"]) for row in before["summaries"]
+    ]
+    archive = Archive(elsewhere)
+    assert [(m.id, m.text) for m in await archive.page("ada", id_)] == [("m1", "Potatoes"), ("m2", "[calls weather]")]
+    everything = await archive.page("ada", id_, with_left=True)
+    assert [m.text for m in everything if m.left_at is not None and m.role == "user"][-1] == whole[0].content
+    assert len({m.id for m in everything}) == 6
+    assert all(m.message.id == m.id for m in everything)
+
+
 async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database: Database, tmp_path: Path) -> None:
     await fill(database)
     await fill(database, name="home")
@@ -144,7 +169,7 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0}
     header = lines.pop(0)
     assert datetime.fromisoformat(header.pop("created_at")).tzinfo
-    assert header == {"kind": "header", "format": "everthread", "version": 3, "user": "ada", "counts": counts}
+    assert header == {"kind": "header", "format": "everthread", "version": 4, "user": "ada", "counts": counts}
     assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2, "version"]
     assert lines[0]["name"] == "work"
     assert (lines[1]["active"], lines[1]["chunk_id"], lines[3]["active"]) == (False, 1, True)
@@ -210,7 +235,7 @@ MESSAGE: dict[str, Any] = {
         ([], "is empty: expected a file that `everthread export` wrote"),
         (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
         ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
-        ([{**HEADER, "version": 4}], "has version 4 of the format, and this everthread reads versions 1, 2 and 3"),
+        ([{**HEADER, "version": 5}], "has version 5 of the format, and this everthread reads versions 1, 2, 3 and 4"),
         ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
         ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 pins where its header announces 1 threads, 1"),
         ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),

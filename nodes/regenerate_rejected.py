@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
-from langgraph.types import Overwrite
 
 from ..compression.chain import Batch, summaries_of
-from ..compression.thread import after_remake, control_of, nothing_owed, turn_of
+from ..compression.thread import after_remake, as_channel, control_of, nothing_owed, turn_of
 from ..compression.writing import Written
 from ..state.compression_records import Remade
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError, StorageError
-from ..state.messages import is_summary, live_chain, summary_message, summary_of
+from ..state.live_chain import view_in
 from ..state.records import Summary
 from ..state.settings import Settings
 from ..state.turn_records import Upkeep
@@ -25,21 +24,18 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 
-async def remake_rejected(state: ConversationState, settings: Settings, turn: Turn) -> Update:
+async def regenerate_rejected(state: ConversationState, settings: Settings, turn: Turn) -> Update:
     """Make one rejected summary of the thread again, if there is one; the turn goes on whatever comes of it.
 
     The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
-    What was made again elsewhere meanwhile takes its place in the chain.
     """
     upkeep, control, number = state.get("upkeep", Upkeep()), control_of(state), turn_of(state)
-    rows, where = turn.resources.summaries, (turn.user_id, turn.thread_id)
-    chain = state["messages"]
+    view, texts = view_in(state), dict(state.get("chain_texts") or {})
     try:
-        chain = with_summaries(chain, await rows.some(*where, _rejected_ids(chain)))
-        found = await rows.rejected(*where, limit=1)
+        found = await turn.resources.summaries.rejected(turn.user_id, turn.thread_id, limit=1)
         if not found:
-            return {**_changed(state, chain), "compression": nothing_owed(control, number)}
-        made, reason = await _tried(found[0], settings, turn, standing=summaries_of(live_chain(chain)))
+            return {"compression": as_channel(nothing_owed(control, number))}
+        made, reason = await _tried(found[0], settings, turn, standing=summaries_of(view))
     except StorageError as error:
         made, reason = None, str(error)
     control = after_remake(control, number, failed=made is None)
@@ -52,8 +48,8 @@ async def remake_rejected(state: ConversationState, settings: Settings, turn: Tu
         logger.info("A rejected summary was not made again; the next try is in turn %d.", control.remake_turn)
     else:
         upkeep = upkeep.model_copy(update={"remade": (*upkeep.remade, made.id)})
-        chain = with_summaries(chain, {made.id: made})
-    return {**_changed(state, chain), "upkeep": upkeep, "compression": control}
+        texts[made.id] = made
+    return {"chain_texts": texts, "upkeep": upkeep, "compression": as_channel(control)}
 
 
 async def _tried(
@@ -108,14 +104,6 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
     return Remade(summary=written.summary, replaced=True)
 
 
-def with_summaries(messages: Sequence[AnyMessage], summaries: Mapping[str, Summary]) -> list[AnyMessage]:
-    """The chain with the summaries of these ids in their new texts, where they stand in it."""
-    return [
-        summary_message(summaries[str(message.id)]) if is_summary(message) and message.id in summaries else message
-        for message in messages
-    ]
-
-
 def _as_version(written: Written, old: Summary) -> Written:
     # An imported thread may have another id than the one its summaries' ids were made from.
     same = {"id": old.id, "source_ids": old.source_ids, "created_at": old.created_at, "version": old.version + 1}
@@ -129,12 +117,3 @@ def _why_kept(new: Summary, old: Summary) -> str | None:
     if old.rejected and new.method == "extractive":
         return "no summary model is set"
     return "it came out the same" if new.content == old.content and new.method == old.method else None
-
-
-def _rejected_ids(messages: Iterable[AnyMessage]) -> list[str]:
-    return [str(message.id) for message in messages if is_summary(message) and summary_of(message).rejected]
-
-
-def _changed(state: ConversationState, chain: list[AnyMessage]) -> Update:
-    # Overwrite, because a single change would show up in the stream of messages.
-    return {} if chain == state["messages"] else {"messages": Overwrite(chain)}

@@ -1,0 +1,172 @@
+"""Which checkpoints of a run are stored: those from which something would be lost, not each step of the graph.
+
+A turn takes seven to nine steps. What it searches and remembers can be made again, so a turn that breaks off there goes
+on from its question. What stands in the history of a thread is the question and the end of each turn, and between them
+what cannot be done twice: calls of tools, an interrupt, an error. So a client that edits an older message finds its
+checkpoint among the newest ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+
+RUN_KEY: Final = "__everthread_run"
+"""Names in a `configurable` the `RunCheckpoints` of the run. A run without it stores each step."""
+
+_BRANCH: Final = "branch:to:"
+_TASKS: Final = "__pregel_tasks"
+
+_REPEATABLE: Final = frozenset(
+    {"slm_router", "web_search", "pairing", "context_assembly", "llm_call", "summarize", "keyword_check",
+     "memory_retrieval"}
+)  # fmt: skip
+"""Nodes that may be run again without a trace."""
+
+_BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", _TASKS})
+"""Nodes before which a step lies inside a turn."""
+
+
+class Writes(NamedTuple):
+    """What a task wrote after a checkpoint, before its step was complete."""
+
+    values: Sequence[tuple[str, Any]]
+    task_id: str
+    task_path: str
+
+    @property
+    def are_special(self) -> bool:
+        """Whether it is an interrupt, an error, or an answer to an interrupt."""
+        return any(channel in WRITES_IDX_MAP for channel, _ in self.values)
+
+    @property
+    def must_be_stored(self) -> bool:
+        """Whether it cannot be made again."""
+        return self.are_special or not is_of_repeatable(self.task_path)
+
+
+class Step(NamedTuple):
+    """A checkpoint as it came, with what tasks wrote after it."""
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    versions: ChannelVersions
+    writes: list[Writes]
+
+
+class Passing(NamedTuple):
+    """A stored checkpoint that the end of its turn replaces: its id, that of its parent, the values it brought."""
+
+    id: str
+    parent_id: str | None
+    versions: ChannelVersions
+
+
+class Stored(NamedTuple):
+    """A step that is to be stored, and the checkpoints that it replaces."""
+
+    step: Step
+    replaces: tuple[Passing, ...] = ()
+
+
+class RunCheckpoints:
+    """What of one run is stored, and what waits to be. Used by one saver, in the order of the steps."""
+
+    def __init__(self) -> None:
+        self._skipped: Step | None = None
+        self._passing: list[Passing] = []
+        self._early: dict[str, list[Writes]] = {}
+        self._stored: set[str] = set()
+
+    def take(self, step: Step) -> Stored | None:
+        """The step as it is to be stored; None where it need not be.
+
+        What was skipped before it becomes part of it: its new values, and its place behind its parent.
+        """
+        step = self._merged(step)._replace(writes=self._early.pop(step.checkpoint["id"], []))
+        if is_repeatable(step) and not any(writes.are_special for writes in step.writes):
+            self._skipped = step
+            return None
+        return self._store(step)
+
+    def take_writes(self, id_: str, writes: Writes) -> Stored | bool:
+        """Whether what a task wrote after a checkpoint is to be stored; or that checkpoint, which must be for it."""
+        if id_ in self._stored:
+            return writes.must_be_stored
+        if self._skipped is None or self._skipped.checkpoint["id"] != id_:
+            self._early.setdefault(id_, []).append(writes)
+            return False
+        self._skipped.writes.append(writes)
+        return self._store(self._skipped) if writes.are_special else False
+
+    def _store(self, step: Step) -> Stored:
+        self._skipped = None
+        id_ = step.checkpoint["id"]
+        self._stored.add(id_)
+        replaced: tuple[Passing, ...] = ()
+        if is_end(step) and self._passing:
+            replaced, self._passing = tuple(self._passing), []
+            step = step._replace(config=_behind(step.config, replaced[0].parent_id))
+        elif is_passing(step):
+            self._passing.append(Passing(id_, step.config["configurable"].get("checkpoint_id"), step.versions))
+        return Stored(step, replaced)
+
+    def _merged(self, step: Step) -> Step:
+        before = self._skipped
+        if before is None or step.config["configurable"].get("checkpoint_id") != before.checkpoint["id"]:
+            return step
+        current = step.checkpoint["channel_versions"]
+        changed = before.versions.keys() | step.versions.keys()
+        versions = {name: current[name] for name in changed if name in current}
+        parent_id = before.config["configurable"].get("checkpoint_id")
+        return step._replace(config=_behind(step.config, parent_id), versions=versions)
+
+
+def run_of(config: RunnableConfig) -> RunCheckpoints | None:
+    """The run of a config, where it stores its checkpoints sparsely; not for a graph inside another."""
+    configurable = config["configurable"]
+    run = configurable.get(RUN_KEY)
+    return run if isinstance(run, RunCheckpoints) and not configurable.get("checkpoint_ns") else None
+
+
+def is_repeatable(step: Step) -> bool:
+    """Whether nothing would be lost with a step: what follows it can be run again, and it says nothing new."""
+    source = step.metadata.get("source")
+    if source == "input":
+        return bool(step.config["configurable"].get("checkpoint_id"))
+    if source != "loop" or "messages" in step.versions:
+        return False
+    following = waiting_nodes(step.checkpoint)
+    return bool(following) and following <= _REPEATABLE
+
+
+def is_end(step: Step) -> bool:
+    """Whether a turn ends with a step."""
+    return step.metadata.get("source") == "loop" and not waiting_nodes(step.checkpoint)
+
+
+def is_passing(step: Step) -> bool:
+    """Whether a stored step lies between the question and the end of a turn."""
+    following = waiting_nodes(step.checkpoint)
+    return step.metadata.get("source") == "loop" and bool(following) and following <= _BETWEEN
+
+
+def waiting_nodes(checkpoint: Checkpoint) -> set[str]:
+    """The nodes that run next."""
+    values: Mapping[str, Any] = checkpoint["channel_values"]
+    nodes = {name.removeprefix(_BRANCH) for name in values if name.startswith(_BRANCH)}
+    return nodes | ({_TASKS} if values.get(_TASKS) else set())
+
+
+def is_of_repeatable(task_path: str) -> bool:
+    """Whether a task is of a node that may be run again; its path names the node."""
+    parts = [part.strip() for part in task_path.split(",")]
+    return len(parts) > 1 and parts[-1] in _REPEATABLE and parts[0].endswith("pull")
+
+
+def _behind(config: RunnableConfig, parent_id: str | None) -> RunnableConfig:
+    return {**config, "configurable": {**config["configurable"], "checkpoint_id": parent_id}}

@@ -1,0 +1,135 @@
+"""What the chain of a thread needs beside the state: texts of its summaries, and the chain where a state has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from ..compression.commands import read_command
+from ..compression.engine import policy_of
+from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_link
+from ..state.conversation import ConversationState, Update
+from ..state.live_chain import texts_missing
+from ..state.messages import content_hash, message_text
+from .turn import Turn
+
+MOST_STANDING: Final = 2_000
+"""Messages of a chain that is made from the archive, at most, the newest."""
+
+
+async def with_chain(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
+    """The state with its chain and its texts, and what of that the state lacked.
+
+    A thread that was imported, that existed before everthread, or that is a part of another graph has no chain in its
+    state: it follows from what the archive has, and so do the messages before those of the state. The first call in a
+    run also notes what has left the conversation, so that it is not recalled.
+
+    Raises:
+        StorageError: the archive cannot be read.
+    """
+    update: Update = {}
+    if state.get("chain") is None:
+        update = await _restored(state.get("messages") or [], turn)
+        state = cast("ConversationState", {**state, **update})
+    texts = state.get("chain_texts")
+    if texts is None:
+        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
+        if (anew := await _settle(state, last, turn)) is not None:
+            update["chain"] = anew
+        texts = update["chain_texts"] = dict(standing)
+        state = cast("ConversationState", {**state, **update})
+    messages, summaries = texts_missing(state)
+    if messages or summaries:
+        found = dict(texts)
+        if messages:
+            newest = messages[-MOST_STANDING:]
+            found |= await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, newest)
+        if summaries:
+            found |= await turn.resources.summaries.some(turn.user_id, turn.thread_id, summaries)
+        update["chain_texts"] = found
+        state = cast("ConversationState", {**state, "chain_texts": found})
+    return state, update
+
+
+async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
+    """The chain, and the messages with earlier ones; a run from an earlier checkpoint goes on from that alone."""
+    if turn.is_fork:
+        return {"chain": empty_chain()}
+    chain = await chain_from_archive(messages, turn)
+    if chain["last"] is None or turn.is_nested:
+        return {"chain": chain}
+    limit = turn.settings.visible_messages
+    page = await turn.resources.archive.page(turn.user_id, turn.thread_id, limit=limit)
+    there = {message.id for message in messages}
+    if all(row.id in there for row in page):
+        return {"chain": chain}
+    archived = [cast("AnyMessage", row.message) for row in page]
+    new = [message for message in messages if message.id not in chain["known"]]
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in archived}}
+    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
+
+
+async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Chain | None:
+    """Note what has left the conversation: the archive has another end than this chain, or messages were removed.
+
+    Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
+    is said no more: the chain is made anew, and is what comes back.
+    """
+    chain, messages, where = state["chain"], state.get("messages") or [], (turn.user_id, turn.thread_id)
+    removed, asked = removed_ids(chain, messages), _edited_question(state)
+    if not removed and asked is None and last == chain["last"]:
+        return None
+    edited = [] if asked is None else [str(asked.id)]
+    await turn.resources.branches.settle(*where, [str(message.id) for message in messages], removed, anew=edited)
+    if asked is not None and await turn.resources.archive.changed_ids(*where, [asked]):  # not where it is resumed
+        await turn.resources.branches.edit(*where, [asked])
+    is_cut = chain["last"] in removed and len(removed) < len(chain["known"])
+    alone = {link["id"] for link in chain["links"] if "level" not in link and not link.get("kept")}
+    if (is_cut or edited) and not alone.issuperset([*removed, *edited]):
+        return await chain_from_archive(messages, turn)
+    return None
+
+
+def _edited_question(state: ConversationState) -> HumanMessage | None:
+    """The message that is to be answered, where it was said with another content before."""
+    chain, messages = state["chain"], state.get("messages") or []
+    if not messages or not isinstance(asked := messages[-1], HumanMessage):
+        return None
+    return asked if chain["known"].get(str(asked.id)) not in {None, content_hash(asked)} else None
+
+
+async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chain:
+    """The chain of a thread as its summaries in the archive tell; `messages` are those of its state.
+
+    Raises:
+        StorageError: the archive cannot be read.
+    """
+    archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
+    recent = policy_of(turn.settings).recent(turn.settings)
+    standing = await archive.standing(*where, recent=recent, limit=MOST_STANDING)
+    archived = await archive.known_ids(*where, [str(message.id) for message in messages])
+    if not standing.places and not archived:
+        return empty_chain()
+    links = [
+        summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
+        for id_ in standing.places
+    ]
+    aside = _commands(messages)
+    known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}
+    return Chain(links=links, known=known, last=standing.last)
+
+
+def _message_link(id_: str, kept: bool) -> Link:
+    return Link(id=id_, kept=True) if kept else Link(id=id_)
+
+
+def _commands(messages: Sequence[AnyMessage]) -> set[str]:
+    """Ids of commands in the chat and of the answers to them, which are no part of the chain; not of a newest one."""
+    found: set[str] = set()
+    for asked, answer in pairwise(messages):
+        if isinstance(asked, HumanMessage) and isinstance(answer, AIMessage) and read_command(message_text(asked)):
+            found |= {str(asked.id), str(answer.id)}
+    return found

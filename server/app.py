@@ -1,0 +1,60 @@
+"""The HTTP app that `langgraph.json` names: everthread's routes beside those of the LangGraph server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from ..graph.served import resources
+from ..memory.checkpointer import forgetting
+from .forget import forget_thread
+from .history import history
+from .mcp_answers import ReadableMcpAnswers
+from .thread_list import is_authenticated, list_threads
+
+logger = logging.getLogger(__name__)
+
+HISTORY_PATH: Final = "/everthread/threads/{thread_id}/history"
+
+
+@asynccontextmanager
+async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+    """While the server runs, its list has the threads of the storage; what is deleted there is forgotten."""
+    listing = asyncio.create_task(_list_threads())
+    forgetting.append(_forget)
+    try:
+        yield
+    finally:
+        forgetting.remove(_forget)
+        listing.cancel()
+        with suppress(asyncio.CancelledError):
+            await listing
+
+
+async def _forget(thread_id: str) -> None:
+    await forget_thread(resources, thread_id)
+
+
+async def _list_threads() -> None:
+    if is_authenticated():
+        return
+    logger.warning("The server has no authentication: all who reach it share one memory, and may name any user.")
+    try:
+        await list_threads()
+    except Exception as error:  # the list is a convenience; whatever fails there must not stop the server
+        logger.warning("The threads of the storage were not put into the server's list: %s", type(error).__name__)
+
+
+app = Starlette(
+    routes=[Route(HISTORY_PATH, history, methods=["GET"])],
+    middleware=[Middleware(ReadableMcpAnswers)],
+    lifespan=lifespan,
+)
+"""The app."""

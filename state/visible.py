@@ -1,0 +1,44 @@
+"""`visible`: the newest part of a conversation, which the state holds for clients to show. The archive has it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from .settings import Settings
+
+_SLACK: Final = 1.25
+"""The messages may grow by so much before they are cut to their number, so that they are not cut each turn."""
+
+
+def visible(messages: Sequence[AnyMessage], settings: Settings) -> list[AnyMessage]:
+    """The messages, or the newest of them where they are too many or too large; they begin with one of the user's.
+
+    The newest turn is always among them, whole.
+
+    Args:
+        messages: of a turn that has come to its end.
+        settings: `visible_messages` and `visible_kilobytes`.
+    """
+    count, size = settings.visible_messages, settings.visible_kilobytes * 1000
+    sizes = [_size(message) for message in messages]
+    if len(messages) <= count * _SLACK and sum(sizes) <= size * _SLACK:
+        return list(messages)
+    asked = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    newest = asked[-1] if asked else len(messages) - 1
+    start = len(messages)
+    used = 0
+    while start > 0 and (start > newest or (len(messages) - start < count and used + sizes[start - 1] <= size)):
+        start -= 1
+        used += sizes[start]
+    start = next((place for place in asked if place >= start), newest)
+    return list(messages[start:])
+
+
+def _size(message: AnyMessage) -> int:
+    """Bytes of a message, about."""
+    content = message.content
+    text = content if isinstance(content, str) else str(content)
+    return len(text.encode("utf-8", "replace")) + len(str(getattr(message, "artifact", None) or ""))
