@@ -51,7 +51,7 @@ def exchange(n: int) -> list[AnyMessage]:
 
 
 async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: str = "t1", **context: Any) -> Any:
-    """Turns without a model, as `everthread replay` makes them; everything is embedded and read for facts afterwards."""
+    """Turns without a model, as `everthread replay` makes them; all is embedded and read for facts afterwards."""
     for n in range(start, start + turns):
         await graph.aupdate_state(thread(to), {"messages": exchange(n)}, as_node="llm_call")
         state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
