@@ -24,7 +24,7 @@ from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
 
 class TurnInput(TypedDict):
-    """What a turn is given: the user's new message. The conversation so far is remembered and need not be sent."""
+    """The user's new message. The conversation so far is remembered and need not be sent."""
 
     messages: Annotated[list[AnyMessage], add_said]
     """The new message: an object with `role` ("user") and `content`, a pair of both, or a LangChain message."""
