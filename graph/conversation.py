@@ -26,7 +26,6 @@ from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
 from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
-from ..state.settings import Settings
 from .recognition import recognized
 
 _HELD_KEY = "__everthread_held"
@@ -181,7 +180,7 @@ class Conversation(CompiledConversation):
         # A graph around this one hands its context on in its runtime.
         around = configurable.get(_RUNTIME_KEY)
         context = options["context"] if options["context"] is not None else getattr(around, "context", None)
-        runtime: Runtime[Any] = Runtime(context=context, server_info=_build_server_info(own, Runtime()))
+        runtime = _runtime(context, own)
         if self.resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
             raise SettingsError(
                 'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
@@ -214,7 +213,7 @@ class Conversation(CompiledConversation):
             given = values["messages"]
             read_input(given.value if hasattr(given, "value") else given)
         configurable = (config or {}).get("configurable") or {}
-        named = self._settings_of(None, config).user_id
+        named = self.resources.settings_of(_runtime(None, config), config).user_id
         if named != self.resources.settings.user_id and configurable.get("thread_id"):
             await self.resources.archive.own_thread(named, str(configurable["thread_id"]))
 
@@ -231,10 +230,6 @@ class Conversation(CompiledConversation):
             )
         context = as_context(context)
         return self.resources.read_context(context) if isinstance(context, Mapping) else context
-
-    def _settings_of(self, context: Any, config: RunnableConfig) -> Settings:
-        runtime: Runtime[Any] = Runtime(context=context, server_info=_build_server_info(config, Runtime()))
-        return self.resources.settings_of(runtime, config)
 
 
 class _Run(NamedTuple):
@@ -259,6 +254,11 @@ class _Run(NamedTuple):
     thread_id: str | None
     is_nested: bool
     is_to_be_locked: bool
+
+
+def _runtime(context: Any, config: RunnableConfig) -> Runtime[Any]:
+    """What LangGraph gives the nodes of a run: the context, and whom its server knows."""
+    return Runtime(context=context, server_info=_build_server_info(config, Runtime()))
 
 
 def _check(input: Any) -> list[AnyMessage] | None:  # noqa: A002  # LangGraph calls it so

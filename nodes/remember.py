@@ -38,7 +38,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     turn.resources.embed_later(turn.user_id, turn.settings.embedding_timeout)
     chain = without(chain, outdated_ids(view_in({**state, "chain": chain}), turn.settings))
     shown = visible(state["messages"], turn.settings)
-    chain["known"] = {str(message.id): content_hash(message) for message in shown}
+    chain["known"] = {str(message.id): chain["known"][str(message.id)] for message in shown}
     update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
     update.pop("messages", None)
     if [message.id for message in shown] != [message.id for message in before]:

@@ -19,7 +19,6 @@ from ..state.settings import Settings
 KEY = "everthread"
 """Names our settings in a context or a `configurable` that is another's."""
 
-
 _MOST_KEPT: Final = 256
 """Settings that are kept made, at most."""
 

@@ -139,8 +139,7 @@ def taken_in(chain: Chain, messages: Sequence[AnyMessage]) -> Chain:
         chain: as it was after the turn before.
         messages: the `messages` of the state.
     """
-    there = {str(message.id) for message in messages}
-    removed = chain["known"].keys() - there
+    removed = set(removed_ids(chain, messages))
     standing = {link["id"] for link in chain["links"]}
     settled = standing | chain["known"].keys()
     links = [link for link in chain["links"] if "level" in link or link["id"] not in removed]

@@ -7,7 +7,7 @@ whole history. That is in the archive. What is checkpointed is plain data and La
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_type_hints
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels import UntrackedValue
@@ -101,10 +101,11 @@ class ConversationState(TypedDict, total=False):
 Update = dict[str, Any]
 """What a node returns: new values by the keys of `ConversationState`."""
 
-TURN_CHANNELS: Final = (
-    "command_answer", "chain_texts", "search", "recall", "facts", "context", "context_report", "reply", "unreadable",
-    "upkeep",
-)  # fmt: skip
+TURN_CHANNELS: Final = tuple(
+    name
+    for name, kind in get_type_hints(ConversationState, include_extras=True).items()
+    if UntrackedValue in getattr(kind, "__metadata__", ())
+)
 """The channels that describe one turn alone."""
 
 EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (

@@ -7,7 +7,7 @@ from typing import cast
 
 from langchain_core.messages import AnyMessage
 
-from .chain import Chain, ChainView, empty_chain, summary_ids, taken_in, view_of
+from .chain import Chain, ChainView, empty_chain, message_ids, summary_ids, taken_in, view_of
 from .conversation import ConversationState
 from .records import Summary
 
@@ -26,7 +26,7 @@ def texts_missing(state: ConversationState) -> tuple[list[str], list[str]]:
     """Ids of the messages and of the summaries of the chain whose texts the state does not hold."""
     chain = chain_in(state)
     messages, summaries = _messages(state), _summaries(state)
-    lacking = [link["id"] for link in chain["links"] if "level" not in link and link["id"] not in messages]
+    lacking = [id_ for id_ in message_ids(chain) if id_ not in messages]
     return lacking, [id_ for id_ in summary_ids(chain) if id_ not in summaries]
 
 

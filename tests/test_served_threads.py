@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from clients.dev_server import server
 from langgraph_sdk import get_client
-from test_server import one_turn, project, server
+from test_server import one_turn, project
 
 from everthread import thread_id
 from everthread.server.mcp_answers import readable

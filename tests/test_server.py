@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from clients.dev_server import server
 from langgraph_sdk import get_client
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,41 +30,6 @@ def project() -> Iterator[Path]:
     (folder / "langgraph.json").write_text(json.dumps({**config, "dependencies": [str(ROOT)]}))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def server(project: Path, environment: dict[str, str]) -> Iterator[str]:
-    """`langgraph dev` on a free port; yields its URL, and ends it as Ctrl-C would."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [LANGGRAPH, "dev", "--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(port)]
-    log = project / f"server-{port}.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            if process.poll() is not None:
-                pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
-            try:
-                if httpx.get(f"{url}/ok", timeout=1).status_code == 200:
-                    break
-            except httpx.HTTPError:
-                pass
-            asyncio.run(asyncio.sleep(0.1))
-        else:
-            pytest.fail(f"the server did not start: {log.read_text()[-3000:]}")
-        yield url
-        assert "BlockingError" not in log.read_text()
-    finally:
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 async def one_turn(url: str, thread_id: str, text: str, **more: Any) -> tuple[str, list[str]]:

@@ -38,19 +38,29 @@ TERMINAL_LINES: Final = (
 
 @contextmanager
 def dev_server(environment: dict[str, str]) -> Iterator[str]:
-    """The server on a free port, in a folder of its own; yields its URL, and ends it as Ctrl-C would."""
+    """The server in a folder of its own, with this repository's graph; yields its URL."""
     folder = Path(tempfile.mkdtemp(prefix="everthread-clients-"))
     if CONTROL:
         shutil.copytree(Path(__file__).parent / "control", folder, dirs_exist_ok=True)
     else:
         config = json.loads((ROOT / "langgraph.json").read_text())
         (folder / "langgraph.json").write_text(json.dumps({**config, "dependencies": [str(ROOT)]}))
+    try:
+        with server(folder, environment) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def server(project: Path, environment: dict[str, str]) -> Iterator[str]:
+    """`langgraph dev` in a folder, on a free port; yields its URL, and ends it as Ctrl-C would."""
     port = free_port()
     command = [str(BIN / "langgraph"), "dev", "--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(port)]
-    log = folder / "server.log"
+    log = project / f"server-{port}.log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -63,7 +73,6 @@ def dev_server(environment: dict[str, str]) -> Iterator[str]:
             process.wait(30)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port() -> int:
