@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
-    from everthread.state.settings import DEFAULT_USER, Settings
-    from everthread.state.threads import thread_id
+    from everthread.state.settings import Settings
+    from everthread.state.threads import DEFAULT_USER, thread_id
     from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
 
 _HOMES = {
@@ -59,8 +59,8 @@ _HOMES = {
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
-    "state.settings": ("DEFAULT_USER", "Settings"),
-    "state.threads": ("thread_id",),
+    "state.settings": ("Settings",),
+    "state.threads": ("DEFAULT_USER", "thread_id"),
     "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector_async
 from server_folder import server_folder
 
 from everthread.memory.database import Connection
-from everthread.memory.keywords import message_keys
+from everthread.memory.term_keys import message_keys
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.resources import Resources

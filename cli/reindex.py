@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from ..memory.reindex import Reindex, changed_model
+from ..memory.changed_model import changed_model
+from ..memory.reindex import Reindex
 from ..memory.storages import storage_of
 from ..models.embeddings import Embedder
 from ..state.settings import Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin
@@ -30,18 +30,6 @@ def weight(fact: Fact) -> float:
     """How much a fact matters to a turn whose question does not name it."""
     settled = fact.attribute is not None and fact.subject == USER and not fact.attribute.startswith("taste ")
     return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
-
-
-def importance(asked: Collection[Hashable], terms: Iterable[Hashable], of_its_own: float) -> float:
-    """How much a fact matters to a turn: what the question names comes first, then what does harm if forgotten.
-
-    Args:
-        asked: the words of the question, or their numbers.
-        terms: those of the fact.
-        of_its_own: its `weight`.
-    """
-    shared = len(frozenset(asked).intersection(terms))
-    return of_its_own + (1.0 + shared / len(asked) if shared else 0.0)
 
 
 def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSheet:

@@ -18,9 +18,9 @@ from ..compression.thread import batch_due, remake_due, settings_in
 from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
-from ..nodes.llm_call import llm_call
 from ..nodes.memory_retrieval import memory_retrieval
 from ..nodes.pairing import pairing
+from ..nodes.prepared import llm_call
 from ..nodes.remember import remember
 from ..nodes.resources import Resources
 from ..nodes.slm_router import slm_router

@@ -17,7 +17,7 @@ from ..models.tokens import count_message_tokens
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import EVERTHREAD_NAMESPACE, Role, now
-from .keywords import message_keys
+from .term_keys import message_keys
 
 _SAME: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""

@@ -15,7 +15,7 @@ from langchain_core.messages import AnyMessage
 from ..state.records import now
 from .archive_rows import as_jsonb, message_rows, renamed_id
 from .archive_sql import MARK_MESSAGES, MARK_SUMMARIES
-from .keywords import message_keys
+from .term_keys import message_keys
 from .user_rows import Exchange, UserTables
 
 _LEAVE: Final = """

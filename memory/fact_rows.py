@@ -17,7 +17,7 @@ from ..facts.reading import Ledger, Message
 from ..facts.sheet import weight
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
-from .keywords import term_keys
+from .term_keys import term_keys
 from .user_rows import Exchange, UserTables
 
 UNREAD: Final = 50

@@ -15,9 +15,9 @@ from psycopg.rows import DictRow
 
 from ..state.records import Summary
 from .archive_rows import as_jsonb, message_rows
-from .keywords import message_keys
 from .sources import as_summary
 from .storage import Storage
+from .term_keys import message_keys
 from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 from .vector_rows import CHUNK_CHARACTERS, chunks

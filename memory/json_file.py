@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..state.errors import StorageError
-from .keywords import message_keys, term_keys
 from .memory_changes import array_bytes
 from .sqlite_values import moment
+from .term_keys import message_keys, term_keys
 
 VERSION: Final = 1
 """The version that is written, and the newest that is read."""

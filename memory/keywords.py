@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime
-from hashlib import blake2b
 from typing import Any, Final
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..text.dates import tells_when
-from ..text.stems import stem
-from ..text.terms import ENGLISH, search_terms
 from .storage import Storage
+from .term_keys import message_keys
 from .user_rows import UserRows
 
 _BATCH: Final = 500
-
-TELLS_WHEN: Final = "<when>"
-"""A term of messages that tell a time; no word is like it."""
-
-_MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
 
 _WITHOUT_TERMS = """
 SELECT thread_id, id, text, created_at FROM messages
@@ -61,19 +48,3 @@ class KeywordIndex:
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
     keys = message_keys(user_id, row["text"], row["created_at"])
     return {"thread_id": row["thread_id"], "id": row["id"], "keys": keys}
-
-
-def message_keys(user_id: str, text: str, said_at: datetime) -> list[int]:
-    """The keys of a message's terms: its words, the day on which it was said, and whether it tells a time."""
-    return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *([TELLS_WHEN] if tells_when(text) else [])])
-
-
-def _date_terms(moment: datetime) -> list[str]:
-    """The day as the words of a text would name it: day, month, year."""
-    return [str(moment.day), stem(_MONTHS[moment.month - 1], ENGLISH), str(moment.year)]
-
-
-def term_keys(user_id: str, of: Sequence[str]) -> list[int]:
-    """A number for each term, another one for each user: 64 bits, signed, as Postgres counts."""
-    user = blake2b(user_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return [int.from_bytes(blake2b(term.encode("utf-8"), key=user, digest_size=8).digest(), signed=True) for term in of]

@@ -7,24 +7,12 @@ that a process which still runs with the old model finds what it found before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..models.embeddings import Embedder
-from ..state.errors import EmbeddingError
 from .bulk_embedding import BulkEmbedding
 from .storage import Storage
 from .user_rows import UserRows
 
-# Three steps through the index (user_id, model, ...), however many vectors there are.
-_STORED = """
-(SELECT model, public.vector_dims(embedding) AS dimensions FROM vectors
- WHERE user_id = %(user_id)s AND model < %(model)s ORDER BY model DESC LIMIT 1)
-UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors
- WHERE user_id = %(user_id)s AND model > %(model)s ORDER BY model LIMIT 1)
-UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s LIMIT 1)
-"""
 _FORGET_MESSAGES = """
 UPDATE messages AS m SET embedded_with = NULL FROM vectors AS v
 WHERE v.user_id = %(user_id)s AND v.model = %(model)s AND v.source_type = 'message'
@@ -45,55 +33,6 @@ DELETE FROM vectors AS v WHERE v.user_id = %(user_id)s
   AND NOT EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = v.thread_id
                   AND s.id = v.source_id AND v.source_type = 'summary' AND s.embedded_with IS DISTINCT FROM %(model)s)
 """
-
-
-class ChangedModel(NamedTuple):
-    """Vectors of another model than the current one were found; dimensions are None where the model did not load."""
-
-    old: str
-    old_dimensions: int
-    new: str
-    new_dimensions: int | None
-
-    def __str__(self) -> str:
-        new = f"{self.new_dimensions} dimensions" if self.new_dimensions else "unknown dimensions"
-        return (
-            f"The embedding model has changed from {self.old!r} ({self.old_dimensions} dimensions) to {self.new!r} "
-            f"({new}): what was embedded before is found by meaning again after `everthread reindex`."
-        )
-
-
-async def changed_model(
-    database: Storage, embedder: Embedder, user_id: str, *, timeout: float, wait: bool = True
-) -> ChangedModel | None:
-    """Whether the user has vectors of another model than the current one.
-
-    Args:
-        database: where the vectors are.
-        embedder: the current model; it is loaded only where its dimensions have to be known.
-        user_id: whose.
-        timeout: seconds for the model, loading included.
-        wait: whether to load the model to see if one of the same name makes vectors of another size now.
-
-    Raises:
-        StorageError: the database fails.
-    """
-    stored = await UserRows(database, user_id).fetch(_STORED, model=embedder.name)
-    others = [row for row in stored if row["model"] != embedder.name]
-    if not others and not (wait and stored):
-        return None
-    dimensions = await _dimensions(embedder, timeout)
-    for row in others or stored:
-        if row["model"] != embedder.name or dimensions not in {None, row["dimensions"]}:
-            return ChangedModel(row["model"], row["dimensions"], embedder.name, dimensions)
-    return None
-
-
-async def _dimensions(embedder: Embedder, timeout: float) -> int | None:
-    try:
-        return len(await embedder.query("dimensions", timeout=timeout))
-    except EmbeddingError:
-        return None
 
 
 class Reindex:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ..facts.sheet import importance
 from .memory_changes import array_bytes
 from .sqlite_values import moment
 
@@ -99,7 +98,7 @@ def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
     ]
 
     def rank(row: Row) -> tuple[float, str, str]:
-        return importance(asked, json.loads(row["term_keys"]), row["weight"]), row["said_at"], row["id"]
+        return _importance(asked, json.loads(row["term_keys"]), row["weight"]), row["said_at"], row["id"]
 
     facts = sorted(facts, key=rank, reverse=True)[: values["most"]]
     pins = _rows(connection, _PINS, values)
@@ -163,3 +162,15 @@ def _rows(connection: sqlite3.Connection, query: str, values: Values) -> list[Ro
     cursor = connection.execute(query, dict(values))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _importance(asked: Collection[Hashable], terms: Iterable[Hashable], of_its_own: float) -> float:
+    """How much a fact matters to a turn: what the question names comes first, then what does harm if forgotten.
+
+    Args:
+        asked: the words of the question, or their numbers.
+        terms: those of the fact.
+        of_its_own: its `weight`.
+    """
+    shared = len(frozenset(asked).intersection(terms))
+    return of_its_own + (1.0 + shared / len(asked) if shared else 0.0)

@@ -20,8 +20,8 @@ from psycopg.rows import DictRow
 
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
-from .keywords import message_keys
 from .storage import Storage
+from .term_keys import message_keys
 from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine

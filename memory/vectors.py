@@ -18,9 +18,9 @@ from psycopg.rows import DictRow
 from ..models.embeddings import Embedder
 from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
+from .changed_model import changed_model
 from .loop_thread import io_thread
 from .recall_cache import RecallCache
-from .reindex import changed_model
 from .storage import Storage
 from .user_memory import Near, UserMemory, View
 from .user_rows import UserRows

@@ -12,7 +12,6 @@ from ..assembly.layout import Layout
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.gguf import GGUFChatModel
-from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
 from ..state.lighten import lighten
@@ -66,7 +65,7 @@ async def assembled(
             chain,
             memories,
             results,
-            system_prompt=turn.settings.system_prompt.strip() or own_prompt(turn),
+            system_prompt=turn.instructions,
             budget=budget if budget is not None else room_for(model, turn),
             facts=state.get("facts", FactSheet()).lines,
             tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
@@ -82,11 +81,6 @@ async def assembled(
     weight += sum(len(fragment.content) for memory in memories for fragment in memory.fragments)
     weight += sum(len(result.content) for result in results)
     return make() if weight <= _INLINE else await asyncio.to_thread(make)
-
-
-def own_prompt(turn: Turn) -> str:
-    """everthread's own instructions, in the form that suits the model."""
-    return SYSTEM if turn.resources.has_capable_model(turn.settings) else SYSTEM_TINY
 
 
 def room_for(model: BaseChatModel, turn: Turn) -> int:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langgraph.types import Overwrite
 
 from ..models.answering import Answer, Answering, Policy
 from ..models.chat import model_name
@@ -23,7 +22,6 @@ from ..state.messages import cleaned, is_empty, message_text
 from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, room_for
-from .prepared import prepared
 from .responder import Responder, ResponderError, Response
 from .run_settings import without_ours
 from .turn import Turn
@@ -44,16 +42,13 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
         InputError: nothing was said in the thread that could be answered.
         ModelError: no model can be loaded, all fail, or are too slow; the question stays in the thread.
     """
-    if open_calls(state["messages"]):
-        return {}
+    if is_nothing_to_ask(state, turn):
+        return _without_asking(state)
     if not state["messages"]:
         raise InputError("There is nothing to answer: nothing was said in this thread. Send a message.")
     rounds = count_rounds(state["messages"])
     before = state["reply"].calls if rounds and state.get("reply") is not None else ()
-    results = newest_results(state["messages"])
-    if results and all(_is_reply(result, turn) for result in results):
-        return {"reply": state["reply"].model_copy(update={"tool_rounds": rounds})} if before else {}
-    state, update = await prepared(state, turn)
+    update: Update = {}
     prompt = _Prompt(state, turn)
     started = time.perf_counter()
     unreadable: Mapping[str, str] = {}
@@ -75,8 +70,21 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
             "sources": tuple(source.url for source in sources),
         }
     )
-    messages = Overwrite([*state["messages"], *new]) if "messages" in update else new
-    return {**update, "messages": messages, "reply": report, "unreadable": unreadable, **prompt.update}
+    return {**update, "messages": new, "reply": report, "unreadable": unreadable, **prompt.update}
+
+
+def is_nothing_to_ask(state: ConversationState, turn: Turn) -> bool:
+    """Whether calls wait for a result that the caller has to send, or the results of all calls are the answer."""
+    if open_calls(state["messages"]):
+        return True
+    results = newest_results(state["messages"])
+    return bool(results) and all(_is_reply(result, turn) for result in results)
+
+
+def _without_asking(state: ConversationState) -> Update:
+    rounds = count_rounds(state["messages"])
+    reply = state.get("reply") if rounds and not open_calls(state["messages"]) else None
+    return {"reply": reply.model_copy(update={"tool_rounds": rounds})} if reply is not None and reply.calls else {}
 
 
 class _Prompt:

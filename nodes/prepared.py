@@ -9,11 +9,28 @@ from langgraph.types import Overwrite
 
 from ..state.conversation import ConversationState, Update
 from .keyword_check import keyword_check
+from .llm_call import is_nothing_to_ask
+from .llm_call import llm_call as answer
 from .memory_retrieval import memory_retrieval
 from .pairing import pairing
 from .slm_router import slm_router
 from .turn import Turn
 from .web_search import web_search
+
+
+async def llm_call(state: ConversationState, turn: Turn) -> Update:
+    """The node `llm_call`, with what it needs of the nodes before it.
+
+    Raises:
+        EverthreadError: what `nodes.llm_call.llm_call` raises, or `ThreadOwnershipError`.
+    """
+    if is_nothing_to_ask(state, turn):
+        return await answer(state, turn)
+    state, update = await prepared(state, turn)
+    answered = await answer(state, turn)
+    if "messages" in update:
+        answered["messages"] = Overwrite([*state["messages"], *answered["messages"]])
+    return {**update, **answered}
 
 
 async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:

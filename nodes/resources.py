@@ -18,12 +18,12 @@ from langgraph.runtime import Runtime
 
 from ..memory.archive import Archive
 from ..memory.branches import Branches
+from ..memory.changed_model import ChangedModel, changed_model
 from ..memory.fact_reading import read_batch
 from ..memory.fact_rows import FactRows
 from ..memory.keywords import KeywordIndex
 from ..memory.loop_thread import io_thread
 from ..memory.recall import MemorySearch
-from ..memory.reindex import ChangedModel, changed_model
 from ..memory.reports import TurnReports
 from ..memory.storage import Storage
 from ..memory.storages import storage_of

@@ -13,7 +13,6 @@ from ..state.conversation import ConversationState
 from ..state.lighten import lighten
 from ..state.live_chain import view_in
 from ..state.report_records import TurnReport
-from .context_assembly import own_prompt
 from .turn import Turn
 
 _INLINE: Final = 60_000
@@ -34,8 +33,7 @@ async def seen_ids(state: ConversationState, turn: Turn) -> set[str]:
         budget, counter = min(context.budget, settings.max_context_tokens), counter.raised(context.factor)
 
     def seen() -> set[str]:
-        instructions = settings.system_prompt.strip() or own_prompt(turn)
-        shown = shown_whole(chain, Layout.of(settings), budget, system_prompt=instructions, counter=counter)
+        shown = shown_whole(chain, Layout.of(settings), budget, system_prompt=turn.instructions, counter=counter)
         return shown - light
 
     weight = sum(len(str(message.content)) for message in chain)

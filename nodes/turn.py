@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..state.settings import Settings
 from .resources import Resources
 
@@ -49,6 +50,12 @@ class Turn:
         """The thread; one of its own where the graph runs without a thread id."""
         configurable = self.config.get("configurable", {})
         return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+
+    @property
+    def instructions(self) -> str:
+        """The system prompt: the setting's, or everthread's own in the form that suits the model."""
+        own = SYSTEM if self.resources.has_capable_model(self.settings) else SYSTEM_TINY
+        return self.settings.system_prompt.strip() or own
 
     @property
     def is_fork(self) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from .profiles import ProfileName
-
-DEFAULT_USER = "default"
-"""Who owns what runs without a `user_id`."""
+from .threads import DEFAULT_USER
 
 
 class ProfileSettings(BaseModel):

@@ -17,14 +17,12 @@ from .errors import SettingsError, one_sentence
 from .fact_settings import FactSettings
 from .memory_settings import MemorySettings
 from .model_settings import ModelSettings
-from .profile_settings import DEFAULT_USER, ProfileSettings
+from .profile_settings import ProfileSettings
 from .profiles import PROFILES
 from .search_settings import SearchSettings
 from .storage_settings import StorageSettings
 from .telemetry_settings import TelemetrySettings
 from .tool_settings import ToolSettings
-
-__all__ = ["DEFAULT_USER", "Settings"]
 
 
 class Settings(

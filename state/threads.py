@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 
 from .records import EVERTHREAD_NAMESPACE
-from .settings import DEFAULT_USER
+
+DEFAULT_USER = "default"
+"""Who owns what runs without a `user_id`."""
 
 
 def thread_id(name: str, user_id: str = DEFAULT_USER) -> str:

@@ -7,22 +7,21 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from .settings import Settings
-
 _SLACK: Final = 1.25
 """The messages may grow by so much before they are cut to their number, so that they are not cut each turn."""
 
 
-def visible(messages: Sequence[AnyMessage], settings: Settings) -> list[AnyMessage]:
+def visible(messages: Sequence[AnyMessage], count: int, kilobytes: int) -> list[AnyMessage]:
     """The messages, or the newest of them where they are too many or too large; they begin with one of the user's.
 
     The newest turn is always among them, whole.
 
     Args:
         messages: of a turn that has come to its end.
-        settings: `visible_messages` and `visible_kilobytes`.
+        count: messages, about.
+        kilobytes: of their text, about.
     """
-    count, size = settings.visible_messages, settings.visible_kilobytes * 1000
+    size = kilobytes * 1000
     sizes = [_size(message) for message in messages]
     if len(messages) <= count * _SLACK and sum(sizes) <= size * _SLACK:
         return list(messages)

@@ -21,8 +21,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Archive, EmbeddingError, Settings, Summary, open_graph
 from everthread.memory.bulk_embedding import BulkEmbedding
+from everthread.memory.changed_model import changed_model
 from everthread.memory.database import Database
-from everthread.memory.reindex import Reindex, changed_model
+from everthread.memory.reindex import Reindex
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
