@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.graph.build import build_graph
-    from everthread.graph.doctor import examine
-    from everthread.graph.explain import find_report
     from everthread.graph.open import open_graph
-    from everthread.graph.regenerate import regenerate, regenerate_rejected
-    from everthread.memory.archive import Archive, ArchivedMessage
-    from everthread.memory.checkpointer import PostgresCheckpointer
+    from everthread.maintenance.doctor import examine
+    from everthread.maintenance.explain import find_report
+    from everthread.maintenance.regenerate import regenerate, regenerate_rejected
+    from everthread.settings.profiles import PROFILES, Profile
+    from everthread.settings.settings import Settings
     from everthread.state.compression_records import Remade, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
     from everthread.state.health_records import Checkup, Finding
-    from everthread.state.profiles import PROFILES, Profile
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
-    from everthread.state.settings import Settings
     from everthread.state.threads import DEFAULT_USER, thread_id
     from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
+    from everthread.storage.archive import Archive, ArchivedMessage
+    from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
 _HOMES = {
     "graph.build": ("build_graph",),
-    "graph.doctor": ("examine",),
-    "graph.explain": ("find_report",),
+    "maintenance.doctor": ("examine",),
+    "maintenance.explain": ("find_report",),
     "graph.open": ("open_graph",),
-    "graph.regenerate": ("regenerate", "regenerate_rejected"),
-    "memory.archive": ("Archive", "ArchivedMessage"),
-    "memory.checkpointer": ("PostgresCheckpointer",),
+    "maintenance.regenerate": ("regenerate", "regenerate_rejected"),
+    "storage.archive": ("Archive", "ArchivedMessage"),
+    "storage.postgres.checkpointer": ("PostgresCheckpointer",),
     "state.compression_records": ("Remade", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
@@ -55,11 +55,11 @@ _HOMES = {
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "state.health_records": ("Checkup", "Finding"),
-    "state.profiles": ("PROFILES", "Profile"),
+    "settings.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
-    "state.settings": ("Settings",),
+    "settings.settings": ("Settings",),
     "state.threads": ("DEFAULT_USER", "thread_id"),
     "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
 }  # fmt: skip

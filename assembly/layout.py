@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from ..state.context_settings import ContextSettings
+from ..settings.context import ContextSettings
 
 QUESTION_SHARE: Final = 0.6
 """The share of the prompt that one over-long user message may take before the other parts have theirs."""

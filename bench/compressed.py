@@ -8,9 +8,9 @@ from langchain_core.messages import AnyMessage
 
 from everthread.compression.engine import compress, next_batch, outdated_ids
 from everthread.compression.writing import Summarizer, Written, write_summary
+from everthread.settings.settings import Settings
 from everthread.state.chain import Chain, ChainView, empty_chain, taken_in, view_of, without
 from everthread.state.records import Summary
-from everthread.state.settings import Settings
 
 
 class Compressed:

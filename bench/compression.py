@@ -28,8 +28,8 @@ from bench.summary_rouge import MEASURES, rouge
 from bench.survival import Rows, survive, table
 from bench.tokens import conversation
 from bench.window_cost import costs
+from everthread.settings.settings import Settings
 from everthread.state.messages import is_empty, message_text
-from everthread.state.settings import Settings
 
 
 async def cost(options: argparse.Namespace) -> Any:

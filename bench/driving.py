@@ -23,18 +23,18 @@ from bench.datasets import Haystack
 from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import build_graph
-from everthread.memory.storages import checkpointer_of
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
-from everthread.nodes.chain_texts import with_chain
 from everthread.nodes.context_assembly import assembled
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember
-from everthread.nodes.resources import Resources
 from everthread.nodes.summarize import summarize
-from everthread.nodes.turn import Turn
-from everthread.state.profiles import PROFILES
-from everthread.state.settings import Settings
+from everthread.runtime.chain_texts import with_chain
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
+from everthread.settings.profiles import PROFILES
+from everthread.settings.settings import Settings
+from everthread.storage.open import checkpointer_of
 
 PROFILE_NAMES = tuple(PROFILES)
 

@@ -31,11 +31,11 @@ from bench.server_folder import server_folder
 from everthread import Settings
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import languages
+from everthread.facts.read_archive import read_batch
 from everthread.facts.words import content_terms
-from everthread.memory.fact_reading import read_batch
-from everthread.nodes.facts import known_facts
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
+from everthread.runtime.facts import known_facts
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
 from everthread.state.records import now
 from everthread.text.extractive import sentences
 

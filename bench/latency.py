@@ -34,9 +34,9 @@ from everthread.memory.user_memory import UserMemory
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
-from everthread.state.settings import Settings
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
+from everthread.settings.settings import Settings
 
 WARM = 10
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)

@@ -289,9 +289,9 @@ async def trial(url: str, embeddings: Embeddings) -> None:
 
 def main() -> None:
     from bench.server_folder import server_folder
-    from everthread.memory.embedded_server import ensure_server
     from everthread.models.embeddings import BUNDLED_MODEL, Embedder
     from everthread.models.shared_embeddings import SharedEmbeddings
+    from everthread.storage.embedded.server import ensure_server
 
     with server_folder() as folder:
         asyncio.run(trial(ensure_server(folder), SharedEmbeddings(Embedder(BUNDLED_MODEL), timeout=600)))

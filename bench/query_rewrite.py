@@ -70,9 +70,9 @@ def row(name: str, items: Sequence[Item], query: Callable[[Item], str]) -> dict[
 async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[str, str | None], Counter[str]]:
     """The queries of the small model by item, and how it decided."""
     from everthread.models.chat import aload
-    from everthread.nodes.router_call import ask, is_about
     from everthread.nodes.slm_router import prompts
     from everthread.search.cleaning import search_query
+    from everthread.search.router.call import ask, is_about
 
     model = await aload(name, timeout=seconds)
     found: dict[str, str | None] = {}
@@ -95,7 +95,7 @@ async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[
 
 
 def main() -> None:
-    from everthread.search.standalone import standalone_query
+    from everthread.search.router.standalone import standalone_query
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA / "query_rewrite" / "query_rewrite_dev.jsonl")

@@ -27,14 +27,14 @@ from langchain_core.messages import HumanMessage
 from peers import Peer, open_peers
 from server_folder import server_folder
 
-from everthread.memory.embedded_server import ensure_server
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
-from everthread.state.settings import Settings
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
+from everthread.settings.settings import Settings
+from everthread.storage.embedded.server import ensure_server
 from everthread.text.tokens import estimate_tokens
 
 MEASURES = ("share @5", "share @10", "in 1,000 tokens", "in 1,500 tokens", "any of 12")

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from everthread.models.embeddings import BUNDLED_MODEL
-from everthread.search.features import NAMES, features
-from everthread.search.keywords import Reading
-from everthread.search.local_router import BUCKETS, buckets, packed
+from everthread.search.router.features import NAMES, features
+from everthread.search.router.keywords import Reading
+from everthread.search.router.model import BUCKETS, buckets, packed
 
 LICENCES = {
     "freshqa": "Apache-2.0",
@@ -84,7 +84,7 @@ class Trainer:
         }
 
     def data(self, chosen: np.ndarray) -> dict[str, Any]:
-        """The data of a router from the chosen items, as in local_router.json."""
+        """The data of a router from the chosen items, as in search/router/model.json."""
         every = chosen & self.allowed & (self.weights["signs"] > 0)
         english = chosen & self.allowed & self.english
         return {

@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from pgvector.psycopg import register_vector_async
 from server_folder import server_folder
 
-from everthread.memory.database import Connection
-from everthread.memory.term_keys import message_keys
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
-from everthread.state.settings import Settings
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
+from everthread.settings.settings import Settings
+from everthread.storage.postgres.database import Connection
+from everthread.storage.term_keys import message_keys
 
 NOISE = 0.02
 WARM = 20

@@ -6,7 +6,7 @@ the node's `read_words`. The router is held out: of sources that it is trained o
 questions together (the intents of CLINC150, and questions with a cosine of 0.8 or more); other sources were never
 trained on. The questions of `router_questions.txt` were written for the training and are in no figure; what is close to
 one of them shares its fold. `--random-folds` drops the grouping: other questions of known intents. `--train` writes the
-weights from all items whose licence allows it to search/local_router.json.
+weights from all items whose licence allows it to search/router/model.json.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from bench.datasets import DATA
 from bench.router_training import CHAT, LICENCES, OWN, Item, Trainer, own_questions
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.keyword_check import read_words
-from everthread.search.keywords import Reading, preload, read
-from everthread.search.local_router import WEIGHTS, LocalRouter
-from everthread.state.settings import Settings
+from everthread.search.router.keywords import Reading, preload, read
+from everthread.search.router.model import WEIGHTS, LocalRouter
+from everthread.settings.settings import Settings
 
 TASKS = ("mt_bench", "mt_bench_ja", "vicuna_bench")
 FOLDS = 5

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from everthread.memory.embedded_server import stop_server
+from everthread.storage.embedded.server import stop_server
 
 
 @contextmanager

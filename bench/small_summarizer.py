@@ -14,8 +14,8 @@ from bench.compressed import Compressed
 from bench.datasets import Haystack
 from everthread.compression.writing import Summarizer
 from everthread.models.chat import chat_model
+from everthread.settings.settings import Settings
 from everthread.state.messages import is_empty
-from everthread.state.settings import Settings
 
 _NUMBER = re.compile(r"\d+%?")
 

@@ -19,8 +19,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from bench.compressed import Compressed
 from bench.datasets import locomo
 from everthread.models.tokens import count_message_tokens
+from everthread.settings.settings import Settings
 from everthread.state.messages import message_text
-from everthread.state.settings import Settings
 from everthread.text.terms import terms as content_terms
 
 NEWEST, BEFORE = 4, 50

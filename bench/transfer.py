@@ -22,11 +22,11 @@ from server_folder import server_folder
 from everthread import Archive, Settings
 from everthread.cli.conversations import read_conversation
 from everthread.cli.transfer import Import
-from everthread.memory.database import Database
-from everthread.memory.transfer import export_rows
-from everthread.memory.transfer_format import check_file
-from everthread.memory.vector_rows import chunks
+from everthread.maintenance.transfer import export_rows
+from everthread.maintenance.transfer_format import check_file
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
+from everthread.storage.postgres.database import Database
+from everthread.storage.vector_rows import chunks
 
 REMARK = "Remark {n}: the tomatoes on the balcony need more water than the basil does in July."
 

@@ -42,7 +42,7 @@ from server_folder import server_folder
 
 from everthread import PostgresCheckpointer, open_graph
 from everthread.cli.conversations import read_conversation
-from everthread.memory.fact_reading import read_batch
+from everthread.facts.read_archive import read_batch
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
 WARM = 4

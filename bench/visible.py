@@ -26,7 +26,7 @@ from server_folder import server_folder
 from turn import HashEmbeddings
 
 from everthread import Settings, open_graph
-from everthread.memory.embedded_server import ensure_server
+from everthread.storage.embedded.server import ensure_server
 
 MEASURED = 20
 SAID = "Clara moved to Porto and works with tomatoes since May {n}. What did she bring on trip {n}?"

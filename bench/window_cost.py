@@ -10,7 +10,7 @@ from bench.counting import CountingSummarizer
 from bench.driving import PROFILE_NAMES, Exchange
 from bench.window_peers import peers
 from everthread.compression.writing import Summarizer
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 BUDGETS = (3000, 6976)
 """Tokens of a prompt at which the peers summarize; they have no default."""

@@ -14,10 +14,10 @@ from rich.console import Console
 from ..graph.conversation import CompiledConversation
 from ..graph.open import open_graph
 from ..models.chat import describe_model
-from ..nodes.resources import Resources
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
 from ..state.errors import EverthreadError
 from ..state.messages import clean_text, content_text
-from ..state.settings import Settings
 
 _ANSWERING: Final = frozenset({"llm_call", "command"})
 """The nodes whose messages are for the user."""

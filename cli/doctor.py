@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from ..graph.doctor import examine
 from ..graph.open import conversation_on
-from ..nodes.resources import Resources
+from ..maintenance.doctor import examine
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
 from ..state.health_records import Checkup
-from ..state.settings import Settings
 from .naming import as_typed
 
 

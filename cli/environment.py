@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from ..settings.settings import Settings
 from ..state.errors import SettingsError
-from ..state.settings import Settings
 
 _PREFIX: Final = "EVERTHREAD_"
 _OTHERS: Final = ("EVERTHREAD_DEBUG", "EVERTHREAD_LOG_LEVEL", "EVERTHREAD_SERVER_GRACE")

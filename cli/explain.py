@@ -12,10 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..graph.explain import find_report
-from ..nodes.resources import Resources
+from ..maintenance.explain import find_report
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
 from ..state.report_records import TurnReport
-from ..state.settings import Settings
 from .naming import as_typed
 
 _NODES: Final = (

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..memory.fact_rows import FactRows
-from ..memory.storages import storage_of
+from ..facts.rows import FactRows
+from ..settings.settings import Settings
 from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..state.records import now
-from ..state.settings import Settings
+from ..storage.open import storage_of
 
 
 def list_facts(values: dict[str, Any], *, with_past: bool = False) -> None:

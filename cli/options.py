@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..state.settings import Settings
+from ..settings.settings import Settings
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..state.settings import Settings
+from ..settings.settings import Settings
 from .options import default_text
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from ..graph.open import conversation_on
-from ..graph.regenerate import regenerate, regenerate_rejected
-from ..nodes.resources import Resources
+from ..maintenance.regenerate import regenerate, regenerate_rejected
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
 from ..state.compression_records import Remade
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL
 from ..state.report_records import EXCERPT
-from ..state.settings import Settings
 from ..text.shorten import one_line
 from .naming import as_typed
 

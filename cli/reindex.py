@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
+from ..maintenance.reindex import Reindex
 from ..memory.changed_model import changed_model
-from ..memory.reindex import Reindex
-from ..memory.storages import storage_of
 from ..models.embeddings import Embedder
-from ..state.settings import Settings
+from ..settings.settings import Settings
+from ..storage.open import storage_of
 from .transfer import into_store, progress_bar
 
 

@@ -17,9 +17,9 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from ..graph.conversation import CompiledConversation
 from ..graph.open import open_graph
-from ..nodes.resources import Resources
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
 from ..state.errors import StorageError
-from ..state.settings import Settings
 from .conversations import exchanges, read_conversation
 
 

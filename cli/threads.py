@@ -9,14 +9,14 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from ..memory.archive import Archive
-from ..memory.deletion import Deletion
-from ..memory.storage import Storage
-from ..memory.storages import checkpointer_of, locks_of, storage_of
 from ..memory.store_index import vector_index
 from ..models.embeddings import Embedder
+from ..runtime.deletion import Deletion
+from ..settings.settings import Settings
 from ..state.errors import InputError
-from ..state.settings import Settings
+from ..storage.archive import Archive
+from ..storage.open import checkpointer_of, locks_of, storage_of
+from ..storage.storage import Storage
 from .naming import as_typed
 
 MOST_SHOWN: Final = 1_000_000

@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from ..memory.archive import Archive
-from ..memory.archive_rows import ArchivedMessage
-from ..memory.sources import SummaryTree
-from ..memory.storages import storage_of
-from ..memory.summary_rows import SummaryRows
+from ..settings.settings import Settings
 from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
-from ..state.settings import Settings
+from ..storage.archive import Archive
+from ..storage.archive_rows import ArchivedMessage
+from ..storage.open import storage_of
+from ..storage.sources import SummaryTree
+from ..storage.summary_rows import SummaryRows
 from ..text.shorten import one_line
 
 _EXCERPT = 100

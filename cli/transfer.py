@@ -9,15 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ..memory.bulk_embedding import BulkEmbedding
-from ..memory.storage import Storage
-from ..memory.storages import storage_of
+from ..maintenance.bulk_embedding import BulkEmbedding
+from ..maintenance.transfer import Added, export_rows, import_rows
+from ..maintenance.transfer_format import Checked, check_file
+from ..maintenance.transfer_lines import Counts
 from ..memory.store_index import vector_index
-from ..memory.transfer import Added, export_rows, import_rows
-from ..memory.transfer_format import Checked, check_file
-from ..memory.transfer_lines import Counts
 from ..models.embeddings import Embedder
-from ..state.settings import Settings
+from ..settings.settings import Settings
+from ..storage.open import storage_of
+from ..storage.storage import Storage
 
 
 def run_export(file: Path, thread: str | None, values: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
 from ..state.records import MASTER_LEVEL
-from ..state.settings import Settings
 from .chain import Batch, of_level, open_places, slice_batch, summaries_of
 from .policy import Policy
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from ..settings.profiles import ProfileName
+from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView, Link, is_instruction, is_summary, summary_link, summary_of
 from ..state.messages import message_text
-from ..state.profiles import ProfileName
 from ..state.records import Summary
-from ..state.settings import Settings
 from .acceptance import prefix_hash
 from .archive import ArchiveEverything
 from .chain import Batch, closed, recent_start

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..settings.settings import Settings
 from ..state.chain import ChainView, is_summary
 from ..state.records import MASTER_LEVEL
-from ..state.settings import Settings
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
 

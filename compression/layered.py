@@ -7,8 +7,8 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from ..models.tokens import count_message_tokens
+from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
-from ..state.settings import Settings
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..settings.settings import Settings
 from ..state.chain import ChainView, is_summary, summary_of
 from ..state.records import MASTER_LEVEL
-from ..state.settings import Settings
 from .chain import Batch, cut_after, cut_before, is_open, of_level, open_places, summaries_of
 from .policy import Policy
 

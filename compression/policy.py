@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from ..settings.settings import Settings
 from ..state.chain import ChainView
-from ..state.settings import Settings
 from .chain import Batch, recent_start, slice_batch
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..models.tokens import count_message_tokens
+from ..settings.settings import Settings
 from ..state.chain import ChainView
-from ..state.settings import Settings
 from .chain import Batch, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
 from ..state.live_chain import view_in
 from ..state.report_records import Progress
-from ..state.settings import Settings
 from .chain import Batch, summaries_of
 from .engine import next_batch, policy_of
 

@@ -20,10 +20,10 @@ from ..models.chat import input_window, model_name
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
 from ..prompts import summarize as prompts
+from ..settings.settings import Settings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
-from ..state.settings import Settings
 from ..text.extractive import summarize as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning

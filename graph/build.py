@@ -20,24 +20,24 @@ from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
 from ..nodes.memory_retrieval import memory_retrieval
 from ..nodes.pairing import pairing
-from ..nodes.prepared import llm_call
 from ..nodes.remember import remember
-from ..nodes.resources import Resources
 from ..nodes.slm_router import slm_router
 from ..nodes.summarize import summarize
-from ..nodes.toolbox import Tool
 from ..nodes.tools import tool_tasks
 from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
+from ..runtime.resources import Resources
+from ..runtime.telemetry import watch
+from ..runtime.toolbox import Tool
 from ..search.engines import SearchEngine
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
-from ..state.settings import Settings
 from ..state.tool_calls import open_calls
 from .call_node import CallNode
 from .conversation import Conversation
 from .node import as_node, settings_here
-from .telemetry import watch
+from .prepared import llm_call
 
 
 class ConversationGraph(StateGraph[Any, Any, Any, Any]):

@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from ..nodes.resources import Resources
-from ..nodes.turn import Turn
+from ..runtime.resources import Resources
+from ..runtime.turn import Turn
 from ..state.records import now
 from ..state.report_records import Progress
 from .node import Node, turn_here

@@ -14,18 +14,18 @@ from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from ..memory.archive import ArchivedMessage
-from ..memory.deletion import Deletion
-from ..memory.loop_thread import node_thread
-from ..memory.sparse_checkpoints import RUN_KEY, RunCheckpoints
-from ..memory.thread_lock import ThreadLocks
-from ..nodes.resources import Resources
-from ..nodes.run_settings import as_context, authenticated_user, names_user
-from ..nodes.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.deletion import Deletion
+from ..runtime.resources import Resources
+from ..runtime.run_settings import as_context, authenticated_user, names_user
+from ..runtime.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
 from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
+from ..storage.archive import ArchivedMessage
+from ..storage.loop_thread import node_thread
+from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .recognition import recognized
 
 _HELD_KEY = "__everthread_held"

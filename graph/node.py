@@ -10,15 +10,15 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
-from ..memory.loop_thread import node_thread
-from ..nodes.close_turn import close_turn
-from ..nodes.resources import Resources
-from ..nodes.run_settings import given
-from ..nodes.turn import Turn
+from ..runtime.close_turn import close_turn
+from ..runtime.resources import Resources
+from ..runtime.run_settings import given
+from ..runtime.turn import Turn
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.records import now
-from ..state.settings import Settings
 from ..state.turn_report import after, next_progress
+from ..storage.loop_thread import node_thread
 
 NodeFunction = Callable[[ConversationState, Turn], Awaitable[Update]]
 EndsTurn = Callable[[ConversationState, Settings], bool]

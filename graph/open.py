@@ -12,15 +12,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
-from ..memory.loop_thread import node_thread
-from ..memory.storages import checkpointer_of, locks_of
-from ..nodes.resources import Resources
-from ..nodes.toolbox import Tool
+from ..runtime.resources import Resources
+from ..runtime.telemetry import watch
+from ..runtime.toolbox import Tool
 from ..search.engines import SearchEngine
-from ..state.settings import Settings
+from ..settings.settings import Settings
+from ..storage.loop_thread import node_thread
+from ..storage.open import checkpointer_of, locks_of
 from .build import build_graph
 from .conversation import Conversation
-from .telemetry import watch
 
 
 def conversation_on(resources: Resources) -> Conversation:

@@ -3,8 +3,8 @@
 It is compiled without a checkpointer; the server puts the one of `langgraph.json` in its place, on the same database.
 """
 
-from ..memory.checkpointer import shared_database
-from ..nodes.resources import Resources
+from ..runtime.resources import Resources
+from ..storage.postgres.checkpointer import shared_database
 from .build import build_graph
 
 resources = Resources(shared_database().settings, database=shared_database())

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ..models.embeddings import Embedder
 from ..state.errors import EmbeddingError
-from .storage import Storage
-from .user_rows import UserRows
+from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 
 # Three steps through the index (user_id, model, ...), however many vectors there are.
 _STORED = """

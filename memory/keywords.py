@@ -8,9 +8,9 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from .storage import Storage
-from .term_keys import message_keys
-from .user_rows import UserRows
+from ..storage.storage import Storage
+from ..storage.term_keys import message_keys
+from ..storage.user_rows import UserRows
 
 _BATCH: Final = 500
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
+from ..storage.term_keys import TELLS_WHEN, term_keys
 from ..text.dates import asks_when, periods
 from ..text.terms import search_terms
 from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
 from .keywords import KeywordIndex
 from .places import Places
 from .recall_cache import RecallCache
-from .term_keys import TELLS_WHEN, term_keys
 from .user_memory import Indices, Near, SummarySource, UserMemory, View
 from .vectors import Lookup, VectorIndex
 

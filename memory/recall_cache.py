@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from .loop_thread import io_thread
-from .memory_changes import ALL, Changes, changes_since
-from .storage import Storage
+from ..storage.loop_thread import io_thread
+from ..storage.memory_changes import ALL, Changes, changes_since
+from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 from .user_memory import UserMemory
-from .user_rows import UserRows
 
 _FEW_CHANGES: Final = 32
 """Messages and vectors, as a turn or two bring them, that take about a millisecond to add to a memory."""

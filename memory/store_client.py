@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from ..models.imports import imported
 from ..state.errors import EmbeddingError, EverthreadError, first_line
-from .loop_thread import LoopThread
+from ..storage.loop_thread import LoopThread
 from .store_scores import SCALES, cosine, fit
 
 T = TypeVar("T")

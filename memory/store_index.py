@@ -14,13 +14,13 @@ from psycopg.rows import DictRow
 from ..models.embeddings import BATCH as CALL
 from ..models.embeddings import Embedder
 from ..models.shared_embeddings import SharedEmbeddings
-from ..state.settings import Settings
+from ..settings.settings import Settings
+from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
+from ..storage.vector_rows import chunks, mark_embedded, metadata, vector_id
 from .recall_cache import RecallCache
-from .storage import Storage
 from .store_client import StoreClient
 from .user_memory import SummarySource
-from .user_rows import UserRows
-from .vector_rows import chunks, mark_embedded, metadata, vector_id
 from .vectors import BATCH, Lookup, VectorIndex, on_scale
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..storage.memory_changes import MessageRow, VectorRow, matrix, term_numbers
 from .columns import Column
-from .memory_changes import MessageRow, VectorRow, matrix, term_numbers
 from .places import Places
 from .postings import NOBODY, Postings
 

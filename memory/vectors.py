@@ -18,13 +18,13 @@ from psycopg.rows import DictRow
 from ..models.embeddings import Embedder
 from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
+from ..storage.loop_thread import io_thread
+from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
+from ..storage.vector_rows import MAX_DIMENSIONS, chunks, write_vectors
 from .changed_model import changed_model
-from .loop_thread import io_thread
 from .recall_cache import RecallCache
-from .storage import Storage
 from .user_memory import Near, UserMemory, View
-from .user_rows import UserRows
-from .vector_rows import MAX_DIMENSIONS, chunks, write_vectors
 
 logger = logging.getLogger(__name__)
 

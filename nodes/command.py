@@ -18,6 +18,8 @@ from ..compression.chain import is_open, open_places, summaries_of
 from ..compression.commands import STORAGES, Command, read_command, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
 from ..compression.thread import after_rejection, as_channel, control_of, settings_in, turn_of
+from ..runtime.chain_texts import with_chain
+from ..runtime.turn import Turn
 from ..state.chain import Chain, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState, Update
@@ -26,10 +28,8 @@ from ..state.live_chain import view_in
 from ..state.messages import content_hash, message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Upkeep
-from .chain_texts import with_chain
 from .remember import archive_new
 from .summarize import shrink
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

@@ -12,6 +12,8 @@ from ..assembly.layout import Layout
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.gguf import GGUFChatModel
+from ..runtime.turn import Turn
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
 from ..state.lighten import lighten
@@ -19,11 +21,9 @@ from ..state.live_chain import view_in
 from ..state.messages import check_input
 from ..state.records import Recall
 from ..state.report_records import Progress, TurnReport
-from ..state.settings import Settings
 from ..state.tool_calls import with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
 from .tools import cut_results
-from .turn import Turn
 
 _INLINE: Final = 60_000
 """Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""

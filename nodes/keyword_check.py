@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from ..search.keywords import Reading, read
-from ..search.standalone import standalone_query
+from ..runtime.turn import Turn
+from ..search.router.keywords import Reading, read
+from ..search.router.standalone import standalone_query
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
-from ..state.settings import Settings
 from .slm_router import begin
-from .turn import Turn
 
 DecidedBy = Literal["keywords", "slm", "setting", "user"]
 

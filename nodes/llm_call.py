@@ -15,6 +15,9 @@ from ..models.chat import model_name
 from ..models.failures import Failure
 from ..models.overheard import Overheard
 from ..models.replies import finish_of, made_whole, without_calls
+from ..runtime.responder import Responder, ResponderError, Response
+from ..runtime.run_settings import without_ours
+from ..runtime.turn import Turn
 from ..search.citations import cited
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError
@@ -22,9 +25,6 @@ from ..state.messages import cleaned, is_empty, message_text
 from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
 from ..state.turn_records import ContextReport, ModelCall, ReplyReport
 from .context_assembly import assembled, room_for
-from .responder import Responder, ResponderError, Response
-from .run_settings import without_ours
-from .turn import Turn
 
 _MARGIN = 0.95
 _BLIND = 0.6

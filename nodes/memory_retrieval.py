@@ -11,16 +11,16 @@ from typing import Final
 
 from langgraph.types import Overwrite
 
+from ..runtime.chain_texts import with_chain
+from ..runtime.events import tell
+from ..runtime.facts import known_facts
+from ..runtime.seen import seen_ids
+from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
 from ..state.messages import newest_question
 from ..state.records import Recall
-from .chain_texts import with_chain
-from .events import tell
-from .facts import known_facts
-from .seen import seen_ids
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

@@ -11,17 +11,17 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from ..memory.archive_rows import ArchivedMessage
+from ..runtime.events import tell
+from ..runtime.seen import seen_ids
+from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
+from ..storage.archive_rows import ArchivedMessage
 from ..text.excerpt import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
-from .events import tell
-from .seen import seen_ids
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

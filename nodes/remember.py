@@ -7,6 +7,9 @@ import logging
 from langgraph.types import Overwrite
 
 from ..compression.engine import outdated_ids
+from ..runtime.chain_texts import with_chain
+from ..runtime.facts import learn
+from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
@@ -14,9 +17,6 @@ from ..state.live_chain import chain_in, view_in
 from ..state.messages import content_hash, is_empty
 from ..state.turn_records import Upkeep
 from ..state.visible import visible
-from .chain_texts import with_chain
-from .facts import learn
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

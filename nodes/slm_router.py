@@ -18,18 +18,18 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..prompts.router import router_messages
+from ..runtime.local_router import judge_locally
+from ..runtime.turn import Turn
 from ..search.cleaning import search_query
-from ..search.router_answer import Answer
-from ..search.standalone import standalone_query
+from ..search.router.answer import Answer
+from ..search.router.call import ask, is_about
+from ..search.router.standalone import standalone_query
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.messages import earlier_questions, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
-from ..state.settings import Settings
 from ..text.shorten import beginning
-from .local_router import judge_locally
-from .router_call import ask, is_about
-from .turn import Turn
 
 _log = logging.getLogger(__name__)
 

@@ -24,18 +24,18 @@ from ..compression.thread import (
     turn_of,
 )
 from ..compression.writing import Written
+from ..runtime.events import tell
+from ..runtime.facts import keep_summary_facts
+from ..runtime.make_summary import make_summary
+from ..runtime.regenerate_rejected import regenerate_rejected
+from ..runtime.turn import Turn
+from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
 from ..state.live_chain import chain_in, view_in
 from ..state.records import Summary
-from ..state.settings import Settings
 from ..state.turn_records import Upkeep
-from .events import tell
-from .facts import keep_summary_facts
-from .make_summary import make_summary
-from .regenerate_rejected import regenerate_rejected
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

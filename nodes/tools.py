@@ -17,13 +17,13 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from ..runtime.toolbox import Toolbox
+from ..runtime.turn import Turn
+from ..settings.settings import Settings
 from ..state.errors import first_line
 from ..state.messages import cleaned, message_text
-from ..state.settings import Settings
 from ..state.tool_calls import count_rounds, open_calls
 from ..text.shorten import truncate_to_tokens
-from .toolbox import Toolbox
-from .turn import Turn
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..facts.sheet import question_terms
-from ..memory.search_cache import SearchCache
+from ..runtime.events import tell
+from ..runtime.turn import Turn
 from ..search.breaker import Breakers, process_breakers
 from ..search.cleaning import search_query
 from ..search.engines import SearchEngine
@@ -21,13 +22,12 @@ from ..search.language import results_language
 from ..search.pages import PageReader
 from ..search.privacy import Redacted, redact
 from ..search.run import WebAnswer, search_web
+from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import newest_question
 from ..state.search_records import SearchOutcome
-from ..state.settings import Settings
-from .events import tell
-from .turn import Turn
+from ..storage.search_cache import SearchCache
 
 _log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from ..settings.settings import Settings
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 from .json_api import entries, get_json, text_of
 
 _LANGUAGES: Final = {"ja": "jp", "no": "nb", "zh": "zh-hans", "pt": "pt-pt"}

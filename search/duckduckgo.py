@@ -9,9 +9,9 @@ import asyncio
 from importlib.util import find_spec
 from typing import Any, Final
 
+from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 from .faults import retry_after, status_error
 
 _NO_REGION: Final = "wt-wt"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Final, NamedTuple, Protocol, cast
 
+from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 
 
 class SearchEngine(Protocol):

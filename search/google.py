@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
+from ..settings.settings import Settings
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 from .json_api import entries, get_json, text_of
 
 _DATES: Final = ("article:published_time", "article:modified_time", "datepublished", "date")

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from ..settings.settings import Settings
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import EngineFailure, SearchResult
-from ..state.settings import Settings
 from ..text.passages import relevant
 from ..text.shorten import beginning
 from .breaker import Breakers, process_breakers

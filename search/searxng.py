@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
+from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 from .json_api import entries, get_json, text_of
 
 

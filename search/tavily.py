@@ -7,9 +7,9 @@ import os
 from importlib.util import find_spec
 from typing import Any, Final
 
+from ..settings.settings import Settings
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import SearchResult
-from ..state.settings import Settings
 from .faults import connection_error, status_error
 from .http import tls_context
 from .json_api import text_of

@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from ..graph.served import resources
-from ..memory.checkpointer import forgetting
+from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread
 from .history import history
 from .mcp_answers import ReadableMcpAnswers

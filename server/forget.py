@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..memory.deletion import Deletion
-from ..memory.thread_copy import owner_of
-from ..memory.thread_lock import ThreadLocks
-from ..nodes.resources import Resources
+from ..runtime.deletion import Deletion
+from ..runtime.resources import Resources
 from ..state.errors import ThreadOwnershipError
+from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.thread_copy import owner_of
 
 
 async def forget_thread(resources: Resources, thread_id: str) -> None:

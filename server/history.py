@@ -8,9 +8,9 @@ from langchain_core.messages import message_to_dict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ..memory.archive import Archive, ArchivedMessage
-from ..memory.checkpointer import shared_database
 from ..state.errors import EverthreadError
+from ..storage.archive import Archive, ArchivedMessage
+from ..storage.postgres.checkpointer import shared_database
 
 DEFAULT_LIMIT: Final = 50
 MOST: Final = 500

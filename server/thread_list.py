@@ -12,8 +12,8 @@ from typing import Final
 
 from langgraph_sdk import get_client
 
-from ..memory.archive import Archive
-from ..memory.checkpointer import shared_database
+from ..storage.archive import Archive
+from ..storage.postgres.checkpointer import shared_database
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
+from everthread.settings.settings import Settings
 from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_of, taken_in, view_of, without
 from everthread.state.records import Fragment, Memory, Summary
-from everthread.state.settings import Settings
 
 
 def chat(count: int, start: int = 1) -> list[AnyMessage]:

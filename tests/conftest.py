@@ -19,9 +19,9 @@ from langchain_core.embeddings import Embeddings
 
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
-from everthread.memory.embedded_server import ensure_server, stop_server
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
+from everthread.storage.embedded.server import ensure_server, stop_server
 
 for name in list(os.environ):
     if name.startswith(("EVERTHREAD_", "LANGSMITH_", "LANGCHAIN_", "OPENAI_", "ANTHROPIC_", "TAVILY_")):

@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 
 from everthread import Archive, InputError, Settings, Summary, examine, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.archive_rows import said_at
-from everthread.memory.database import Database
+from everthread.storage.archive_rows import said_at
+from everthread.storage.postgres.database import Database
 
 MOMENT = datetime(2024, 3, 4, 10, tzinfo=UTC)
 

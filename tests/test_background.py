@@ -14,8 +14,8 @@ from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from everthread import StorageError, open_graph
-from everthread.memory.loop_thread import io_thread
-from everthread.nodes.background import Background
+from everthread.runtime.background import Background
+from everthread.storage.loop_thread import io_thread
 
 
 class Slow(DeterministicFakeEmbedding):

@@ -13,7 +13,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from everthread import PostgresCheckpointer, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.database import Database
+from everthread.storage.postgres.database import Database
 
 
 async def test_it_passes_the_conformance_suite_in_full(settings: Settings) -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, convert_to_messages
 
 from everthread.compression.engine import forced_batch
+from everthread.settings.settings import Settings
 from everthread.state.chain import message_ids, removed_ids, summary_ids
 from everthread.state.messages import is_empty
-from everthread.state.settings import Settings
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 STRESS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"

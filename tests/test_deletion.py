@@ -17,8 +17,8 @@ from test_cli import run
 from everthread import InputError, Settings, StorageError, open_graph
 from everthread.facts.extraction import Said, extract
 from everthread.graph.conversation import Conversation
-from everthread.memory import vector_rows
-from everthread.memory.user_rows import UserRows
+from everthread.storage import vector_rows
+from everthread.storage.user_rows import UserRows
 
 
 def left(settings: Settings) -> dict[tuple[str, str], int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from everthread.cli.reference import graph_picture, settings_table
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

@@ -25,10 +25,10 @@ from everthread import Checkup, InputError, Settings, build_graph, examine, open
 from everthread.cli.main import app
 from everthread.cli.transfer import run_export, run_import
 from everthread.graph.conversation import CompiledConversation
-from everthread.graph.places import gaps, out_of_order, put_in_order
-from everthread.memory.user_rows import UserRows
+from everthread.maintenance.sequence import gaps, out_of_order, put_in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
+from everthread.storage.user_rows import UserRows
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from everthread.memory import embedded_cluster, embedded_server
-from everthread.memory.embedded_server import default_data_dir, ensure_server, stop_server
 from everthread.state.errors import SettingsError, StorageError
+from everthread.storage.embedded import cluster as embedded_cluster
+from everthread.storage.embedded import server as embedded_server
+from everthread.storage.embedded.server import default_data_dir, ensure_server, stop_server
 
 if sys.platform == "win32":
     pytest.skip("the embedded server needs flock", allow_module_level=True)
@@ -28,21 +29,21 @@ ROOT_ONLY = pytest.mark.skipif(not IS_ROOT, reason="only for root")
 CLIENT = """
 import sys
 from pathlib import Path
-from everthread.memory.embedded_server import ensure_server
+from everthread.storage.embedded.server import ensure_server
 print(ensure_server(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """
 PASSER_BY = """
 import sys, psycopg
 from pathlib import Path
-from everthread.memory.embedded_server import ensure_server
+from everthread.storage.embedded.server import ensure_server
 with psycopg.connect(ensure_server(Path(sys.argv[1]))) as connection:
     connection.execute("insert into note values ('passed by')")
 """
 FORKING = """
 import os, sys, time
 from pathlib import Path
-from everthread.memory.embedded_server import ensure_server
+from everthread.storage.embedded.server import ensure_server
 url = ensure_server(Path(sys.argv[1]))
 child = os.fork()
 if child:

@@ -15,11 +15,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import HumanMessage
 
 from everthread import EmbeddingError, Settings, open_graph
-from everthread.memory.bulk_embedding import BulkEmbedding
-from everthread.memory.reindex import Reindex
+from everthread.maintenance.bulk_embedding import BulkEmbedding
+from everthread.maintenance.reindex import Reindex
 from everthread.models.embedding_cache import EmbeddingCache
 from everthread.models.embeddings import Embedder, load_embeddings
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 
 
 class Counted(Embeddings):

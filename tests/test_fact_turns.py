@@ -18,19 +18,19 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread import Archive, Settings, StorageError, open_graph
+from everthread.facts import read_archive as fact_reading
 from everthread.facts.extraction import Said, extract
+from everthread.facts.rows import UNREAD, FactRows
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory import fact_reading
-from everthread.memory.database import Database
-from everthread.memory.fact_rows import UNREAD, FactRows
-from everthread.memory.loop_thread import io_thread
-from everthread.memory.transfer import export_rows, import_rows
-from everthread.memory.transfer_format import check_file
-from everthread.nodes import resources as resources_module
-from everthread.nodes.facts import keep_summary_facts, known_facts, learn
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
+from everthread.maintenance.transfer import export_rows, import_rows
+from everthread.maintenance.transfer_format import check_file
+from everthread.runtime import resources as resources_module
+from everthread.runtime.facts import keep_summary_facts, known_facts, learn
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
 from everthread.state.fact_records import Fact, FactSheet
+from everthread.storage.loop_thread import io_thread
+from everthread.storage.postgres.database import Database
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 MOMENT = datetime(2024, 5, 1, tzinfo=UTC)

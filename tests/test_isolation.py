@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import EverthreadError, Hit, Settings, Summary, ThreadOwnershipError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 from everthread.state.records import now
 
 USERS = [

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread.nodes.keyword_check import read_words
-from everthread.search import keywords, wordlists
-from everthread.search.words import split
+from everthread.search.router import keywords, wordlists
+from everthread.search.router.words import split
+from everthread.settings.settings import Settings
 from everthread.state.messages import newest_question
 from everthread.state.search_records import SearchOutcome
-from everthread.state.settings import Settings
 from everthread.text.data import FOLDER
 
 

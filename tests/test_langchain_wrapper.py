@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 from everthread.search import hunt
 from everthread.search.breaker import Breakers
 from everthread.search.run import WebAnswer, search_web
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 
 async def ask(name: str, **more: Any) -> WebAnswer:

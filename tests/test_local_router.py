@@ -15,14 +15,14 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder
-from everthread.nodes import local_router as node
-from everthread.nodes.local_router import judge_locally
 from everthread.nodes.slm_router import Answers, ask_model, slm_router
-from everthread.search.features import NAMES, features
-from everthread.search.keywords import read
-from everthread.search.local_router import WEIGHTS, LocalRouter, local_router
+from everthread.runtime import local_router as node
+from everthread.runtime.local_router import judge_locally
+from everthread.search.router.features import NAMES, features
+from everthread.search.router.keywords import read
+from everthread.search.router.model import WEIGHTS, LocalRouter, local_router
+from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
-from everthread.state.settings import Settings
 
 UNDECIDED = SearchOutcome(
     decided_by="keywords",

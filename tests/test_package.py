@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 import subprocess
 import sys
 import tomllib
@@ -12,10 +12,13 @@ from pathlib import Path
 import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = [
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
-    "state", "text",
-]  # fmt: skip
+ROOMS = (
+    "text", "state", "settings", "prompts", "models", "storage", "memory", "search", "compression", "facts", "assembly",
+    "runtime", "nodes", "graph", "maintenance", "server", "cli",
+)  # fmt: skip
+"""The rooms: each imports only from those before it."""
+
+INNER = ("search.router", "storage.embedded", "storage.json", "storage.postgres", "storage.sqlite")
 
 
 def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
@@ -38,7 +41,7 @@ def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {"everthread/__init__.py", "everthread/py.typed"}
-    for package in PACKAGES:
+    for package in ROOMS:
         for pattern in ("*.py", "*.json", "*.sql"):
             expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).rglob(pattern)}
     assert held == expected
@@ -46,7 +49,7 @@ def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
 
 def test_every_folder_with_code_is_listed_as_a_package() -> None:
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    assert set(listed) == {"everthread", *(f"everthread.{name}" for name in PACKAGES)}
+    assert set(listed) == {"everthread", *(f"everthread.{name}" for name in (*ROOMS, *INNER))}
     assert [file.name for file in ROOT.glob("*.py")] == ["__init__.py"]
 
 
@@ -57,8 +60,26 @@ def test_the_public_api_can_be_imported_by_name() -> None:
     assert not {"graph", "state"} & set(everthread.__all__)
 
 
-def test_text_needs_nothing_of_the_other_rooms() -> None:
-    for file in (ROOT / "text").glob("*.py"):
-        assert not re.search(
-            r"^\s*(?:from \.\.|(?:from|import) everthread)", file.read_text(encoding="utf-8"), re.MULTILINE
-        )
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {imported}"
+        for place, room in enumerate(ROOMS)
+        for file in (ROOT / room).rglob("*.py")
+        if file != ROOT / "storage/sqlite/statements.py"  # it knows the statements of all rooms
+        for imported in imports_of(file)
+        if imported in ROOMS[place + 1 :]
+    ]
+    assert wrong == []
+
+
+def imports_of(file: Path) -> set[str]:
+    """The rooms that a module imports from, its own among them."""
+    package = file.relative_to(ROOT).parent.parts
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            target = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+            found.add(target[0])
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("everthread."):
+            found.add(str(node.module).split(".")[1])
+    return found

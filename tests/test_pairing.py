@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import paired, pairing
-from everthread.nodes.resources import Resources
-from everthread.nodes.turn import Turn
+from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
 from everthread.state.records import now
 from everthread.text.excerpt import excerpt
 from everthread.text.tokens import estimate_tokens

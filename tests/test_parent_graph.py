@@ -20,8 +20,8 @@ from typing_extensions import TypedDict
 
 from everthread import Settings, SettingsError, StorageError, build_graph, open_graph
 from everthread.graph.conversation import Conversation
-from everthread.memory.storages import storage_of
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
+from everthread.storage.open import storage_of
 
 
 class Richer(MessagesState):

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
+from everthread.settings.settings import Settings
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Fragment, Memory, Summary
-from everthread.state.settings import Settings
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.places import places
 from everthread.nodes.pairing import paired
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
 from everthread.text.terms import MAX_CHARACTERS, search_terms, terms

@@ -10,8 +10,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Settings
-from everthread.memory import memory_changes, vectors
-from everthread.nodes.resources import Resources
+from everthread.memory import vectors
+from everthread.runtime.resources import Resources
+from everthread.storage import memory_changes
 
 
 @pytest.fixture

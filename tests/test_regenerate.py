@@ -30,10 +30,10 @@ from everthread import (
 from everthread.cli.main import app
 from everthread.compression.thread import control_of
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.database import Database
-from everthread.memory.summary_rows import SummaryRows
-from everthread.memory.user_rows import UserRows
 from everthread.state.chain import summary_ids
+from everthread.storage.postgres.database import Database
+from everthread.storage.summary_rows import SummaryRows
+from everthread.storage.user_rows import UserRows
 
 
 class MoodyModel(EchoModel):

@@ -20,11 +20,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Archive, EmbeddingError, Settings, Summary, open_graph
-from everthread.memory.bulk_embedding import BulkEmbedding
+from everthread.maintenance.bulk_embedding import BulkEmbedding
+from everthread.maintenance.reindex import Reindex
 from everthread.memory.changed_model import changed_model
-from everthread.memory.database import Database
-from everthread.memory.reindex import Reindex
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.storage.postgres.database import Database
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 

@@ -17,7 +17,7 @@ from conversation import say
 
 from everthread import Archive, InputError, Settings, open_graph, thread_id
 from everthread.cli.conversations import exchanges, read_conversation
-from everthread.memory.database import Database
+from everthread.storage.postgres.database import Database
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 DATA = next((f for p in Path(__file__).resolve().parents if (f := p / "shared" / "data").is_dir()), Path("/nowhere"))

@@ -16,9 +16,9 @@ from web import KEYS, VARIABLES, Server, engines_of, running_server
 
 from everthread.graph.open import open_graph
 from everthread.nodes import slm_router as node
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 from everthread.search.breaker import process_breakers
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from web import BRAVE, SECRET, VARIABLES, Reply, Server, running_server, search
 
-from everthread.memory.database import Database
-from everthread.memory.search_cache import SearchCache
 from everthread.search import hunt
+from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchResult
-from everthread.state.settings import Settings
+from everthread.storage.postgres.database import Database
+from everthread.storage.search_cache import SearchCache
 
 RESULT = SearchResult(title="T", url="https://example.org", content="c 中文 \ufffd", engine="e", published="2026-01-01")
 
@@ -143,7 +143,7 @@ async def test_a_cache_that_hangs_does_not_hold_up_the_turn(server: Server, monk
         async def run(self, work: Any) -> Any:
             await asyncio.sleep(600)
 
-    monkeypatch.setattr("everthread.memory.search_cache._SECONDS", 0.05)
+    monkeypatch.setattr("everthread.storage.search_cache._SECONDS", 0.05)
     outcome = await search(server, cache=SearchCache(Hanging(Settings())), search_engines=("brave",))
     assert outcome.results
 

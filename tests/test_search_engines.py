@@ -29,9 +29,9 @@ from everthread.search.google import Google
 from everthread.search.run import search_web
 from everthread.search.searxng import SearXNG
 from everthread.search.tavily import Tavily
+from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
-from everthread.state.settings import Settings
 
 
 @pytest.fixture

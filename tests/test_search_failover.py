@@ -19,9 +19,9 @@ from everthread.search.cleaning import url_key
 from everthread.search.faults import retry_after
 from everthread.search.fusion import fused
 from everthread.search.run import search_web
+from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
-from everthread.state.settings import Settings
 
 LIMITED = Reply(DUCK_CHALLENGE, 202)
 

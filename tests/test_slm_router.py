@@ -15,9 +15,9 @@ from langgraph.constants import TAG_NOSTREAM
 
 from everthread.nodes.slm_router import ask_model
 from everthread.prompts.router import SearchDecision
-from everthread.search.router_answer import parse_answer
+from everthread.search.router.answer import parse_answer
+from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
-from everthread.state.settings import Settings
 
 UNDECIDED = SearchOutcome(
     decided_by="keywords",

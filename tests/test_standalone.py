@@ -13,8 +13,8 @@ from bench.datasets import DATA
 from bench.query_rewrite import f1
 from everthread.nodes.keyword_check import read_words
 from everthread.search.cleaning import MAX_QUERY
-from everthread.search.standalone import standalone_query
-from everthread.state.settings import Settings
+from everthread.search.router.standalone import standalone_query
+from everthread.settings.settings import Settings
 
 
 @pytest.mark.parametrize(

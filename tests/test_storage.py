@@ -21,14 +21,14 @@ from langchain_postgres import PGEngine, PGVectorStore
 
 from everthread import Archive, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.database import Database
-from everthread.memory.embedded_server import ensure_server, stop_server
-from everthread.memory.migrations import migrations
+from everthread.storage.embedded.server import ensure_server, stop_server
+from everthread.storage.postgres.database import Database
+from everthread.storage.postgres.migrate import migrations
 
 OPEN = """
 import asyncio, sys
-from everthread.memory.database import Database
-from everthread.state.settings import Settings
+from everthread.storage.postgres.database import Database
+from everthread.settings.settings import Settings
 async def main():
     database = Database(Settings())
     await database.open()

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from everthread import memory
-from everthread.memory.sqlite_database import SqliteDatabase
-from everthread.memory.sqlite_dialect import translated
-from everthread.memory.sqlite_statements import TWINS
-from everthread.state.settings import Settings
+import everthread
+from everthread.settings.settings import Settings
+from everthread.storage.sqlite.database import SqliteDatabase
+from everthread.storage.sqlite.dialect import translated
+from everthread.storage.sqlite.statements import TWINS
 
-POSTGRES_ONLY = {"checkpointer", "database", "embedded_cluster", "embedded_server", "migrations", "thread_lock"}
-"""Modules that are about Postgres itself."""
+ROOMS = ("facts", "maintenance", "memory", "runtime", "storage")
+"""Rooms with statements of ours."""
 
+ROOT = Path(everthread.__file__).parent
 STARTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(SELECT")
 
 
 def statements() -> list[tuple[str, str]]:
     found = []
-    for info in pkgutil.iter_modules(memory.__path__):
-        if info.name in POSTGRES_ONLY or info.name.startswith(("sqlite_", "json_")):
-            continue
-        module = importlib.import_module(f"everthread.memory.{info.name}")
+    for info in pkgutil.iter_modules([str(ROOT / room) for room in ROOMS]):
+        room = Path(info.module_finder.path).name  # type: ignore[union-attr]  # a finder of files
+        module = importlib.import_module(f"everthread.{room}.{info.name}")
         for name, value in vars(module).items():
             parts = [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, str)]
             asked = [part for part in parts if part.lstrip().startswith(STARTS) and "%" in part]
@@ -38,7 +38,7 @@ def statements() -> list[tuple[str, str]]:
 PARTS = {
     "archive_sql.CHANGED", "archive_sql.NEW", "bulk_embedding._COUNT", "bulk_embedding._MESSAGES",
     "bulk_embedding._SUMMARIES", "memory_changes._RENEW_MESSAGES", "memory_changes._RENEW_VECTORS",
-    "fact_rows.PUT_FACTS", "fact_rows.PUT_PINS", "transfer_facts.PUT_FACTS", "transfer_facts.PUT_PINS",
+    "rows.PUT_FACTS", "rows.PUT_PINS", "transfer_facts.PUT_FACTS", "transfer_facts.PUT_PINS",
 }  # fmt: skip
 
 

@@ -19,9 +19,9 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from test_storages import in_another_process
 
 from everthread import Settings, StorageError, open_graph
-from everthread.memory import json_database
-from everthread.memory.storages import checkpointer_of, storage_of
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
+from everthread.storage.json import database as json_database
+from everthread.storage.open import checkpointer_of, storage_of
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from everthread import (
     thread_id,
 )
 from everthread.cli import explain, facts, threads, trace, transfer
-from everthread.memory.transfer import export_rows, import_rows
-from everthread.memory.transfer_format import check_file
-from everthread.nodes.resources import Resources
+from everthread.maintenance.transfer import export_rows, import_rows
+from everthread.maintenance.transfer_format import check_file
+from everthread.runtime.resources import Resources
 from everthread.state.chain import summary_ids
 
 Kind = Literal["postgres", "sqlite", "json"]

@@ -15,7 +15,7 @@ from langgraph.config import get_stream_writer
 from scripted import ScriptedModel, calls, scripted
 
 from everthread import Settings, open_graph
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 
 WORDS = ["It ", "rains ", "in ", "Oslo."]
 SECRET = "INTERNAL"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT.parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"

@@ -276,7 +276,7 @@ async def test_without_the_packages_the_turn_goes_on_and_the_log_says_what_is_mi
     caplog: pytest.LogCaptureFixture, kind: str, missing: str,
 ) -> None:  # fmt: skip
     monkeypatch.setitem(sys.modules, missing, None)
-    importlib.import_module("everthread.graph.telemetry")._prometheus.cache_clear()
+    importlib.import_module("everthread.runtime.telemetry")._prometheus.cache_clear()
     with caplog.at_level(logging.WARNING):
         async with open_graph(settings.but(telemetry=kind), model=echo, embeddings=embeddings) as graph:
             assert (await say(graph, "hello"))["messages"][-1].content == "You said: hello"

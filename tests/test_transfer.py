@@ -23,15 +23,15 @@ from psycopg.rows import dict_row
 
 from everthread import Archive, InputError, Settings, Summary, ThreadOwnershipError, open_graph, thread_id
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.branches import Branches
-from everthread.memory.bulk_embedding import BulkEmbedding
-from everthread.memory.database import Database
+from everthread.maintenance.bulk_embedding import BulkEmbedding
+from everthread.maintenance.transfer import export_rows, import_rows
+from everthread.maintenance.transfer_format import Counts, check_file
 from everthread.memory.recall_cache import RecallCache
-from everthread.memory.summary_rows import SummaryRows
-from everthread.memory.transfer import export_rows, import_rows
-from everthread.memory.transfer_format import Counts, check_file
 from everthread.memory.vectors import VectorIndex
 from everthread.models.embeddings import Embedder
+from everthread.storage.branches import Branches
+from everthread.storage.postgres.database import Database
+from everthread.storage.summary_rows import SummaryRows
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 MOMENT = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.memory.memory_changes import MessageRow, array_bytes
 from everthread.memory.user_memory import UserMemory, View
+from everthread.storage.memory_changes import MessageRow, array_bytes
 
 HOUR = 3_600_000_000
 

@@ -20,7 +20,7 @@ from langchain_postgres import PGEngine, PGVectorStore
 from everthread import EmbeddingError, Settings, SettingsError, open_graph
 from everthread.memory.store_index import StoreIndex
 from everthread.memory.store_scores import SCALES, fit
-from everthread.nodes.resources import Resources
+from everthread.runtime.resources import Resources
 
 CHAT = [
     "Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.",

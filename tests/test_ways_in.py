@@ -14,8 +14,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from everthread import InputError, ModelError, Settings, ThreadOwnershipError, open_graph
 from everthread.graph.conversation import Conversation
-from everthread.memory.transfer import export_rows, import_rows
-from everthread.memory.transfer_format import check_file
+from everthread.maintenance.transfer import export_rows, import_rows
+from everthread.maintenance.transfer_format import check_file
 
 ADA: Any = {"user_id": "ada"}
 
@@ -308,7 +308,7 @@ async def test_removing_the_reply_answers_the_question_anew(talk: Conversation) 
 async def test_a_thread_that_existed_before_everthread_is_taken_in(settings: Settings, embeddings: Embeddings) -> None:
     from langgraph.graph import START, MessagesState, StateGraph
 
-    from everthread.memory.storages import checkpointer_of, storage_of
+    from everthread.storage.open import checkpointer_of, storage_of
 
     storage = storage_of(settings)
     await storage.open()

@@ -13,7 +13,7 @@ from everthread.graph.open import open_graph
 from everthread.search import hunt
 from everthread.search.breaker import process_breakers
 from everthread.search.citations import cited
-from everthread.state.settings import Settings
+from everthread.settings.settings import Settings
 
 QUESTION = f"Search the web for ants {SECRET}"
 

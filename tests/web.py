@@ -20,8 +20,8 @@ from everthread.search.duckduckgo import DuckDuckGo
 from everthread.search.google import Google
 from everthread.search.searxng import SearXNG
 from everthread.search.tavily import Tavily
+from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome
-from everthread.state.settings import Settings
 
 SECRET = "zebra-4711"
 """Part of every query here; it must not show up in a log."""

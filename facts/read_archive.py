@@ -1,0 +1,51 @@
+"""Reading messages for facts, a batch at a time: from the archive, through the patterns, into the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from langchain_core.messages import HumanMessage
+
+from ..compression.importance import score_importance
+from .reading import Message, Reading, apply, read
+from .rows import UNREAD, FactRows
+
+logger = logging.getLogger(__name__)
+
+
+async def read_batch(rows: FactRows, user_id: str, auto_pin_score: float | None) -> tuple[int, bool]:
+    """Read the oldest messages of a user that were not read yet; returns how many facts changed, and if more wait.
+
+    A message is marked as read in the transaction that stores its facts, so that it is read once whatever happens.
+
+    Raises:
+        StorageError: the database fails; what was not stored is read again.
+    """
+    messages = await rows.unread(user_id)
+    if not messages:
+        return 0, False
+    readings = await asyncio.to_thread(_read_all, messages, auto_pin_score)
+    facts = await rows.update(
+        user_id,
+        [fact for reading in readings for fact in reading.facts],
+        lambda ledger: apply(ledger, readings),
+        everything=any(reading.forgets for reading in readings),
+        read=[message.said for message in messages],
+    )
+    return len(facts), len(messages) == UNREAD
+
+
+def _importance(text: str) -> float:
+    return score_importance(HumanMessage(text))
+
+
+def _read_all(messages: Sequence[Message], auto_pin_score: float | None) -> list[Reading]:
+    readings = []
+    for message in messages:
+        try:
+            readings.append(read(message, score=_importance, auto_pin_score=auto_pin_score))
+        except Exception as error:  # no message may keep the others from being read, now and in every later turn
+            logger.warning("A message could not be read for facts: %s", type(error).__name__)
+    return readings

@@ -1,0 +1,1 @@
+"""What runs between turns: doctor, explain, regenerate, transfer, re-embedding."""

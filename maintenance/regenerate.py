@@ -1,0 +1,84 @@
+"""`regenerate`: a summary is made again from its sources, whatever thread of the user it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..graph.conversation import CompiledConversation
+from ..runtime.regenerate_rejected import remake
+from ..runtime.turn import Turn
+from ..state.chain import SummaryMessage, empty_chain, summary_ids
+from ..state.compression_records import Remade
+from ..state.errors import InputError
+from ..state.records import Summary
+from .thread_state import ThreadState, opened, thread_state
+
+
+async def regenerate(
+    graph: CompiledConversation, user_id: str, summary_id: str, *, thread_id: str | None = None, above: bool = False
+) -> list[Remade]:
+    """Make a summary again from its direct sources, with the summarizer and the checks of the settings.
+
+    Its id stays, and with it what points to it. The new text takes its place in the chain, in the archive and, when it
+    is embedded, in recall; the earlier one is kept as a version. Where the new text is rejected or the same, nothing
+    changes.
+
+    Args:
+        graph: what `open_graph` gives.
+        user_id: whose summary.
+        summary_id: its id, or enough of its beginning to tell it from the user's others.
+        thread_id: the only thread in which it is looked for.
+        above: whether the summaries that were made from it are made again after it, the lower ones first.
+
+    Raises:
+        InputError: the user has no such summary, or several begin so; a source of it is gone; or a turn of its thread
+            has not come to its end.
+        StorageError: the database cannot be reached.
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
+    conversation = opened(graph)
+    rows = conversation.resources.summaries
+    found = [
+        (thread, id_)
+        for thread, id_ in await rows.named(user_id, summary_id)
+        if (thread_id is None or thread == thread_id) and summary_id
+    ]
+    if len(found) != 1:
+        what = f"There are {len(found)} summaries that begin with" if found else "There is no summary"
+        raise InputError(f"{what} {summary_id!r}: `everthread trace THREAD` shows those of a thread.")
+    thread, id_ = found[0]
+    async with thread_state(conversation, user_id, thread) as state:
+        state.check_writable()
+        wanted = list((await rows.some(user_id, thread, [id_])).values())
+        wanted += await rows.above(user_id, thread, id_) if above else []
+        return await _remade(state, wanted)
+
+
+async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_id: str) -> list[Remade]:
+    """Make every summary of a thread again whose model's text was rejected, the oldest first.
+
+    Args and errors as for `regenerate`; also
+
+    Raises:
+        InputError: the user has no such thread.
+    """
+    conversation = opened(graph)
+    if not await conversation.resources.archive.has_thread(user_id, thread_id):
+        raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
+    async with thread_state(conversation, user_id, thread_id) as state:
+        state.check_writable()
+        found = await conversation.resources.summaries.rejected(user_id, thread_id)
+        return await _remade(state, sorted(found, key=lambda summary: (summary.created_at, summary.id)))
+
+
+async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]:
+    """Make these again one after the other; each is in the chain before the next is begun."""
+    settings = state.conversation.resources.settings.model_copy(update={"user_id": state.user_id})
+    turn = Turn(state.conversation.resources, settings, state.config)
+    rows = state.conversation.resources.summaries
+    done: list[Remade] = []
+    for summary in wanted:
+        standing = await rows.some(state.user_id, state.thread_id, summary_ids(state.chain or empty_chain()))
+        beside = [SummaryMessage.of(one) for one in standing.values()]
+        done.append(await remake(summary, settings, turn, standing=beside))
+    return done

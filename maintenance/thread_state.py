@@ -1,0 +1,96 @@
+"""`ThreadState`: the state of one thread while no turn runs in it, to be looked at and mended between turns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from ..graph.conversation import CompiledConversation, Conversation
+from ..state.chain import Chain
+from ..state.errors import InputError
+
+_LAST_NODE: Final = "command"
+"""The node in whose name the chain is written: after it a turn is over, so that nothing is left to run."""
+
+
+class ThreadState:
+    """The newest state of a thread. Made by `thread_state`.
+
+    Attributes:
+        messages: the `messages` of the state.
+        chain: the `chain` of the state; None where it has none, as after an import.
+        snapshot: the newest checkpoint, as LangGraph gives it.
+    """
+
+    def __init__(self, conversation: Conversation, user_id: str, thread_id: str, snapshot: StateSnapshot) -> None:
+        self.conversation = conversation
+        self.user_id = user_id
+        self.thread_id = thread_id
+        self.snapshot = snapshot
+        self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
+        self.chain: Chain | None = snapshot.values.get("chain")
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The config that names the thread."""
+        return {"configurable": {"thread_id": self.thread_id}}
+
+    @property
+    def exists(self) -> bool:
+        """Whether the thread has a state; an imported one that nobody went on with has none."""
+        return bool(self.snapshot.values)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether no turn waits to be resumed, which writing the chain would give up."""
+        return not self.snapshot.tasks
+
+    def check_writable(self) -> None:
+        """Refuse to go on while a turn waits to be resumed.
+
+        Raises:
+            InputError: one does.
+        """
+        if not self.is_writable:
+            waiting = ", ".join(task.name for task in self.snapshot.tasks)
+            raise InputError(
+                f"A turn of thread {self.thread_id!r} has not come to its end (it is at {waiting}): resume it or send "
+                "the next message, and try again then."
+            )
+
+    async def write(self, chain: Chain) -> None:
+        """Make this the chain of the thread, where it is another than the one it has."""
+        if chain == self.chain:
+            return
+        await self.conversation.aupdate_state(self.config, {"chain": chain}, as_node=_LAST_NODE)
+        self.chain = chain
+
+
+@asynccontextmanager
+async def thread_state(conversation: Conversation, user_id: str, thread_id: str) -> AsyncIterator[ThreadState]:
+    """The state of a thread, in which no turn begins until it is left; a turn that runs is waited for.
+
+    Raises:
+        StorageError: the database cannot be reached, or a turn has been running for longer than ten minutes.
+    """
+    async with conversation.locks.hold(thread_id):
+        snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
+        yield ThreadState(conversation, user_id, thread_id, snapshot)
+
+
+def opened(graph: CompiledConversation) -> Conversation:
+    """The graph as `open_graph` and `build_graph(...).compile(...)` make it.
+
+    Raises:
+        InputError: it is another graph.
+    """
+    if not isinstance(graph, Conversation):
+        raise InputError("This needs the graph that `open_graph` or `build_graph(...).compile(...)` gives.")
+    if not graph.checkpointer:
+        raise InputError("This needs a graph with a checkpointer: the graph that `open_graph` gives has one.")
+    return graph

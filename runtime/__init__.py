@@ -1,0 +1,1 @@
+"""What nodes work with: shared resources, one turn, background work, telemetry, tools."""

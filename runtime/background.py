@@ -1,0 +1,126 @@
+"""`Background`: what is done beside the turns of a user: embedding, and reading for facts.
+
+A turn does not wait for it, so that the next message can be typed as soon as the answer stands; the next turn waits for
+the step that is under way, so that it knows what the one before said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Final, Literal
+
+from ..state.errors import EverthreadError
+from ..storage.loop_thread import io_thread
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS: Final = 0.2
+"""Before a job begins, so that it does not slow down the rest of the turn that asked for it; nobody waits for that."""
+
+Kind = Literal["embedding", "facts"]
+Step = Callable[[], Awaitable[bool]]
+"""Does a part of the work; whether more is left."""
+
+
+class _Job:
+    """Work of one kind for one user.
+
+    Attributes:
+        asked: how often it was asked for.
+        done: how often it had been asked for when the last step that is done began.
+        over: whether no step follows.
+        wanted: set when somebody waits.
+        changed: tells those who wait of a change.
+        work: the steps, one after the other.
+    """
+
+    work: Future[None]
+
+    def __init__(self) -> None:
+        self.asked, self.done, self.over = 1, 0, False
+        self.wanted = asyncio.Event()
+        self.changed = asyncio.Condition()
+
+    async def until_done(self, asked: int) -> None:
+        """Wait for a step that began after it was asked for so often."""
+        self.wanted.set()
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.over or self.done >= asked)
+
+    async def note(self, done: int, *, over: bool) -> None:
+        """Tell those who wait."""
+        async with self.changed:
+            self.done, self.over = done, over
+            self.changed.notify_all()
+
+
+class Background:
+    """Jobs that run on the database's loop, one of each kind a user.
+
+    Args:
+        failed: is told of a job that could not be done.
+    """
+
+    def __init__(self, failed: Callable[[Kind], None]) -> None:
+        self._failed = failed
+        self._jobs: dict[tuple[Kind, str], _Job] = {}
+        self._change = threading.Lock()
+
+    def begin(self, kind: Kind, user_id: str, step: Step) -> None:
+        """Do `step` until nothing is left. Where such a job runs already, it looks once more for what is to be done."""
+        with self._change:
+            if (running := self._jobs.get((kind, user_id))) is not None:
+                running.asked += 1
+                return
+            job = self._jobs[kind, user_id] = _Job()
+            job.work = asyncio.run_coroutine_threadsafe(self._run(job, kind, user_id, step), io_thread.loop)
+
+    async def caught_up(self, kind: Kind, user_id: str) -> None:
+        """Wait until a step was done that began after all that was asked for until now; not for all of a long job."""
+        if (job := self._jobs.get((kind, user_id))) is not None:
+            await io_thread.run(job.until_done(job.asked))
+
+    async def settled(self, timeout: float | None = None) -> None:
+        """Wait until nothing is left, for so many seconds at most; what is not done by then goes on."""
+        while jobs := list(self._jobs.values()):
+            for job in jobs:
+                io_thread.loop.call_soon_threadsafe(job.wanted.set)
+            works = [asyncio.wrap_future(job.work) for job in jobs]
+            _, left = await asyncio.wait(works, timeout=timeout)
+            if left:
+                return
+
+    def cancel(self, kind: Kind | None = None) -> None:
+        """End all jobs, or those of a kind; what they have not done yet is left to be done."""
+        for (of, _), job in list(self._jobs.items()):
+            if kind in {None, of}:
+                job.work.cancel()
+
+    async def _run(self, job: _Job, kind: Kind, user_id: str, step: Step) -> None:
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(job.wanted.wait(), PAUSE_SECONDS)
+            while True:
+                asked = job.asked
+                more = await step()
+                await job.note(asked, over=False)
+                with self._change:
+                    if not more and asked == job.asked:
+                        del self._jobs[kind, user_id]
+                        return
+        except EverthreadError as error:
+            logger.warning("Work in the background stopped (%s): %s", kind, error)
+            self._failed(kind)
+        except Exception as error:  # nobody else would be told; its text may quote what was said
+            logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)  # noqa: TRY400
+            self._failed(kind)
+        finally:
+            with self._change:
+                if self._jobs.get((kind, user_id)) is job:
+                    del self._jobs[kind, user_id]
+            await job.note(job.asked, over=True)

@@ -1,0 +1,87 @@
+"""Facts in a turn: what is known is told before the answer, what was said is noticed after it (seeds `002`, `004`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage
+
+from ..facts.accept import accept
+from ..facts.extraction import Said
+from ..facts.ledger import merge
+from ..facts.sheet import choose, question_terms
+from ..state.conversation import ConversationState
+from ..state.errors import StorageError
+from ..state.fact_records import FactSheet
+from ..state.live_chain import view_in
+from ..state.messages import message_text, newest_question, role_of
+from ..storage.archive_rows import said_at
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+_ALIKE: Final = 20
+"""Facts read beyond those that are told, because some are in the words of a pin or of another fact."""
+
+_ALWAYS_SENT: Final = 3
+"""Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
+
+
+def learn(turn: Turn) -> None:
+    """Begin to read what the user said since the last time, and to keep the facts and pins in it.
+
+    A turn that is resumed finds nothing twice, and one that failed is caught up with.
+    """
+    if turn.settings.facts:
+        turn.resources.learn_later(turn.user_id, turn.settings.auto_pin_score)
+
+
+async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence[AnyMessage]) -> int:
+    """Keep the facts that a summarizer listed beside its summary; returns how many are new or changed.
+
+    Args:
+        turn: whose facts.
+        items: what the model gave, each `{"kind": ..., "text": ...}`. What its sources do not say is dropped.
+        sources: the messages that were summarized.
+
+    Raises:
+        StorageError: the database fails; nothing was kept.
+    """
+    if not turn.settings.facts:
+        return 0
+    said = [
+        (Said(turn.thread_id, str(message.id), said_at(message)), message_text(message))
+        for message in sources
+        if role_of(message) == "user"
+    ]
+    facts = await asyncio.to_thread(accept, list(items), said)
+    if not facts:
+        return 0
+    return len(
+        await turn.resources.facts.update(
+            turn.user_id, facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))
+        )
+    )
+
+
+async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
+    """The pins and facts that bear on the newest question; none, and the reason, where the database fails."""
+    settings = turn.settings
+    if not settings.facts or not (settings.max_facts or settings.max_pins):
+        return FactSheet()
+    await turn.resources.background.caught_up("facts", turn.user_id)
+    live = [str(message.id) for message in view_in(state)]
+    terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
+    try:
+        found, pins = await turn.resources.facts.sheet(
+            turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
+            pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
+            max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
+        )  # fmt: skip
+    except StorageError as error:
+        logger.warning("The facts could not be read: %s", error)
+        return FactSheet(error=str(error))
+    return await asyncio.to_thread(choose, found, pins, settings.max_facts)

@@ -1,0 +1,119 @@
+"""A summary is made again from its sources: with the same checks, under its id, and the text it had is kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage
+
+from ..compression.chain import Batch, summaries_of
+from ..compression.thread import after_remake, as_channel, control_of, nothing_owed, turn_of
+from ..compression.writing import Written
+from ..settings.settings import Settings
+from ..state.compression_records import Remade
+from ..state.conversation import ConversationState, Update
+from ..state.errors import InputError, ModelError, StorageError
+from ..state.live_chain import view_in
+from ..state.records import Summary
+from ..state.turn_records import Upkeep
+from .facts import keep_summary_facts
+from .make_summary import make_summary
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+
+async def regenerate_rejected(state: ConversationState, settings: Settings, turn: Turn) -> Update:
+    """Make one rejected summary of the thread again, if there is one; the turn goes on whatever comes of it.
+
+    The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
+    """
+    upkeep, control, number = state.get("upkeep", Upkeep()), control_of(state), turn_of(state)
+    view, texts = view_in(state), dict(state.get("chain_texts") or {})
+    try:
+        found = await turn.resources.summaries.rejected(turn.user_id, turn.thread_id, limit=1)
+        if not found:
+            return {"compression": as_channel(nothing_owed(control, number))}
+        made, reason = await _tried(found[0], settings, turn, standing=summaries_of(view))
+    except StorageError as error:
+        made, reason = None, str(error)
+    control = after_remake(control, number, failed=made is None)
+    if made is None:
+        sentence = (
+            f"A summary that had been rejected was not made again ({reason.rstrip('.')}): "
+            f"the next try is in turn {control.remake_turn}."
+        )
+        upkeep = upkeep.model_copy(update={"not_remade": sentence})
+        logger.info("A rejected summary was not made again; the next try is in turn %d.", control.remake_turn)
+    else:
+        upkeep = upkeep.model_copy(update={"remade": (*upkeep.remade, made.id)})
+        texts[made.id] = made
+    return {"chain_texts": texts, "upkeep": upkeep, "compression": as_channel(control)}
+
+
+async def _tried(
+    summary: Summary, settings: Settings, turn: Turn, standing: Sequence[AnyMessage]
+) -> tuple[Summary | None, str]:
+    """The summary with its new text; None, and why, where it has none."""
+    try:
+        made = await remake(summary, settings, turn, standing=standing)
+    except (ModelError, InputError) as error:
+        await turn.resources.summaries.count_try(turn.user_id, turn.thread_id, summary.id)
+        return None, str(error).split(". ", maxsplit=1)[0]
+    return (made.summary if made.replaced else None), made.reason or ""
+
+
+async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage] = ()) -> Remade:
+    """Make a summary again from its direct sources, and store it where the new text can be accepted.
+
+    Its id stays, so that all that names it holds; so does its time. Where the new text is rejected or the same, the
+    summary stays as it is, and the answer says why.
+
+    Args:
+        summary: as the archive has it.
+        settings: lengths, and which model writes.
+        turn: whose thread it is, and which.
+        standing: the summaries that stand in the chain, which the new text must not repeat.
+
+    Raises:
+        InputError: one of its sources is gone.
+        StorageError: the archive cannot be read or written.
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
+    rows = turn.resources.summaries
+    sources = await rows.sources(turn.user_id, turn.thread_id, summary)
+    if sources.missing:
+        raise InputError(
+            f"Summary {summary.id!r} cannot be made again: its source {sources.missing[0]!r} is not in the archive. "
+            "`everthread doctor --repair` brings back what can be."
+        )
+    others = [message for message in (*standing, *summaries_of(sources.messages)) if message.id != summary.id]
+    batch = Batch(summary.level, sources.messages)
+    written = _as_version(await make_summary(batch, settings, turn, standing=others), summary)
+    reason = _why_kept(written.summary, summary)
+    if reason is not None:
+        if summary.rejected:
+            await rows.count_try(turn.user_id, turn.thread_id, summary.id)
+        return Remade(summary=summary, replaced=False, reason=reason)
+    await rows.replace(turn.user_id, turn.thread_id, written.summary)
+    if written.facts:
+        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], sources.messages)
+    if turn.resources.embedder.ready:  # else the next turn does it
+        turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
+    return Remade(summary=written.summary, replaced=True)
+
+
+def _as_version(written: Written, old: Summary) -> Written:
+    # An imported thread may have another id than the one its summaries' ids were made from.
+    same = {"id": old.id, "source_ids": old.source_ids, "created_at": old.created_at, "version": old.version + 1}
+    return written._replace(summary=written.summary.model_copy(update=same))
+
+
+def _why_kept(new: Summary, old: Summary) -> str | None:
+    """Why the text that stands is kept; None where the new one takes its place."""
+    if new.rejected:
+        return new.rejected
+    if old.rejected and new.method == "extractive":
+        return "no summary model is set"
+    return "it came out the same" if new.content == old.content and new.method == old.method else None

@@ -1,0 +1,160 @@
+"""Which settings a run has: those of its context, or those that it finds beside a context of another application.
+
+A run of our own graph is given settings as its context. In a graph of one's own, and for an agent that has a context of
+its own, the context is whatever that application uses: ours are under its key or attribute `everthread`, else under the
+key `everthread` of `configurable`. A `user_id` there counts as well, as other memories for LangGraph have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from ..settings.settings import Settings
+from ..state.errors import SettingsError
+
+KEY = "everthread"
+"""Names our settings in a context or a `configurable` that is another's."""
+
+_MOST_KEPT: Final = 256
+"""Settings that are kept made, at most."""
+
+
+class Given(NamedTuple):
+    """What a run was given.
+
+    Attributes:
+        settings: laid over the base.
+        own: a context that is not ours, for a responder or tools; None where there is none.
+    """
+
+    settings: tuple[Settings | Mapping[str, Any], ...]
+    own: Any = None
+
+
+class RunSettings:
+    """The settings of each run, laid over a base. Made once for the same values: that takes milliseconds.
+
+    Args:
+        base: the settings of the process.
+    """
+
+    def __init__(self, base: Settings) -> None:
+        self._base = base
+        self._made: dict[Hashable, Settings] = {}
+
+    def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
+        """What a run was given laid over the base, and the authenticated user over both.
+
+        Raises:
+            SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
+        """
+        layers = [
+            layer if isinstance(layer, Settings) else self.read(layer)
+            for layer in given(runtime.context, config).settings
+        ]
+        key = tuple(("over", *layer.given_for_run().items()) for layer in layers)
+        settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
+        user_id = authenticated_user(runtime)
+        return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
+
+    def read(self, values: Mapping[str, Any]) -> Settings:
+        """The settings of a mapping.
+
+        Raises:
+            SettingsError: a value is not allowed or a name is unknown.
+        """
+        return self._kept(("given", *values.items()), lambda: Settings(**values))
+
+    def _laid_over(self, layers: Sequence[Settings]) -> Settings:
+        settings = self._base
+        for layer in layers:
+            settings = layer.over(settings)
+        return settings
+
+    def _kept(self, key: Hashable, make: Callable[[], Settings]) -> Settings:
+        try:
+            known = self._made.get(key)
+        except TypeError:  # a list among the values
+            return make()
+        if known is None:
+            known = self._made[key] = make()
+            while len(self._made) > _MOST_KEPT:
+                self._made.pop(next(iter(self._made)))
+        return known
+
+
+class OwnContext:
+    """A context of another application, in the place of our settings."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def as_context(context: Any) -> Any:
+    """The context as our graph takes it: LangGraph would make a mapping with keys of others to settings, and fail."""
+    if context is None or isinstance(context, (Settings, OwnContext)):
+        return context
+    if isinstance(context, Mapping) and KEY not in context:
+        return context
+    return OwnContext(context)
+
+
+def given(context: Any, config: RunnableConfig | None) -> Given:
+    """What a run was given by its context and by `configurable`.
+
+    Raises:
+        SettingsError: what stands under the key `everthread` is neither settings nor a mapping of them.
+    """
+    found: list[Settings | Mapping[str, Any]] = []
+    configurable = (config or {}).get("configurable") or {}
+    found += _beside(configurable)
+    own = context.value if isinstance(context, OwnContext) else context
+    if isinstance(own, Settings):
+        return Given((*found, own))
+    if own is None:
+        return Given(tuple(found))
+    return Given((*found, *_beside(own)), own)
+
+
+def authenticated_user(runtime: Runtime[Any]) -> str | None:
+    """Who the server says it is, signed in or not; None where no server knows anybody."""
+    user = runtime.server_info.user if runtime.server_info is not None else None
+    return str(user.identity) if user is not None and user.identity else None
+
+
+def names_user(context: Any, config: RunnableConfig | None) -> bool:
+    """Whether a run says whose turn it is."""
+    return any(
+        "user_id" in (layer.model_fields_set if isinstance(layer, Settings) else layer)
+        for layer in given(context, config).settings
+    )
+
+
+def without_ours(own: Any) -> Any:
+    """The context of another application as it is without our key."""
+    return {name: value for name, value in own.items() if name != KEY} if isinstance(own, Mapping) else own
+
+
+def _beside(holder: Any) -> list[Settings | Mapping[str, Any]]:
+    """Our settings in what is another's: its `user_id`, and what stands under our key."""
+    found: list[Settings | Mapping[str, Any]] = []
+    user_id = _value(holder, "user_id")
+    if isinstance(user_id, str) and user_id:
+        found.append({"user_id": user_id})
+    settings = _value(holder, KEY)
+    if settings is None:
+        return found
+    if not isinstance(settings, (Settings, Mapping)):
+        raise SettingsError(
+            f"What stands under {KEY!r} in the context is a {type(settings).__name__}: expected a mapping of settings, "
+            'as {"user_id": "ada"}, or a Settings.'
+        )
+    return [*found, settings]
+
+
+def _value(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)

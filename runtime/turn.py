@@ -1,0 +1,72 @@
+"""`Turn`: what a node is told beside the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from ..prompts.system import SYSTEM, SYSTEM_TINY
+from ..settings.settings import Settings
+from .resources import Resources
+
+THREAD_KEY = "__everthread_thread"
+"""Names in a `configurable` the thread of a run that has no thread id."""
+
+
+FORK_KEY = "__everthread_fork"
+"""Says in a `configurable` that the run names the checkpoint that it goes on from."""
+
+
+NESTED_KEY = "__everthread_nested"
+"""Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+
+class Turn:
+    """The settings of this run, whose turn it is, the thread, and the shared resources.
+
+    Args:
+        resources: what the nodes share.
+        settings: the settings of this run.
+        config: LangGraph's config, which carries the callbacks that stream tokens.
+        own_context: a context of the application that is not ours, for a responder; None where there is none.
+    """
+
+    def __init__(
+        self, resources: Resources, settings: Settings, config: RunnableConfig | None = None, own_context: Any = None
+    ) -> None:
+        self.resources = resources
+        self.settings = settings
+        self.config: RunnableConfig = config or {}
+        self.own_context = own_context
+
+    @property
+    def user_id(self) -> str:
+        """Whose turn it is."""
+        return self.settings.user_id
+
+    @property
+    def thread_id(self) -> str:
+        """The thread; one of its own where the graph runs without a thread id."""
+        configurable = self.config.get("configurable", {})
+        return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+
+    @property
+    def instructions(self) -> str:
+        """The system prompt: the setting's, or everthread's own in the form that suits the model."""
+        own = SYSTEM if self.resources.has_capable_model(self.settings) else SYSTEM_TINY
+        return self.settings.system_prompt.strip() or own
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the run goes on from an earlier checkpoint that it names."""
+        return bool(self.config.get("configurable", {}).get(FORK_KEY))
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the run is a part of another graph."""
+        return bool(self.config.get("configurable", {}).get(NESTED_KEY))
+
+    def quiet(self) -> RunnableConfig:
+        """A config for calls whose tokens are not the user's to see."""
+        return {**self.config, "tags": [*(self.config.get("tags") or []), "nostream"]}

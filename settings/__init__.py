@@ -1,0 +1,1 @@
+"""The settings: what the operator of a process sets, and what a run may choose."""

@@ -1,0 +1,1 @@
+"""Keeping what was said: the protocol, Postgres, SQLite and JSON, checkpointers, locks."""

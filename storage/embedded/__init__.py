@@ -1,0 +1,1 @@
+"""The Postgres server that everthread brings along."""

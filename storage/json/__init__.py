@@ -1,0 +1,1 @@
+"""JSON: everything in one file that a person can read."""

@@ -1,0 +1,170 @@
+"""`JsonDatabase`: everything in one JSON file that a person can read, for small threads and one process at a time.
+
+The tables are those of `SqliteDatabase`, in memory; the file is written anew, whole, after each change of the archive
+and at the end of a turn, so that a turn costs the more the longer the file is. Where the disk fails, talk goes on in
+memory: the user is told after the turn, and the next step tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from ...settings.settings import Settings
+from ...settings.storage import StorageKind
+from ...state.errors import StorageError
+from ..file_locks import give_back, take
+from ..postgres.thread_lock import ThreadLocks
+from ..sqlite.database import SqliteDatabase, connect
+from .file import read_into, write
+
+logger = logging.getLogger(__name__)
+
+_IN_MEMORY: Final = ":memory:"
+_REMOVALS: Final = "SELECT coalesce(sum(times), 0) FROM memory_removals"
+
+
+class JsonDatabase(SqliteDatabase):
+    """One process may write: it holds a lock on the file. Another one may look at it, and is refused when it writes.
+
+    Args:
+        settings: kept for those who ask for them.
+        path: the file; it is made with the first change.
+    """
+
+    checkpoints_kept = 64
+    """In memory, of each thread; only the newest stands in the file."""
+
+    def __init__(self, settings: Settings, path: Path) -> None:
+        super().__init__(settings, path)
+        self._lock_path = path.with_name(f"{path.name}.lock")
+        self._lock: int | None = None
+        self._holder = "another process"
+        self._must_write = False
+        self._changes = 0
+        self._written_changes = 0
+        self._removals = 0
+
+    @property
+    def kind(self) -> StorageKind:
+        """A JSON file."""
+        return "json"
+
+    async def end_turn(self) -> None:
+        """Write what the steps of a turn have left to its end.
+
+        Raises:
+            StorageError: the file cannot be read or written.
+        """
+        self.turns -= 1
+        await self.on_thread(self._save)
+
+    async def open(self) -> None:
+        """Read the file, and keep other processes from writing to it.
+
+        Raises:
+            StorageError: another process writes to it, or it cannot be read, is damaged, or is of a newer everthread.
+        """
+        self._must_write = True
+        if self._open is not None and self._lock is None:
+            await self.close()
+        await super().open()
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return connect(_IN_MEMORY)
+
+    def _begin_with(self, connection: sqlite3.Connection) -> None:
+        self._lock = take(self._lock_path)
+        if self._lock is not None:
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+        else:
+            self._holder = f"the process {self._lock_path.read_text(encoding='utf-8') or 'that opens it now'}"
+            if self._must_write:
+                raise StorageError(self._taken())
+        try:
+            read_into(connection, self.path)
+        except BaseException:
+            self._let_go()
+            raise
+        if self._lock is None:
+            connection.execute("PRAGMA query_only = ON")
+        self._changes = self._written_changes = connection.total_changes
+
+    def _written(self, *, durable: bool = True) -> None:
+        if self._open is None:
+            return
+        before, self._changes = self._changes, self._open.total_changes
+        if durable and (self._changes != before or self.trouble is not None):
+            self._save(self._open)
+
+    def _save(self, connection: sqlite3.Connection) -> None:
+        if connection.total_changes == self._written_changes:
+            return
+        try:
+            self._write(connection)
+        except OSError as error:
+            self.trouble = (
+                f"{self.path} cannot be written ({error.strerror}): what was said since is kept in memory only, until "
+                "a later turn can write it. Free some space, or check the folder."
+            )
+            logger.error("%s", self.trouble)  # noqa: TRY400  # the sentence says it all
+        else:
+            self.trouble = None
+
+    def _write(self, connection: sqlite3.Connection) -> None:
+        changes = connection.total_changes
+        (removals,) = connection.execute(_REMOVALS).fetchone()
+        write(connection, self.path)
+        if removals != self._removals:
+            write(connection, self.path)  # what a user has deleted is not to stand in the backup
+        self._written_changes, self._removals = changes, removals
+
+    def _closed(self) -> None:
+        try:
+            if self._open is not None and self._open.total_changes != self._written_changes:
+                self._write(self._open)
+        finally:
+            super()._closed()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            give_back(self._lock_path, lock)
+
+    def _sentence(self, error: sqlite3.Error) -> str:
+        if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_READONLY"):
+            return self._taken()
+        return super()._sentence(error)
+
+    def _taken(self) -> str:
+        return (
+            f"{self.path} is in use by {self._holder}, and a JSON file takes one at a time: end that one, or choose "
+            "sqlite or postgres as EVERTHREAD_STORAGE."
+        )
+
+
+class JsonLocks(ThreadLocks):
+    """The locks of the one process that has the file; the end of a turn writes it.
+
+    Args:
+        database: the file.
+    """
+
+    def __init__(self, database: JsonDatabase) -> None:
+        super().__init__()
+        self._database = database
+
+    async def _take_between_processes(self, thread_id: str) -> None:
+        self._database.turns += 1
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        try:
+            await self._database.end_turn()
+        except StorageError as error:
+            logger.error("The end of a turn was not written: %s", error)  # noqa: TRY400

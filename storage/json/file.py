@@ -1,0 +1,206 @@
+"""The JSON file: what stands in it, how it is read, and how it is replaced so that a crash leaves the old or the new.
+
+One line a row, under its table and its user (checkpoints: its thread), so that a person can read it and a diff shows
+what changed. What can be made again (terms, the cache of web results) does not stand there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ...state.errors import StorageError
+from ..memory_changes import array_bytes
+from ..sqlite.values import moment
+from ..term_keys import message_keys, term_keys
+
+VERSION: Final = 1
+"""The version that is written, and the newest that is read."""
+
+_USER_TABLES: Final = (
+    "threads",
+    "messages",
+    "summaries",
+    "summary_versions",
+    "facts",
+    "pins",
+    "turn_reports",
+    "vectors",
+)
+_NEWEST: Final = """
+SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
+    SELECT max(checkpoint_id) FROM checkpoints AS new
+    WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
+ORDER BY thread_id, checkpoint_ns
+"""
+_THEIR_WRITES: Final = """
+SELECT w.* FROM writes AS w WHERE checkpoint_id = (
+    SELECT max(checkpoint_id) FROM checkpoints AS new
+    WHERE new.thread_id = w.thread_id AND new.checkpoint_ns = w.checkpoint_ns)
+ORDER BY thread_id, checkpoint_ns, task_id, idx
+"""
+_TABLES: Final[dict[str, tuple[str, str]]] = {
+    **{table: ("user_id", f"SELECT * FROM {table} ORDER BY user_id, rowid") for table in _USER_TABLES},  # noqa: S608
+    "checkpoints": ("thread_id", _NEWEST),
+    "writes": ("thread_id", _THEIR_WRITES),
+}
+"""By table: the column under whose values its rows stand, and the query for them."""
+
+_LEFT_OUT: Final = {"changed", "term_keys"}
+_OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
+_FLAGS: Final = {"active", "negated", "settles", "facts_read"}
+_BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
+_TIMES: Final = {
+    "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
+}  # fmt: skip
+
+
+def write(connection: sqlite3.Connection, path: Path) -> None:
+    """Replace the file by what the connection holds: a temporary file, synced, renamed. The old one becomes `.bak`.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
+    """
+    new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
+        file.writelines(_lines(connection))
+        file.flush()
+        os.fsync(file.fileno())
+    if path.exists():
+        _keep(path, old)
+    new.replace(path)
+    _sync_folder(path.parent)
+
+
+def read_into(connection: sqlite3.Connection, path: Path) -> None:
+    """Read the file into empty tables; without a file, they stay empty.
+
+    Raises:
+        StorageError: the file is damaged, of a newer version, or gone while its backup is there.
+        OSError: it cannot be read.
+    """
+    backup = backup_of(path)
+    if not path.exists():
+        if backup.exists():
+            raise StorageError(
+                f"{path} is not there, but the version before it is: rename {backup} to go on with it, or delete it to "
+                "begin anew."
+            )
+        return
+    try:
+        content = _checked(json.loads(path.read_text(encoding="utf-8")))
+        if content["version"] <= VERSION:
+            for table in _TABLES:
+                _fill(connection, table, content.get(table, {}))
+    except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, RecursionError) as error:
+        remedy = (
+            f"the version before it is {backup}: look at it, and put it back with `cp {backup} {path}`"
+            if backup.exists()
+            else "put a backup in its place, or move it away to begin anew"
+        )
+        raise StorageError(f"{path} is damaged ({error}), and nothing in it was changed: {remedy}.") from error
+    if content["version"] > VERSION:
+        raise StorageError(
+            f"{path} is at version {content['version']}, which this everthread does not know: upgrade it."
+        )
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    if content["format"] != "everthread":
+        raise ValueError(f"its format is {content['format']!r}")
+    return content
+
+
+def backup_of(path: Path) -> Path:
+    """Where the version before the last stands."""
+    return path.with_name(f"{path.name}.bak")
+
+
+def _keep(path: Path, backup: Path) -> None:
+    """Give the file a second name: it keeps its first one until the new file takes it."""
+    backup.unlink(missing_ok=True)
+    try:
+        os.link(path, backup)
+    except OSError:  # a file system without links
+        shutil.copy2(path, backup)
+
+
+def _sync_folder(folder: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+    yield f'{{"format": "everthread", "version": {VERSION}'
+    for table, (owner, query) in _TABLES.items():
+        yield f',\n"{table}": {{'
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description]
+        place, last = names.index(owner), None
+        for row in cursor:
+            if row[place] != last:
+                yield f"{'],' if last is not None else ''}\n{_text(row[place])}: [\n"
+            else:
+                yield ",\n"
+            yield _line(names, row)
+            last = row[place]
+        yield "]}" if last is not None else "}"
+    yield "\n}\n"
+
+
+def _line(names: list[str], row: tuple[Any, ...]) -> str:
+    values = zip(names, row, strict=True)
+    fields = [f'"{name}": {_value(name, value)}' for name, value in values if name not in _LEFT_OUT]
+    return f"  {{{', '.join(fields)}}}"
+
+
+def _value(name: str, value: Any) -> str:
+    if name in _OBJECTS and value is not None:
+        return str(value)  # JSON already
+    if isinstance(value, bytes):
+        return f'"{base64.b64encode(value).decode()}"'
+    return _text(bool(value) if name in _FLAGS else value)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dict[str, Any]]]) -> None:
+    known = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    for rows in owners.values():
+        for row in rows:
+            columns = {name: _stored(table, name, value) for name, value in row.items() if name in known}
+            columns |= _terms(table, row)
+            marks = ", ".join(f":{name}" for name in columns)
+            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", columns)  # noqa: S608
+
+
+def _stored(table: str, name: str, value: Any) -> Any:
+    if value is not None and name in _BYTES and not (table == "facts" and name == "value"):
+        return base64.b64decode(value, validate=True)
+    if value is not None and name in _OBJECTS:
+        return json.dumps(value)
+    return moment(value) if name in _TIMES else value
+
+
+def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    """What is not in the file because it follows from the rest."""
+    if table == "messages":
+        said_at = datetime.fromisoformat(row["created_at"])
+        said_at = said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)
+        return {"term_keys": array_bytes(message_keys(row["user_id"], row["text"], said_at.astimezone(UTC)))}
+    if table == "facts":
+        return {"term_keys": json.dumps(term_keys(row["user_id"], row["terms"]))}
+    return {}

@@ -1,0 +1,1 @@
+"""Postgres: the pool, the migrations, the checkpointer."""

@@ -1,0 +1,242 @@
+"""`Database`: one pool of Postgres connections for archive, vectors and checkpoints, on a loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, errors, sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from ...settings.settings import Settings
+from ...settings.storage import StorageKind
+from ...state.errors import StorageError, first_line
+from ...state.observer import Observer
+from ..embedded.server import default_data_dir, ensure_server
+from ..loop_thread import io_thread
+from .migrate import migrate
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Connection = AsyncConnection[DictRow]
+Pool = AsyncConnectionPool[Connection]
+
+_CONNECT_SECONDS = 10
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+"""Errors that say that the server is gone."""
+
+
+class Database:
+    """The connections of one process to one schema. Opens itself with the first use; may be used from any loop.
+
+    Args:
+        settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
+            `prepare_statements`.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.observer = Observer()
+        self.trouble: str | None = None
+        self._pool: Pool | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def kind(self) -> StorageKind:
+        """Postgres."""
+        return "postgres"
+
+    @property
+    def schema(self) -> str:
+        """The Postgres schema of our tables."""
+        return self.settings.database_schema
+
+    async def open(self) -> None:
+        """Start or reach the server, bring the schema up to date, fill the pool.
+
+        Raises:
+            StorageError: the server cannot be started or reached.
+        """
+        await io_thread.run(self._open_pool())
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+        """Do `work` on a pooled connection, in one transaction, on the database's loop.
+
+        A connection that turns out to be lost (the server was restarted or killed) is replaced and the work is done
+        once more: so `work` must be safe to repeat.
+
+        Args:
+            work: what is done with the connection.
+            one_statement: it is a single statement, which is a transaction by itself: two round trips less.
+
+        Raises:
+            StorageError: the server cannot be reached, or refuses (disk full, no permission).
+        """
+        return await io_thread.run(self._run(work, one_statement))
+
+    async def connect(self) -> Connection:
+        """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop."""
+        await self._open_pool()
+        connection = await AsyncConnection.connect(await self._url(), **self._options())
+        await self._configure(connection)
+        return connection
+
+    def connections(self) -> dict[str, int]:
+        """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
+        if self._pool is None:
+            return {}
+        stats = self._pool.get_stats()
+        idle = stats.get("pool_available", 0)
+        return {"idle": idle, "used": stats.get("pool_size", 0) - idle, "wanted": stats.get("requests_waiting", 0)}
+
+    async def close(self) -> None:
+        """Give all connections back. The embedded server stops by itself after its last client."""
+        await io_thread.run(self._close())
+
+    async def on_pool(self, work: Callable[[Pool], Awaitable[T]]) -> T:
+        """Do `work` with the pool, once more if the server turns out to be lost. Only on the database's loop.
+
+        Raises:
+            StorageError: the server cannot be reached, or refuses.
+        """
+        with self.observer.database(), storage_errors():
+            pool = await self._open_pool()
+            try:
+                return await work(pool)
+            except LOST as error:
+                if isinstance(error, errors.InsufficientResources | errors.QueryCanceled):
+                    raise
+                await self._mend(pool)
+                return await work(await self._open_pool())
+
+    async def _run(self, work: Callable[[Connection], Awaitable[T]], one_statement: bool) -> T:
+        async def on_connection(pool: Pool) -> T:
+            async with pool.connection() as connection:
+                if one_statement:
+                    return await work(connection)
+                async with connection.transaction():
+                    return await work(connection)
+
+        return await self.on_pool(on_connection)
+
+    async def _mend(self, pool: Pool) -> None:
+        """After a lost connection: start the embedded server again if it is gone, and weed out dead connections.
+
+        The pool's own check of each connection is not used: it costs a round trip each time, and after a failed one
+        it waits for seconds, or for its whole timeout if the pool is closed meanwhile.
+
+        Raises:
+            StorageError: the server cannot be reached; the pool is given up, and the next use tries anew.
+        """
+        logger.warning("A connection to the database was lost: connecting again.")
+        try:
+            async with self._connection(await self._url(), self._options()):
+                pass
+        except StorageError:
+            async with self._opening:
+                if self._pool is pool:
+                    self._pool = None
+            await pool.close(timeout=1)
+            raise
+        await pool.check()
+
+    async def _open_pool(self) -> Pool:
+        async with self._opening:
+            if self._pool is None:
+                with storage_errors():
+                    self._pool = await self._new_pool()
+            return self._pool
+
+    async def _new_pool(self) -> Pool:
+        url = await self._url()
+        options = self._options()
+        async with self._connection(url, options) as connection:
+            await migrate(connection, self.schema)
+        pool: Pool = AsyncConnectionPool(
+            url,
+            kwargs=options,
+            min_size=1,
+            max_size=self.settings.pool_size,
+            max_idle=300,
+            max_lifetime=3600,
+            timeout=30,
+            configure=self._configure,
+            open=False,
+            name="everthread",
+        )
+        await pool.open(wait=True, timeout=_CONNECT_SECONDS)
+        return pool
+
+    @asynccontextmanager
+    async def _connection(self, url: str, options: dict[str, Any]) -> AsyncIterator[Connection]:
+        try:
+            connection = await AsyncConnection.connect(url, **options)
+        except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+            # A string that cannot be read is quoted in its error, password and all.
+            unread = isinstance(error, psycopg.ProgrammingError)
+            reason = "this is no connection string that Postgres reads" if unread else first_line(error)
+            raise StorageError(
+                f"The database at {_address(url)} cannot be reached: {reason}. "
+                "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
+            ) from error
+        async with connection:
+            await self._configure(connection)
+            yield connection
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "autocommit": True,
+            "row_factory": dict_row,
+            "prepare_threshold": 0 if self.settings.prepare_statements else None,
+            "connect_timeout": _CONNECT_SECONDS,
+        }
+
+    async def _configure(self, connection: Connection) -> None:
+        await connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
+        # For any other zone the driver looks for a file, which would block the loop.
+        await connection.execute("SET timezone TO 'UTC'")
+
+    async def _url(self) -> str:
+        if self.settings.database_url is not None:
+            return self.settings.database_url.get_secret_value()
+        return await asyncio.to_thread(lambda: ensure_server(self.settings.data_dir or default_data_dir()))
+
+    async def _close(self) -> None:
+        async with self._opening:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close(timeout=5)
+
+
+class storage_errors:  # noqa: N801  # reads as a statement
+    """Turns the driver's errors into `StorageError` with one clear sentence."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, errors.DiskFull):
+            raise StorageError(
+                "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
+                "Free some space and go on."
+            ) from error
+        if isinstance(error, LOST):
+            raise StorageError(f"The database does not answer: {first_line(error)}. Check that it runs.") from error
+        if isinstance(error, psycopg.Error):
+            raise StorageError(f"The database refused: {first_line(error)}.") from error
+
+
+def _address(url: str) -> str:
+    """Where a connection URL points, without user and password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "the given URL"
+    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"

@@ -1,0 +1,153 @@
+"""`ThreadLocks`: one turn at a time in a thread, first come first served, in this process and between processes.
+
+Within a process it is a lock on the database's loop. Between processes it is what the storage offers: of Postgres,
+`PostgresLocks`, an advisory lock, which the server gives back when a process dies. All advisory locks of a process are
+held by one connection of its own, so that no pooled connection is held while a model answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import psycopg
+
+from ...state.errors import StorageError
+from ..loop_thread import io_thread
+from .database import Connection, Database
+
+logger = logging.getLogger(__name__)
+
+_TRY: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 1)) AS locked"
+_GIVE_BACK: Final = "SELECT pg_advisory_unlock(hashtextextended(%s, 1))"
+POLL_SECONDS: Final = 0.05
+"""Between two looks whether another process has given a lock back."""
+
+_WAIT_SECONDS: Final = 600.0
+
+
+class ThreadLocks:
+    """The locks of one process, which keep turns of the same process apart."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._waiting: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+        """Wait until no other turn runs in this thread, and keep others out.
+
+        Raises:
+            StorageError: another turn has been running for longer than ten minutes.
+        """
+        await io_thread.run(self._take(thread_id))
+        try:
+            yield
+        finally:
+            await io_thread.run(self._give_back(thread_id))
+
+    @contextmanager
+    def hold_sync(self, thread_id: str) -> Iterator[None]:
+        """`hold` for sync code."""
+        io_thread.run_sync(self._take(thread_id))
+        try:
+            yield
+        finally:
+            io_thread.run_sync(self._give_back(thread_id))
+
+    async def close(self) -> None:
+        """Give back what holds the locks."""
+
+    async def _take(self, thread_id: str) -> None:
+        turn = self._turns.setdefault(thread_id, asyncio.Lock())
+        self._waiting[thread_id] = self._waiting.get(thread_id, 0) + 1
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await turn.acquire()
+                try:
+                    await self._take_between_processes(thread_id)
+                except BaseException:
+                    turn.release()
+                    raise
+        except BaseException as error:
+            self._forget(thread_id)
+            if isinstance(error, TimeoutError):
+                raise StorageError(
+                    f"Another turn in thread {thread_id!r} has been running for over {_WAIT_SECONDS:.0f} s: wait for "
+                    "it, or end the process that runs it."
+                ) from None
+            raise
+
+    async def _give_back(self, thread_id: str) -> None:
+        try:
+            await self._give_back_between_processes(thread_id)
+        finally:
+            self._turns[thread_id].release()
+            self._forget(thread_id)
+
+    def _forget(self, thread_id: str) -> None:
+        """Drop the lock of a thread that nobody waits for, so that their number does not grow."""
+        self._waiting[thread_id] -= 1
+        if not self._waiting[thread_id]:
+            del self._waiting[thread_id], self._turns[thread_id]
+
+    async def _take_between_processes(self, thread_id: str) -> None:
+        """Wait until no other process has the thread: one process alone has nothing to wait for."""
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        """Let another process have the thread; must not raise."""
+
+
+class PostgresLocks(ThreadLocks):
+    """The locks of one process, and advisory locks of Postgres between processes.
+
+    Args:
+        database: whose server keeps the locks between processes. Behind PgBouncer (`prepare_statements` off) there
+            are no sessions to hold them, and turns only wait for those of the same process.
+    """
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+        self._session: Connection | None = None
+        self._one_statement = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Give back the connection that holds the locks."""
+        await io_thread.run(self._close())
+
+    async def _take_between_processes(self, thread_id: str) -> None:
+        if not self._database.settings.prepare_statements:
+            return
+        while not await self._ask(_TRY, thread_id):  # noqa: ASYNC110  # the lock is in the database
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _give_back_between_processes(self, thread_id: str) -> None:
+        try:
+            if self._database.settings.prepare_statements and self._session is not None:
+                await self._ask(_GIVE_BACK, thread_id)
+        except psycopg.Error:
+            logger.warning("A thread's lock was lost with its connection.")
+
+    async def _ask(self, question: str, thread_id: str) -> bool:
+        async with self._one_statement:
+            try:
+                return await self._answer(question, thread_id)
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                await self._close()
+                return await self._answer(question, thread_id) if question is _TRY else False
+
+    async def _answer(self, question: str, thread_id: str) -> bool:
+        if self._session is None or self._session.closed:
+            self._session = await self._database.connect()
+        cursor = await self._session.execute(question.encode(), (f"{self._database.schema}/{thread_id}",))
+        row = await cursor.fetchone()
+        return bool(row and next(iter(row.values())))
+
+    async def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()

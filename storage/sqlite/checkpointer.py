@@ -1,0 +1,150 @@
+"""The checkpointer on SQLite: LangGraph's saver on our connection, in that connection's own thread."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    CheckpointTuple,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from ..loop_checkpointer import LoopCheckpointer
+from ..sparse_checkpoints import Passing, Step, Writes, is_end
+from ..thread_copy import copy_archive
+from .database import SqliteDatabase, saver_on
+
+T = TypeVar("T")
+
+_OF_RUNS: Final = """
+SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+WHERE json_extract(CAST(metadata AS text), '$.run_id') IN (SELECT value FROM json_each(?))
+"""
+_OLDER: Final = """
+SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old WHERE thread_id = ? AND checkpoint_id < (
+    SELECT max(checkpoint_id) FROM checkpoints AS new
+    WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
+"""
+_BEYOND: Final = """
+SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?
+ORDER BY checkpoint_id DESC LIMIT -1 OFFSET ?
+"""
+_DELETE: Final = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+_COPY: Final = (
+    "INSERT OR IGNORE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
+    "checkpoint, metadata) SELECT :to, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
+    "FROM checkpoints WHERE thread_id = :from",
+    "INSERT OR IGNORE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, "
+    "value) SELECT :to, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value FROM writes "
+    "WHERE thread_id = :from",
+)
+
+
+class SqliteCheckpointer(LoopCheckpointer):
+    """Checkpoints in the file of a `SqliteDatabase`; each call is one transaction.
+
+    Args:
+        database: where the checkpoints are kept.
+        serde: how values become bytes.
+    """
+
+    def __init__(self, database: SqliteDatabase, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(serde)
+        self._database = database
+
+    async def _call(self, work: Callable[[SqliteSaver], T], *, durable: bool = True) -> T:
+        return await self._database.on_thread(
+            lambda connection: work(saver_on(connection, self.serde)), durable=durable
+        )
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that the config names, or the newest of its thread."""
+        return await self._call(lambda saver: saver.get_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # the base class names it so
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints, the newest first."""
+        for found in await self._call(
+            lambda saver: list(saver.list(config, filter=filter, before=before, limit=limit))
+        ):
+            yield found
+
+    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            saver_on(connection, self.serde).put(step.config, step.checkpoint, step.metadata, step.versions)
+            where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
+            for passing in replaces:
+                for table in ("checkpoints", "writes"):
+                    connection.execute(_DELETE.format(table), (*where, passing.id))
+            if self._database.checkpoints_kept is not None:
+                _trim(connection, step.config, self._database.checkpoints_kept)
+
+        # What the user said is durable before it is answered, and each step where nobody waits for the end of the turn.
+        durable = not self._database.turns or not is_end(step)
+        await self._database.on_thread(work, durable=durable)
+
+    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+        # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
+        durable = not self._database.turns and writes.are_special
+        await self._call(
+            lambda saver: saver.put_writes(config, writes.values, writes.task_id, writes.task_path), durable=durable
+        )
+
+    async def _delete_thread(self, thread_id: str) -> None:
+        await self._call(lambda saver: saver.delete_thread(thread_id))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints that these runs made."""
+        await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, json.dumps(list(run_ids))))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for query in _COPY:
+                connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
+
+        await self._database.on_thread(work)
+        await copy_archive(self._database, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for thread_id in thread_ids:
+                if strategy in {"delete", "delete_all"}:
+                    saver_on(connection, self.serde).delete_thread(thread_id)
+                else:
+                    _delete(connection, _OLDER, thread_id)
+
+        await self._database.on_thread(work)
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """The version after `current`, as LangGraph's SQLite saver numbers them."""
+        return str(SqliteSaver.get_next_version(cast("Any", self), current, channel))
+
+
+def _trim(connection: sqlite3.Connection, config: RunnableConfig, kept: int) -> None:
+    """Delete all but the newest checkpoints of a thread and namespace."""
+    where = (config["configurable"]["thread_id"], config["configurable"]["checkpoint_ns"])
+    older = connection.execute(_BEYOND, (*where, kept)).fetchall()
+    for place in older:
+        for table in ("checkpoints", "writes"):
+            connection.execute(_DELETE.format(table), place)
+
+
+def _delete(connection: sqlite3.Connection, which: str, value: str) -> None:
+    for place in connection.execute(which, (value,)).fetchall():
+        for table in ("checkpoints", "writes"):
+            connection.execute(_DELETE.format(table), place)

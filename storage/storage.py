@@ -1,0 +1,83 @@
+"""`Storage`: where everything of a user is kept, whatever keeps it. `Database` is Postgres, the default.
+
+The statements of archive, facts, reports, vectors and transfer are written for Postgres. Another storage understands
+them in its own way, so that all of these work on it unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+
+from ..settings.settings import Settings
+from ..settings.storage import StorageKind
+from ..state.observer import Observer
+
+T = TypeVar("T")
+
+Row = dict[str, Any]
+
+
+class Cursor(Protocol):
+    """What a statement brought."""
+
+    @property
+    def description(self) -> Sequence[Any] | None:
+        """The columns; None where the statement brings no rows."""
+
+    async def fetchone(self) -> Row | None:
+        """The next row."""
+
+    async def fetchall(self) -> list[Row]:
+        """The rows that are left."""
+
+
+class Connection(Protocol):
+    """What `Storage.run` works on: the part of psycopg's connection that our statements need."""
+
+    async def execute(self, query: Any, params: Mapping[str, Any] | Sequence[Any] | None = None, /) -> Cursor:
+        """Run a statement with parameters as %(name)s or %s."""
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        """A cursor: with `row_factory=tuple_row` of plain rows, with a `name` of rows that are read bit by bit."""
+
+    def pipeline(self) -> AbstractAsyncContextManager[Any]:
+        """Statements inside are sent at once, where that saves round trips."""
+
+
+class Storage(Protocol):
+    """Opens itself with the first use; may be used from any loop."""
+
+    settings: Settings
+    observer: Observer
+    trouble: str | None
+    """What a user should know, in one sentence: that what was said could not be written, say."""
+
+    @property
+    def kind(self) -> StorageKind:
+        """What keeps it."""
+
+    async def open(self) -> None:
+        """Start or reach it, and bring its tables up to date.
+
+        Raises:
+            StorageError: that is not possible.
+        """
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+        """Do `work` in one transaction; it must be safe to repeat.
+
+        Args:
+            work: what is done with the connection.
+            one_statement: it is a single statement, or needs no transaction around it.
+
+        Raises:
+            StorageError: the storage fails, or refuses.
+        """
+
+    def connections(self) -> dict[str, int]:
+        """How many connections are idle and in use, and how many callers wait for one; nothing where there are none."""
+
+    async def close(self) -> None:
+        """Give back what was opened."""
