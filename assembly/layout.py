@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from ..settings.context import ContextSettings
+from ..settings.settings import Settings
 
 QUESTION_SHARE: Final = 0.6
 """The share of the prompt that one over-long user message may take before the other parts have theirs."""
@@ -18,7 +18,7 @@ TAIL_SHARE: Final = 0.5
 LEAST_SHARE: Final = 0.3
 """The same for the recent messages that always stay."""
 
-_DEFAULTS: Final = {name: field.default for name, field in ContextSettings.model_fields.items()}
+_DEFAULTS: Final = {name: field.default for name, field in Settings.model_fields.items()}
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Layout:
         min_recent: recent messages that always stay.
         max_recent: recent messages, at most.
         max_summaries: summaries, at most, the newest.
+        max_memories: memories, at most, the most relevant.
+        memory_tokens: tokens of one message in a memory, at most.
     """
 
     order: tuple[str, ...] = _DEFAULTS["context_order"]
@@ -44,9 +46,11 @@ class Layout:
     min_recent: int = _DEFAULTS["min_recent"]
     max_recent: int | None = None
     max_summaries: int | None = None
+    max_memories: int = _DEFAULTS["max_memories"]
+    memory_tokens: int = _DEFAULTS["memory_tokens"]
 
     @classmethod
-    def of(cls, settings: ContextSettings) -> Layout:
+    def of(cls, settings: Settings) -> Layout:
         """The layout that these settings describe."""
         return cls(
             order=settings.context_order,
@@ -61,6 +65,8 @@ class Layout:
             min_recent=settings.min_recent,
             max_recent=settings.max_recent,
             max_summaries=settings.max_summaries,
+            max_memories=settings.max_memories,
+            memory_tokens=settings.memory_tokens,
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import Final
 
 from .shorten import middle_out, truncate_to_tokens
 from .terms import search_terms, term_places
-from .tokens import estimate_tokens
+from .tokens import Count, estimate_tokens
 
 GAP: Final = "\n[...]\n"
 """Stands where something was left out."""
@@ -22,7 +22,7 @@ _SEARCHED: Final = 400_000
 """Characters of a text in which a passage is sought; of a longer one, half as many from its start and its end."""
 
 
-def excerpt(text: str, question: str, limit: int, *, passage: str = "") -> str:
+def excerpt(text: str, question: str, limit: int, *, passage: str = "", count: Count = estimate_tokens) -> str:
     """The text, or of one that is longer than `limit` tokens the passages that bear on the question.
 
     Args:
@@ -30,21 +30,22 @@ def excerpt(text: str, question: str, limit: int, *, passage: str = "") -> str:
         question: what they are sought for: the part that shares most of its words is one passage.
         limit: tokens, at most.
         passage: another one that is known to be near the question; most of it stands in the text.
+        count: what counts the tokens.
     """
-    if len(text) <= _SEARCHED and estimate_tokens(text) <= limit:
+    if len(text) <= _SEARCHED and count(text) <= limit:
         return text
     text = middle_out(text, _SEARCHED, "")
     centres = [centre for centre in (_of_passage(text, passage), _of_words(text, question)) if centre is not None]
     if not centres:
-        return truncate_to_tokens(text, limit, keep="both")
+        return truncate_to_tokens(text, limit, keep="both", count=count)
     # Characters that a token takes in this text; where it is denser, less of it fits.
-    width = limit * len(text) / max(1, estimate_tokens(text))
+    width = limit * len(text) / max(1, count(text))
     for _ in range(_TRIES):
         cut = _cut(text, sorted(set(centres)), max(2, int(width)))
-        if estimate_tokens(cut) <= limit:
+        if count(cut) <= limit:
             return cut
         width *= 0.8
-    return truncate_to_tokens(text, limit, keep="both")
+    return truncate_to_tokens(text, limit, keep="both", count=count)
 
 
 def _of_passage(text: str, passage: str) -> int | None:
