@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, get_type_hints
+from typing import Any, Final, Literal, cast, get_type_hints
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
@@ -34,6 +34,7 @@ from ..search.engines import SearchEngine
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
+from ..state.search_records import SearchOutcome
 from ..state.tool_calls import open_calls
 from .call_node import CallNode
 from .conversation import Conversation
@@ -111,7 +112,7 @@ def build_graph(
 
     graph.add_conditional_edges(
         START,
-        Edge(at_start, shared),
+        Edge(at_start),
         {
             "a /command": "command",
             "keyword_check": "keyword_check",
@@ -122,12 +123,10 @@ def build_graph(
     graph.add_edge("command", END)
     graph.add_conditional_edges(
         "keyword_check",
-        Edge(after_keywords, shared),
+        Edge(after_keywords),
         {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"},
     )
-    graph.add_conditional_edges(
-        "slm_router", Edge(after_router, shared), {"yes": "web_search", "no": "context_assembly"}
-    )
+    graph.add_conditional_edges("slm_router", Edge(after_router), {"yes": "web_search", "no": "context_assembly"})
     graph.add_edge("web_search", "context_assembly")
     graph.add_edge("memory_retrieval", "pairing")
     graph.add_edge("pairing", "context_assembly")
@@ -158,6 +157,26 @@ def with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any
     return made[0], made[1], made[2]
 
 
+class Asked(TypedDict, total=False):
+    """What the start of a turn depends on."""
+
+    messages: list[AnyMessage]
+    compression: dict[str, Any]
+
+
+class Searched(TypedDict):
+    """What a web search depends on."""
+
+    search: SearchOutcome
+
+
+class Replied(TypedDict, total=False):
+    """What tool calls depend on."""
+
+    messages: list[AnyMessage]
+    unreadable: Mapping[str, str]
+
+
 SUMMARIES_A_TURN: Final = 12
 """Summaries that one turn makes, at most: a long thread that was brought in is caught up with over several turns."""
 
@@ -177,13 +196,13 @@ def answered(_state: ConversationState, _turn: Turn) -> bool:
 
 
 def at_start(
-    state: ConversationState, _turn: Turn
+    state: Asked,
 ) -> Literal["a /command", "nothing to answer"] | list[Literal["keyword_check", "memory_retrieval"]]:
     """Where the turn begins: a command is answered at once; else both retrievals run side by side.
 
     Where the last message is a reply, as when a message comes once more that was answered, there is nothing to do.
     """
-    if is_for_command(state):
+    if is_for_command(cast("ConversationState", state)):
         return "a /command"
     messages = state.get("messages") or []
     if not messages or (isinstance(messages[-1], AIMessage) and not open_calls(messages)):
@@ -191,7 +210,7 @@ def at_start(
     return ["keyword_check", "memory_retrieval"]
 
 
-def after_keywords(state: ConversationState, _turn: Turn) -> Literal["hit", "no hit", "no search"]:
+def after_keywords(state: Searched) -> Literal["hit", "no hit", "no search"]:
     """Where the turn goes after the keyword check."""
     needed = state["search"].needed
     if needed is None:
@@ -199,12 +218,12 @@ def after_keywords(state: ConversationState, _turn: Turn) -> Literal["hit", "no 
     return "hit" if needed else "no search"
 
 
-def after_router(state: ConversationState, _turn: Turn) -> Literal["yes", "no"]:
+def after_router(state: Searched) -> Literal["yes", "no"]:
     """Where the turn goes after the small model decided."""
     return "yes" if state["search"].needed else "no"
 
 
-def tools_called(state: ConversationState, turn: Turn) -> list[Send] | Literal["answer"]:
+def tools_called(state: Replied, turn: Turn) -> list[Send] | Literal["answer"]:
     """Where the turn goes after a reply: each call of a tool is a task of its own."""
     tasks = tool_tasks(state["messages"], state.get("unreadable") or {}, turn.settings, turn.resources.toolbox)
     return [Send("tools", task) for task in tasks] or "answer"

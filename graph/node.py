@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
@@ -47,8 +47,7 @@ class Node(Runnable[ConversationState, Update]):
         with self._resources.observer.node(self.name, key):
             update = await self._function(input, turn)
         milliseconds = (time.perf_counter() - started) * 1000
-        progress = next_progress(input, self.name, milliseconds, started_at)
-        update = {**update, "progress": progress.model_dump(mode="json")}
+        update = {**update, "progress": next_progress(input, self.name, milliseconds, started_at)}
         if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
             report = await close_turn(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
@@ -72,24 +71,27 @@ def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
     return Turn(resources, resources.settings_of(runtime, config), config, given(runtime.context, config).own)
 
 
-class Edge(Runnable[ConversationState, Any]):
+class Edge(RunnableLambda[Any, Any]):
     """A decision where a turn goes next, made where it is asked for: LangGraph would have a thread make it.
+
+    It is shown those channels of the state that the function's first argument names.
 
     Args:
         function: which decides; it must be quick.
-        resources: what the nodes share.
+        resources: what the nodes share, for one that is told the turn as well.
     """
 
-    def __init__(self, function: Callable[[ConversationState, Turn], Any], resources: Resources) -> None:
-        self.name: str = getattr(function, "__name__", "edge")
-        self._function = function
+    def __init__(self, function: Callable[..., Any], resources: Resources | None = None) -> None:
+        super().__init__(function)
+        self._decide = function
         self._resources = resources
 
-    def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Decide."""
-        return self._function(input, turn_here(self._resources, config))
+        turn = () if self._resources is None else (turn_here(self._resources, config),)
+        return self._decide(input, *turn)
 
-    async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
         """Decide."""
         return self.invoke(input, config)
 

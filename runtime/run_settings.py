@@ -45,6 +45,8 @@ class RunSettings:
     def __init__(self, base: Settings) -> None:
         self._base = base
         self._made: dict[Hashable, Settings] = {}
+        self._newest: tuple[Settings | None, Settings] = (None, base)
+        """The settings that a run was given last, and what they make."""
 
     def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
         """What a run was given laid over the base, and the authenticated user over both.
@@ -52,14 +54,18 @@ class RunSettings:
         Raises:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        layers = [
-            layer if isinstance(layer, Settings) else self.read(layer)
-            for layer in given(runtime.context, config).settings
-        ]
+        found = given(runtime.context, config).settings
+        user_id, newest = authenticated_user(runtime), self._newest
+        if user_id is None and len(found) == 1 and found[0] is newest[0]:
+            return newest[1]
+        layers = [layer if isinstance(layer, Settings) else self.read(layer) for layer in found]
         key = tuple(("over", *layer.given_for_run().items()) for layer in layers)
         settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
-        user_id = authenticated_user(runtime)
-        return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
+        if user_id is not None:
+            return settings.model_copy(update={"user_id": user_id})
+        if len(found) == 1 and isinstance(found[0], Settings):
+            self._newest = (found[0], settings)
+        return settings
 
     def read(self, values: Mapping[str, Any]) -> Settings:
         """The settings of a mapping.

@@ -65,6 +65,19 @@ def clean(value: Any) -> Any:
     """`clean_text` for every string inside lists, tuples and dictionaries; the value itself where all are clean."""
     if isinstance(value, str):
         return clean_text(value)
+    return value if _is_clean(value) else _cleaned_parts(value)
+
+
+def _is_clean(value: Any) -> bool:
+    """Whether no string inside a value needs to be cleaned, as far as JSON tells, which is quick."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return "\\u0000" not in text and not _UNSTORABLE.search(text)
+
+
+def _cleaned_parts(value: Any) -> Any:
     if isinstance(value, dict):
         cleaned: Any = {clean(key): clean(item) for key, item in value.items()}
         same = len(cleaned) == len(value) and all(
@@ -165,19 +178,20 @@ def add_said(left: Messages, right: Messages) -> Messages:
     except InputError as error:
         logger.warning("A message was left out of the conversation: %s", type(error).__name__)
         incoming = []
-    before = [
-        unmarked(message) if message.additional_kwargs else message
-        for message in cast("list[AnyMessage]", left)
-        if not message.additional_kwargs or _NOT_SAID.isdisjoint(message.additional_kwargs)
-    ]
-    # LangGraph refuses to remove what is not there.
-    known = {m.id for m in [*before, *incoming] if not isinstance(m, RemoveMessage)}
-    incoming = [
-        message
-        for message in incoming
-        if not isinstance(message, RemoveMessage) or message.id == REMOVE_ALL_MESSAGES or message.id in known
-    ]
+    before = _as_said(cast("list[AnyMessage]", left))
+    if any(isinstance(message, RemoveMessage) for message in incoming):
+        # LangGraph refuses to remove what is not there.
+        known = {m.id for m in [*before, *incoming] if not isinstance(m, RemoveMessage)} | {REMOVE_ALL_MESSAGES}
+        incoming = [m for m in incoming if not isinstance(m, RemoveMessage) or m.id in known]
     return add_messages(cast("Messages", before), cast("Messages", incoming))
+
+
+def _as_said(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """The messages of a state without what earlier versions kept among and in them."""
+    names = set[Any]().union(*(message.additional_kwargs for message in messages))
+    if _RESERVED not in " ".join(map(str, names)):
+        return messages
+    return [unmarked(message) for message in messages if _NOT_SAID.isdisjoint(message.additional_kwargs)]
 
 
 def unmarked(message: AnyMessage) -> AnyMessage:
@@ -205,14 +219,16 @@ def cleaned(message: BaseMessage) -> AnyMessage:
     }
     if message.content is None:
         update["content"] = ""
-    clean_message = unmarked(cast("AnyMessage", message.model_copy(update=update) if update else message))
+    clean_message = cast("AnyMessage", message.model_copy(update=update) if update else message)
+    if clean_message.additional_kwargs:
+        clean_message = unmarked(clean_message)
     _CLEAN[id(clean_message), id(clean_message.content)] = clean_message
     return clean_message
 
 
 def content_hash(message: BaseMessage) -> int:
     """A number that another content of the message does not have, nearly always; to see whether one was edited."""
-    content, calls = message.content, getattr(message, "tool_calls", None)
+    content, calls = message.content, vars(message).get("tool_calls")
     text = content if isinstance(content, str) else json.dumps(content, default=str)
     said = f"{message.type}\x1f{text}\x1f{json.dumps(calls, default=str) if calls else ''}"
     return zlib.crc32(said.encode("utf-8", "replace"))

@@ -104,18 +104,19 @@ def read_record(kind: type[R], value: Any) -> R | None:
         return None
 
 
+def as_plain(value: Any) -> dict[str, Any] | None:
+    """The progress in a channel as plain data; None where there is none that can be read."""
+    if isinstance(value, dict) and value.keys() == Progress.model_fields.keys():
+        return value
+    progress = Progress.read(value)  # as earlier versions kept it
+    return None if progress is None else progress.model_dump(mode="json")
+
+
 def advanced(left: Any, right: Any) -> Any:
     """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
-    try:
-        return _advanced(left, right)
-    except (TypeError, KeyError, AttributeError):  # there is none yet, or it is as earlier versions kept it
-        before, after = Progress.read(left), Progress.read(right)
+    before, after = as_plain(left), as_plain(right)
     if before is None or after is None:
-        return right if after is None else after.model_dump(mode="json")
-    return _advanced(before.model_dump(mode="json"), after.model_dump(mode="json"))
-
-
-def _advanced(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+        return right if after is None else after
     if after["question_id"] not in {None, before["question_id"]}:
         return {**after, "before": before["question_id"]}
     milliseconds = dict(before["milliseconds"])

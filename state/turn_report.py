@@ -13,7 +13,7 @@ from ..text.shorten import one_line
 from .conversation import TURN_CHANNELS, ConversationState, Update
 from .messages import newest_question
 from .records import Summary, now
-from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, brief
+from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, as_plain, brief
 
 
 def question_id(messages: Sequence[BaseMessage]) -> str:
@@ -21,8 +21,8 @@ def question_id(messages: Sequence[BaseMessage]) -> str:
     return next((str(message.id) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
 
 
-def next_progress(state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime) -> Progress:
-    """What a node adds to `progress` when it is done.
+def next_progress(state: Mapping[str, Any], node: str, milliseconds: float, started_at: datetime) -> dict[str, Any]:
+    """What a node adds to `progress` when it is done: a `Progress` as plain data.
 
     Args:
         state: the state that the node was given.
@@ -30,18 +30,13 @@ def next_progress(state: Mapping[str, Any], node: str, milliseconds: float, star
         milliseconds: how long it took.
         started_at: when it started; of the first node of a turn, this is when the turn did.
     """
-    before, asked = Progress.read(state.get("progress")), question_id(state.get("messages", ()))
-    turn = 1
-    if before is not None:
-        turn, started_at = (
-            (before.turn, before.started_at) if before.question_id == asked else (before.turn + 1, started_at)
-        )
-    return Progress(
-        question_id=asked,
-        turn=turn,
-        started_at=started_at,
-        milliseconds={node: round(milliseconds, 1)},
-    )
+    asked = question_id(state.get("messages", ()))
+    turn, started = 1, started_at.isoformat()
+    if (before := as_plain(state.get("progress"))) is not None:
+        is_same = before["question_id"] == asked
+        turn, started = (before["turn"], before["started_at"]) if is_same else (before["turn"] + 1, started)
+    spent = {node: round(milliseconds, 1)}
+    return {"question_id": asked, "turn": turn, "started_at": started, "milliseconds": spent, "before": None}
 
 
 def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
