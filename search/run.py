@@ -115,7 +115,7 @@ def _usable(
             if name not in given and is_import_path(name) and importable is not None and name not in importable:
                 problem = f"{name} is an import path, which only the settings of the process may name"
             else:
-                candidate = given[name] if name in given else engine(name, settings)
+                candidate = given[name] if name in given else engine(name)
                 if candidate.available():
                     usable.append(candidate)
                 else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, field_validator
 from pydantic_settings import NoDecode
 
-from .forms import PROCESS, on_node
+from .forms import on_node
 
 SearchMode = Literal["auto", "always", "off"]
 
@@ -32,8 +32,9 @@ class SearchSettings(BaseModel):
         ("tavily", "duckduckgo"),
         min_length=1,
         description="Search engines in order of preference: tavily, duckduckgo, google, searxng, brave, or a LangChain "
-        "search wrapper as package.module:Class. One without its key is passed over. In the environment: names "
-        "separated by commas.",
+        "search wrapper as package.module:Class. In the environment: names separated by commas. Their keys are in "
+        "their own variables: TAVILY_API_KEY; GOOGLE_API_KEY and GOOGLE_CSE_ID; BRAVE_SEARCH_API_KEY; SEARXNG_URL is a "
+        "server's address. One without its key is passed over.",
         json_schema_extra=on_node("web_search"),
     )
     max_results: int = Field(
@@ -91,31 +92,6 @@ class SearchSettings(BaseModel):
         le=2_592_000,
         description="How long results are kept for the same query; 0 keeps none.",
         json_schema_extra=on_node("web_search"),
-    )
-    tavily_api_key: SecretStr | None = Field(
-        None, description="Key for Tavily. Unset: the variable TAVILY_API_KEY.", json_schema_extra=PROCESS
-    )
-    google_api_key: SecretStr | None = Field(
-        None,
-        description="Key for Google's Programmable Search. Unset: the variable GOOGLE_API_KEY.",
-        json_schema_extra=PROCESS,
-    )
-    google_cse_id: SecretStr | None = Field(
-        None,
-        description="The id (cx) of the Programmable Search Engine. Unset: the variable GOOGLE_CSE_ID.",
-        json_schema_extra=PROCESS,
-    )
-    brave_api_key: SecretStr | None = Field(
-        None,
-        description="Key for Brave Search. Unset: the variable BRAVE_SEARCH_API_KEY or BRAVE_API_KEY.",
-        json_schema_extra=PROCESS,
-    )
-    searxng_url: str | None = Field(
-        None,
-        pattern=r"^https?://\S+$",
-        description="Address of a SearXNG server that offers the format json. Unset: the variable SEARXNG_URL or "
-        "SEARX_HOST.",
-        json_schema_extra=PROCESS,
     )
 
     @field_validator("search_engines", "private_names", mode="before")

@@ -193,10 +193,10 @@ async def test_an_answer_of_many_megabytes_is_given_up(server: Server) -> None:
 def test_keys_may_come_from_the_usual_variables(
     monkeypatch: pytest.MonkeyPatch, made: Any, variables: dict[str, str]
 ) -> None:
-    assert not made(Settings()).available()
+    assert not made().available()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert made(Settings()).available()
+    assert made().available()
 
 
 async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
@@ -207,4 +207,4 @@ async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
         assert words in str(answer.error)
     assert (await search_web("  ", settings)).error == "The web was not searched: there is nothing to search for."
     with pytest.raises(SearchError, match="everthread knows tavily, duckduckgo, google, searxng, brave"):
-        engine("altavista", settings)
+        engine("altavista")

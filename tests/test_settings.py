@@ -105,7 +105,7 @@ def test_the_seeds_defaults_hold() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    assert "hunter2" not in repr(Settings(database_url="postgresql://me:hunter2@db/x", tavily_api_key="hunter2"))
+    assert "hunter2" not in repr(Settings(database_url="postgresql://me:hunter2@db/x"))
 
 
 @pytest.mark.parametrize(
