@@ -16,21 +16,19 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCHEMES: Final = frozenset({"postgresql", "postgres"})
 """What a URL of a Postgres server begins with; else it is a string of names and values."""
 
+_IN_DATA_DIR: Final = frozenset({"postgres", "sqlite", "json"})
+"""Words for what is kept in the data folder."""
+
 
 class StorageSettings(BaseModel):
     """Where everything is kept."""
 
-    storage: StorageKind | None = Field(
-        None,
-        description="What keeps everything: postgres, sqlite (the file memory.db), or json (memory.json, for small "
-        "threads only). Unset: what `database_url` names, else postgres.",
-        json_schema_extra=PROCESS,
-    )
     database_url: SecretStr | None = Field(
         None,
         description="A Postgres server with pgvector, as postgresql://...; or a file, as sqlite:///memory.db or "
-        "json:///memory.json (four slashes before an absolute path). Unset: an embedded server or a file in "
-        "`data_dir`.",
+        "json:///memory.json (four slashes before an absolute path; json is for small threads only). The words "
+        "postgres, sqlite and json stand for an embedded server, memory.db and memory.json in `data_dir`. Unset: "
+        "postgres.",
         json_schema_extra=PROCESS,
     )
     database_schema: str = Field(
@@ -73,15 +71,18 @@ class StorageSettings(BaseModel):
 
     @model_validator(mode="after")
     def _check_storage(self) -> Self:
-        kind, path = self.storage_kind, self.storage_path
+        if self._url.lower() in _IN_DATA_DIR:
+            return self
+        kind = self.storage_kind
         found = _SCHEME.match(self._url)
         if self._url and kind == "postgres" and (found[1].lower() not in _SCHEMES if found else "=" not in self._url):
             # Whatever else it holds may be a password.
             named = f"begins with {found[0]!r}" if found else "is no URL"
-            raise ValueError(f"database_url {named}: expected was postgresql://..., sqlite:///FILE or json:///FILE")
-        if self.storage not in {None, kind}:
-            raise ValueError(f"storage is {self.storage!r} and database_url names {kind}: leave one of them out")
-        if self.database_url is not None and kind != "postgres" and path is None:
+            raise ValueError(
+                f"database_url {named}: expected postgresql://..., sqlite:///FILE, json:///FILE, or one of the words "
+                "postgres, sqlite and json"
+            )
+        if kind != "postgres" and self.storage_path is None:
             raise ValueError(f"database_url names no file: expected {kind}:///FILE, or {kind}:////FOLDER/FILE")
         return self
 
@@ -89,17 +90,19 @@ class StorageSettings(BaseModel):
     def storage_kind(self) -> StorageKind:
         """What keeps everything."""
         scheme = self._url.partition(":")[0].lower()
-        if scheme in {"sqlite", "json"}:
-            return "sqlite" if scheme == "sqlite" else "json"
-        return "postgres" if self._url else self.storage or "postgres"
+        return "sqlite" if scheme == "sqlite" else "json" if scheme == "json" else "postgres"
 
     @property
     def storage_path(self) -> Path | None:
         """The file that `database_url` names; None where it names none."""
-        if not self._url or self.storage_kind == "postgres":
-            return None
         name = self._url.partition(":///")[2]
-        return Path(name).expanduser() if name and not name.endswith("/") else None
+        return Path(name).expanduser() if self.storage_kind != "postgres" and name and name[-1] != "/" else None
+
+    @property
+    def server_url(self) -> str | None:
+        """The Postgres server that `database_url` names; None where it names none."""
+        named = self.storage_kind == "postgres" and self._url.lower() not in {"", "postgres"}
+        return self._url if named else None
 
     @property
     def _url(self) -> str:

@@ -111,9 +111,9 @@ def test_secrets_are_not_shown() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mysql://me:hunter2@db/x", "database_url begins with 'mysql://': expected was postgresql://"),
+        ("mysql://me:hunter2@db/x", "database_url begins with 'mysql://': expected postgresql://"),
         ("postgresql+psycopg://me:hunter2@db/x", "database_url begins with 'postgresql+psycopg://'"),
-        ("me:hunter2@db/x", "database_url is no URL: expected was postgresql://"),
+        ("me:hunter2@db/x", "database_url is no URL: expected postgresql://"),
     ],
 )
 def test_a_url_of_no_database_that_we_know_gets_one_sentence_without_the_password(url: str, said: str) -> None:
