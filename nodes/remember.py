@@ -37,7 +37,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     learn(turn)
     turn.resources.embed_later(turn.user_id, turn.settings.embedding_timeout)
     chain = without(chain, outdated_ids(view_in({**state, "chain": chain}), turn.settings))
-    shown = visible(state["messages"], turn.settings.visible_messages, turn.settings.visible_kilobytes)
+    shown = visible(state["messages"], turn.settings.visible_messages)
     chain["known"] = {str(message.id): chain["known"][str(message.id)] for message in shown}
     update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
     update.pop("messages", None)

@@ -50,6 +50,10 @@ CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
 
 
+EMBEDDINGS_SHARE: Final = 32
+"""The part of `recall_cache` that embeddings may take beside it: one in so many."""
+
+
 class Resources:
     """What one graph shares between its turns. Nothing is opened or loaded before it is used.
 
@@ -92,7 +96,9 @@ class Resources:
         self.reports = TurnReports(self.database)
         self.facts = FactRows(self.database)
         self.embedder = Embedder(
-            _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
+            _embedding_name(settings, embeddings),
+            embeddings,
+            cache_bytes=settings.recall_cache * 1_000_000 // EMBEDDINGS_SHARE,
         )
         self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))

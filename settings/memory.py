@@ -65,19 +65,13 @@ class MemorySettings(BaseModel):
         "with everthread.",
         json_schema_extra=PROCESS,
     )
-    embedding_cache: int = Field(
-        16,
-        ge=0,
-        le=100_000,
-        description="Megabytes of embeddings that are kept in memory for texts that come again; 0 keeps none.",
-        json_schema_extra=PROCESS,
-    )
     recall_cache: int = Field(
         512,
         ge=1,
         le=1_000_000,
         description="Megabytes of users' memories that a process holds to search them: about 2 kB a message. That of "
-        "a user who is not among them is read from the database first.",
+        "a user who is not among them is read from the database first. A 32nd of it beside holds embeddings of texts "
+        "that come again.",
         json_schema_extra=PROCESS,
     )
     vector_store: str | None = Field(

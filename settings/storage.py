@@ -58,14 +58,7 @@ class StorageSettings(BaseModel):
         ge=2,
         le=100_000,
         description="Newest messages that a thread's state holds under `messages`, for chat clients to show. Older "
-        "ones are in the archive: see `history`.",
-        json_schema_extra=PROCESS,
-    )
-    visible_kilobytes: int = Field(
-        1000,
-        ge=10,
-        le=1_000_000,
-        description="Kilobytes of these messages, at most; the newest turn is always among them.",
+        "ones are in the archive: see `history`. Of very large ones fewer, as many as fit a megabyte.",
         json_schema_extra=PROCESS,
     )
 
