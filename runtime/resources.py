@@ -29,6 +29,7 @@ from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
+from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
@@ -179,7 +180,7 @@ class Resources:
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
-        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+        if PROFILES[settings.profile].summarizes_locally and name != "extractive" and self._answers_locally(settings):
             name = None
         if name is None and self._model is not None:
             return self._model

@@ -133,25 +133,17 @@ class CompressionSettings(WindowSettings, LevelSettings, ProfileSettings):
         description="Target length of a summary, in tokens.",
         json_schema_extra=on_node("summarize"),
     )
-    max_summary_chars: int = Field(
-        2000,
-        ge=100,
-        le=100_000,
-        description="Characters of a summary, at most.",
-        json_schema_extra=on_node("summarize"),
-    )
     summary_fallback: bool = Field(
         True,
         description="Whether the extractive summarizer serves where the summary model fails. If not, the messages stay "
         "as they are, and the next turn tries again.",
         json_schema_extra=on_node("summarize"),
     )
-    summarize_locally: bool = Field(
-        False,
-        description="Where a model on this machine answers, it writes the summaries too, whatever `summary_model` "
-        "says: nothing leaves the machine.",
-        json_schema_extra=on_node("summarize"),
-    )
+
+    @property
+    def max_summary_chars(self) -> int:
+        """Characters of a summary, at most: those of seed `001` for its 400 tokens, and as many a token above."""
+        return max(2000, 5 * self.summary_length)
 
     @model_validator(mode="after")
     def _thresholds_agree(self) -> Self:

@@ -21,12 +21,14 @@ class Profile:
         description: one sentence.
         settings: values by the names of `Settings` fields.
         source: the seed document that specifies it.
+        summarizes_locally: whether a chat model on this machine writes summaries too, whatever `summary_model` says.
     """
 
     name: ProfileName
     description: str
     source: str
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    summarizes_locally: bool = False
 
 
 _MULTI_STRATEGY = Profile(
@@ -46,7 +48,6 @@ _SLIDING_SUMMARY = Profile(
         "keep_recent": 10,
         "regenerate_after": 10,
         "summary_length": 400,
-        "max_summary_chars": 2000,
     },
 )
 
@@ -60,8 +61,8 @@ _HYBRID = Profile(
         "keep_recent": 8,
         "max_active_summaries": 3,
         "summary_length": 285,  # 200 words
-        "summarize_locally": True,
     },
+    summarizes_locally=True,
 )
 
 _ARCHIVE = Profile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 from pydantic_settings import NoDecode
@@ -10,6 +10,9 @@ from pydantic_settings import NoDecode
 from .forms import on_node
 
 SearchMode = Literal["auto", "always", "off"]
+
+_SWITCHES: Final = frozenset({"true", "false", "1", "0", "yes", "no", "on", "off"})
+"""Texts that turn something on or off."""
 
 
 class SearchSettings(BaseModel):
@@ -70,15 +73,11 @@ class SearchSettings(BaseModel):
         "query are kept.",
         json_schema_extra=on_node("web_search"),
     )
-    redact_queries: bool = Field(
+    redact_queries: Annotated[bool | tuple[str, ...], NoDecode] = Field(
         True,
-        description="Take emails, phone, card and bank numbers, postal addresses, keys, private names and known facts "
-        "about the user out of a query before it leaves.",
-        json_schema_extra=on_node("web_search"),
-    )
-    private_names: Annotated[tuple[str, ...], NoDecode] = Field(
-        (),
-        description="Names that never leave in a query. In the environment: separated by commas.",
+        description="true: take emails, phone, card and bank numbers, postal addresses, keys and known facts about the "
+        "user out of a query before it leaves. Names, separated by commas in the environment: take these out as well. "
+        "false: queries leave as they are.",
         json_schema_extra=on_node("web_search"),
     )
     fetch_pages: bool = Field(
@@ -94,9 +93,21 @@ class SearchSettings(BaseModel):
         json_schema_extra=on_node("web_search"),
     )
 
-    @field_validator("search_engines", "private_names", mode="before")
+    @field_validator("search_engines", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value
+
+    @field_validator("redact_queries", mode="before")
+    @classmethod
+    def _split_private_names(cls, value: object) -> object:
+        if isinstance(value, str) and value.strip().lower() not in _SWITCHES:
+            value = tuple(name.strip() for name in value.split(",") if name.strip())
+        return True if value in ((), []) else value
+
+    @property
+    def private_names(self) -> tuple[str, ...]:
+        """Names that are taken out of a query."""
+        return self.redact_queries if isinstance(self.redact_queries, tuple) else ()
