@@ -15,6 +15,7 @@ from ..state.errors import SettingsError, one_sentence
 from .compression import CompressionSettings
 from .context import ContextSettings
 from .facts import FactSettings
+from .forms import Parts
 from .memory import MemorySettings
 from .models import ModelSettings
 from .profile import ProfileSettings
@@ -69,9 +70,6 @@ class Settings(
             return handler(values)
         profile = PROFILES.get(values.get("profile", "multi_strategy"))
         filled = {name: value for name, value in profile.settings.items() if name not in values} if profile else {}
-        if "context_window" in filled and _is_more(values.get("max_context_tokens"), filled["context_window"]):
-            # Who asks for more than the profile's window has a model with a larger one.
-            del filled["context_window"]
         made = handler({**filled, **values})
         made.model_fields_set.difference_update(filled)
         return made
@@ -83,7 +81,9 @@ class Settings(
             SettingsError: a value or the combination is not allowed.
         """
         kept = {name: getattr(self, name) for name in self.model_fields_set | self._given}
-        return Settings(**{**kept, **values}) if values else self
+        for name, value in values.items():
+            kept[name] = kept[name].with_parts(value) if isinstance(kept.get(name), Parts) else value
+        return Settings(**kept) if values else self
 
     def over(self, base: Settings) -> Settings:
         """These settings laid over `base`: what was given here by name wins, process-wide fields stay as in `base`.
@@ -96,14 +96,6 @@ class Settings(
     def given_for_run(self) -> dict[str, Any]:
         """The values that were given here by name, without those that are fixed when the process starts."""
         return {name: getattr(self, name) for name in sorted(self._given - self.PROCESS_FIELDS)}
-
-
-def _is_more(tokens: Any, window: int) -> bool:
-    """Whether a number, as a text where the environment gives it, is as large as a window or larger."""
-    try:
-        return int(tokens) >= window
-    except (TypeError, ValueError):
-        return False
 
 
 Settings.PROCESS_FIELDS = frozenset(

@@ -73,18 +73,21 @@ class SearchError(EverthreadError):
 def one_sentence(error: ValidationError, fields: Mapping[str, Any]) -> str:
     """The first problem of a validation error as one sentence: field, value, what is allowed."""
     first: ErrorDetails = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
+    name, *below = [str(part) for part in first["loc"]] or [""]
+    kind = getattr(fields.get(name), "annotation", None)
+    parts: Mapping[str, Any] = getattr(kind, "model_fields", {})
     if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, fields, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" Known settings: {', '.join(fields)}."
-        return f"Unknown setting {name!r}.{hint}"
+        known, what = (parts, f"part {below[0]!r} of {name!r}") if below else (fields, f"setting {name!r}")
+        close = difflib.get_close_matches(below[0] if below else name, known, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(known)}."
+        return f"Unknown {what}. {hint}"
     message = first["msg"].removeprefix("Value error, ")
     if not name:
         return f"These settings do not agree: {message}."
-    secret = "SecretStr" in str(getattr(fields.get(name), "annotation", ""))
-    value = "the given value" if secret else repr(first["input"])
+    value = "the given value" if "SecretStr" in str(kind) else repr(first["input"])
     allowed = message[:1].lower() + message[1:]
-    return f"Setting {name!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."
+    named = f"{name}.{below[0]}" if below and below[0] in parts else name
+    return f"Setting {named!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."
 
 
 def first_line(error: BaseException) -> str:

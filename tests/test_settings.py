@@ -24,6 +24,9 @@ from everthread.graph.conversation import CompiledConversation
         ({"web_search": "maybe"}, "Setting 'web_search' cannot be 'maybe': input should be 'auto', 'always' or 'off'"),
         ({"profile": "nice"}, "Setting 'profile' cannot be 'nice': input should be 'multi_strategy'"),
         ({"n_sun": 6}, "Unknown setting 'n_sun'. Did you mean 'n_sum'?"),
+        ({"budgets": {"sytem": 0.1}}, "Unknown part 'sytem' of 'budgets'. Did you mean 'system'?"),
+        ({"budgets": "system=some"}, "Setting 'budgets.system' cannot be 'some': input should be a valid number"),
+        ({"budgets": "recent=-1"}, "Setting 'budgets.recent' cannot be '-1': input should be greater than or equal to"),
         (
             {"sum_window": 9},
             "These settings do not agree: sum_window is 9 but must not be larger than n_sum, which is 6.",
@@ -78,17 +81,6 @@ def test_the_run_wins_over_the_base_and_the_base_over_the_environment(monkeypatc
 def test_a_run_under_another_profile_has_all_of_that_profile_and_what_was_set_by_name(base: Any, profile: Any) -> None:
     assert Settings(profile=profile).over(Settings(profile=base)) == Settings(profile=profile)
     assert Settings(profile=profile).over(Settings(profile=base, n_sum=9)) == Settings(profile=profile, n_sum=9)
-
-
-def test_who_asks_for_more_tokens_than_the_window_of_the_profile_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seeds 002 and 003 name windows of small models: they are defaults, not limits."""
-    assert Settings(profile="archive").context_window == 16_000
-    assert Settings(profile="archive", max_context_tokens=100_000).context_window is None
-    assert Settings(profile="archive", max_context_tokens=4000).context_window == 16_000
-    assert Settings(profile="hybrid", max_context_tokens=9000, context_window=8192).context_window == 8192
-    assert Settings(max_context_tokens=9000).over(Settings(profile="hybrid")).context_window is None
-    monkeypatch.setenv("EVERTHREAD_MAX_CONTEXT_TOKENS", "1000000")
-    assert Settings(profile="hybrid").context_window is None
 
 
 def test_a_run_cannot_change_what_belongs_to_the_process() -> None:
