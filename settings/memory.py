@@ -36,17 +36,10 @@ class MemorySettings(BaseModel):
     )
     memory_tokens: int = Field(
         600,
-        ge=50,
+        ge=20,
         le=100_000,
         description="Tokens of one message in a memory, at most: of a longer one come the passages that bear on the "
-        "question.",
-        json_schema_extra=on_node("pairing"),
-    )
-    expand_summaries: int = Field(
-        400,
-        ge=0,
-        le=100_000,
-        description="Tokens of original messages that a recalled summary brings with it, at most; 0 brings none.",
+        "question. A recalled summary brings original messages of up to two thirds as many.",
         json_schema_extra=on_node("pairing"),
     )
     embedding_timeout: float = Field(
