@@ -186,7 +186,7 @@ async def _shortened(memories: list[Memory], question: str, turn: Turn) -> list[
     if not long:
         return memories
     try:
-        timeout = turn.settings.embedding_timeout
+        timeout = turn.settings.timeouts.embedding
         passages = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
     except EmbeddingError:
         passages = {}

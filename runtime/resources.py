@@ -164,7 +164,7 @@ class Resources:
     def candidates(self, settings: Settings) -> list[Candidate]:
         """The models that may answer, in the order in which they are asked."""
         named = [] if self._model is not None else [settings.model]
-        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
         given = [model for model in (self._model, *self._fallbacks) if model is not None]
         by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
         first = [Candidate(name or "default", partial(load, name)) for name in named]
@@ -175,7 +175,7 @@ class Resources:
         """The small model that decides on web search, or None where none is set."""
         if settings.slm_model is None:
             return None
-        return await aload(settings.slm_model, timeout=settings.model_timeout)
+        return await aload(settings.slm_model, timeout=settings.timeouts.model)
 
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
@@ -187,7 +187,7 @@ class Resources:
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
 
     def _answers_locally(self, settings: Settings) -> bool:
         return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)
@@ -200,7 +200,7 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
-        self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+        self.embed_later(self.settings.user_id, self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 
     async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:
@@ -212,7 +212,7 @@ class Resources:
         Raises:
             StorageError: the database cannot be reached.
         """
-        user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
+        user_id, timeout = self.settings.user_id, self.settings.timeouts.embedding
         if isinstance(self.vectors, StoreIndex):
             return None
         return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)

@@ -42,14 +42,6 @@ class MemorySettings(BaseModel):
         "question. A recalled summary brings original messages of up to two thirds as many.",
         json_schema_extra=on_node("pairing"),
     )
-    embedding_timeout: float = Field(
-        60.0,
-        gt=0,
-        le=3600,
-        description="Seconds that an embedding call may take, loading the model included, before the turn goes on "
-        "without it.",
-        json_schema_extra=on_node("memory_retrieval", "remember"),
-    )
     embedding_model: str = Field(
         "sentence-transformers/all-MiniLM-L6-v2",
         min_length=1,

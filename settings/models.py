@@ -37,29 +37,6 @@ class ModelSettings(BaseModel):
         "'extractive' always uses the latter.",
         json_schema_extra=on_node("summarize"),
     )
-    model_timeout: float = Field(
-        120.0,
-        gt=0,
-        le=3600,
-        description="Seconds a chat model may take for one answer.",
-        json_schema_extra=on_node("llm_call", "summarize"),
-    )
-    reply_timeout: float = Field(
-        300.0,
-        gt=0,
-        le=86_400,
-        description="Seconds until there must be a reply, all retries and fallback models together. Each round of "
-        "tools has as many anew; a responder of your own has as many for all that it does.",
-        json_schema_extra=on_node("llm_call"),
-    )
-    model_retries: int = Field(
-        2,
-        ge=0,
-        le=20,
-        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
-        "connection), beside the retries of the provider's own client.",
-        json_schema_extra=on_node("llm_call"),
-    )
     system_prompt: str = Field(
         "",
         max_length=100_000,

@@ -43,13 +43,6 @@ class SearchSettings(BaseModel):
     max_results: int = Field(
         3, ge=1, le=20, description="Web search results used in a turn.", json_schema_extra=on_node("web_search")
     )
-    search_timeout: float = Field(
-        8.0,
-        gt=0,
-        le=120,
-        description="Seconds that web search may take in a turn, all engines together.",
-        json_schema_extra=on_node("web_search"),
-    )
     search_at_once: int = Field(
         1,
         ge=1,

@@ -16,6 +16,7 @@ from .compression import CompressionSettings
 from .context import ContextSettings
 from .facts import FactSettings
 from .forms import Parts
+from .limits import LimitSettings
 from .memory import MemorySettings
 from .models import ModelSettings
 from .profile import ProfileSettings
@@ -28,6 +29,7 @@ from .tools import ToolSettings
 
 class Settings(
     TelemetrySettings,
+    LimitSettings,
     StorageSettings,
     CompressionSettings,
     FactSettings,

@@ -17,13 +17,6 @@ class ToolSettings(BaseModel):
         description="Rounds of tool calls in one turn, at most; after them the model must answer. 0 binds no tools.",
         json_schema_extra=on_node("llm_call", "tools"),
     )
-    tool_timeout: float = Field(
-        60.0,
-        gt=0,
-        le=86_400,
-        description="Seconds that one tool call may take; the model is told when it took longer.",
-        json_schema_extra=on_node("tools"),
-    )
     max_tool_tokens: int = Field(
         4000,
         ge=50,

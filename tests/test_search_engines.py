@@ -124,7 +124,7 @@ async def test_a_failing_engine_says_what_is_wrong_and_not_the_query(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(**{name: reply})
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=(name,))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=(name,))
     assert (outcome.engine, outcome.results) == (None, ())
     (failure,) = outcome.failures
     assert any(words in failure.problem for words in problem.split("|"))
@@ -151,7 +151,7 @@ async def test_duckduckgos_refusals_are_told_apart(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(duckduckgo=reply)
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=("duckduckgo",))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=("duckduckgo",))
     (failure,) = outcome.failures
     assert problem in failure.problem
     assert kind is None or failure.kind == kind
