@@ -210,7 +210,7 @@ async def _attempt(
             messages,
             config,
             turn.settings.timeouts.reply,
-            context=None if own is None else without_ours(own),
+            context=turn.settings if own is None else without_ours(own),
             state=kept,
         )
     except ResponderError as error:

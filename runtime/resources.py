@@ -30,6 +30,7 @@ from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
 from ..settings.profiles import PROFILES
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
@@ -42,7 +43,7 @@ from ..storage.storage import Storage
 from ..storage.summary_rows import SummaryRows
 from .background import Background
 from .responder import Responder
-from .run_settings import RunSettings
+from .run_settings import LayeredSettings
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class Resources:
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._runs = RunSettings(settings)
+        self._runs = LayeredSettings(settings)
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
@@ -131,11 +132,11 @@ class Resources:
         """
         return self._runs.settings_of(runtime, config)
 
-    def read_context(self, context: Mapping[str, Any]) -> Settings:
-        """The settings that a run is given as a mapping.
+    def read_context(self, context: Mapping[str, Any]) -> RunContext:
+        """What a mapping chooses for a run.
 
         Raises:
-            SettingsError: a value is not allowed or a name is unknown.
+            SettingsError: a value is not allowed, or a name is unknown or the operator's.
         """
         return self._runs.read(context)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from .forms import PROCESS
+from .forms import Group
 
 StorageKind = Literal["postgres", "sqlite", "json"]
 
@@ -20,46 +20,37 @@ _IN_DATA_DIR: Final = frozenset({"postgres", "sqlite", "json"})
 """Words for what is kept in the data folder."""
 
 
-class StorageSettings(BaseModel):
+class StorageSettings(Group):
     """Where everything is kept."""
+
+    group: ClassVar[str] = "Storage"
 
     database_url: SecretStr | None = Field(
         None,
+        title="Database",
         description="A Postgres server with pgvector, as postgresql://...; or a file, as sqlite:///memory.db or "
         "json:///memory.json (four slashes before an absolute path; json is for small threads only). The words "
         "postgres, sqlite and json stand for an embedded server, memory.db and memory.json in `data_dir`. Unset: "
         "postgres.",
-        json_schema_extra=PROCESS,
     )
     database_schema: str = Field(
         "everthread",
+        title="Schema",
         pattern=r"^[a-z_][a-z0-9_]{0,62}$",
         description="The Postgres schema that holds our tables.",
-        json_schema_extra=PROCESS,
     )
-    pool_size: int = Field(10, ge=1, le=500, description="Database connections, at most.", json_schema_extra=PROCESS)
+    pool_size: int = Field(10, title="Connections", ge=1, le=500, description="Database connections, at most.")
     prepare_statements: bool = Field(
-        True, description="Turn off behind PgBouncer in transaction mode.", json_schema_extra=PROCESS
+        True,
+        title="Prepare statements",
+        description="Turn off behind PgBouncer in transaction mode. Turns in one thread then wait for each other "
+        "in one process, and not between processes.",
     )
     data_dir: Path | None = Field(
         None,
+        title="Data folder",
         description="Folder of the embedded server, memory.db and memory.json. Unset: the platform's folder for user "
         "data (/var/lib/everthread for root).",
-        json_schema_extra=PROCESS,
-    )
-
-    require_user: bool = Field(
-        False,
-        description="Refuse runs that name no user, instead of giving them the memory of `user_id`.",
-        json_schema_extra=PROCESS,
-    )
-    visible_messages: int = Field(
-        200,
-        ge=2,
-        le=100_000,
-        description="Newest messages that a thread's state holds under `messages`, for chat clients to show. Older "
-        "ones are in the archive: see `history`. Of very large ones fewer, as many as fit a megabyte.",
-        json_schema_extra=PROCESS,
     )
 
     @model_validator(mode="after")

@@ -5,12 +5,7 @@ They derive from `RuntimeError` (or `ValueError`) because the LangGraph server h
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
 from typing import Any, Literal
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 SearchFault = Literal[
     "rate limit", "refused", "timeout", "unreachable", "server", "unreadable", "nothing", "unavailable", "failed"
@@ -68,26 +63,6 @@ class SearchError(EverthreadError):
         super().__init__(text)
         self.kind: SearchFault = kind
         self.retry_after = retry_after
-
-
-def one_sentence(error: ValidationError, fields: Mapping[str, Any]) -> str:
-    """The first problem of a validation error as one sentence: field, value, what is allowed."""
-    first: ErrorDetails = error.errors(include_url=False)[0]
-    name, *below = [str(part) for part in first["loc"]] or [""]
-    kind = getattr(fields.get(name), "annotation", None)
-    parts: Mapping[str, Any] = getattr(kind, "model_fields", {})
-    if first["type"] == "extra_forbidden":
-        known, what = (parts, f"part {below[0]!r} of {name!r}") if below else (fields, f"setting {name!r}")
-        close = difflib.get_close_matches(below[0] if below else name, known, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(known)}."
-        return f"Unknown {what}. {hint}"
-    message = first["msg"].removeprefix("Value error, ")
-    if not name:
-        return f"These settings do not agree: {message}."
-    value = "the given value" if "SecretStr" in str(kind) else repr(first["input"])
-    allowed = message[:1].lower() + message[1:]
-    named = f"{name}.{below[0]}" if below and below[0] in parts else name
-    return f"Setting {named!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."
 
 
 def first_line(error: BaseException) -> str:
