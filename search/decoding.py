@@ -24,8 +24,11 @@ _META: Final = re.compile(
 )
 _META_BYTES: Final = 8192
 _DETECTED_BYTES: Final = 65_536
-_WIDER: Final = {"gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-11": "cp874"}
-"""Encodings whose name is used for a larger one."""
+_WIDER: Final = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030",
+    "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-11": "cp874",
+}  # fmt: skip
+"""Encodings whose name browsers read as a larger one (WHATWG Encoding Standard, section 4.2)."""
 
 
 def decode(body: bytes, charset: str | None = None) -> str:
@@ -58,10 +61,7 @@ def _candidates(body: bytes, declared: list[str]) -> Iterator[str]:
 
 def _detected(sample: bytes) -> Iterator[str]:
     import charset_normalizer
-    from resiliparse.parse.encoding import detect_encoding
 
-    if name := _python_name(detect_encoding(sample)):
-        yield name
     if best := charset_normalizer.from_bytes(sample).best():
         yield best.encoding
 
@@ -73,9 +73,10 @@ def _meta_charset(body: bytes) -> str | None:
 
 def _python_name(label: str | None) -> str | None:
     """Python's name of an encoding that the web calls `label`; None for an unknown one."""
-    from resiliparse.parse.encoding import map_encoding_to_html5
-
-    name = map_encoding_to_html5(label.strip().strip("\"'"), False) if label else None
+    try:
+        name = codecs.lookup(label.strip().strip("\"'")).name if label else None
+    except (LookupError, ValueError):
+        return None
     return _WIDER.get(name, name) if name else None
 
 
