@@ -156,4 +156,4 @@ class Mending:
     async def _embed(self) -> None:
         await self._rows.queue(self._state.thread_id, not_embedded(self._seen))
         if self._resources.embedder.ready:  # else the next start does it
-            self._resources.embed_later(self._state.user_id, self._resources.settings.embedding_timeout)
+            self._resources.embed_later(self._state.user_id, self._resources.settings.timeouts.embedding)

@@ -182,7 +182,7 @@ def vector_index(
     """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
 
     Args:
-        settings: `vector_store`, `embedding_timeout`, `recall_cache`.
+        settings: `vector_store`, `timeouts`, `recall_cache`.
         database: where the archive is.
         embedder: the embedding model.
         store: a vector store or its import path, before the one that the settings name.
@@ -191,4 +191,4 @@ def vector_index(
     wanted = store if store is not None else settings.vector_store
     if wanted is None:
         return VectorIndex(database, embedder, memories)
-    return StoreIndex(database, embedder, memories, wanted, timeout=settings.embedding_timeout)
+    return StoreIndex(database, embedder, memories, wanted, timeout=settings.timeouts.embedding)

@@ -26,12 +26,12 @@ from everthread.storage.open import checkpointer_of, storage_of
 
 @pytest.fixture
 def sqlite(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="sqlite", data_dir=tmp_path)
+    return settings.but(database_url="sqlite", data_dir=tmp_path)
 
 
 @pytest.fixture
 def as_json(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="json", data_dir=tmp_path)
+    return settings.but(database_url="json", data_dir=tmp_path)
 
 
 def graph_on(stored: Settings, **values: Any) -> open_graph:
@@ -41,7 +41,7 @@ def graph_on(stored: Settings, **values: Any) -> open_graph:
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
 async def test_checkpoints_pass_the_conformance_suite_in_full(kind: str, settings: Settings, tmp_path: Path) -> None:
-    storage = storage_of(settings.but(database_url=None, storage=kind, data_dir=tmp_path))
+    storage = storage_of(settings.but(database_url=kind, data_dir=tmp_path))
 
     @checkpointer_test(name="everthread")
     async def checkpointer() -> Any:

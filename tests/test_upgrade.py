@@ -43,7 +43,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
     folder = request.getfixturevalue("tmp_path")
     ending = "db" if request.param == "sqlite" else "json"
     (folder / f"memory.{ending}").write_bytes(gzip.decompress((DATA / f"before_chain.{ending}.gz").read_bytes()))
-    return Settings(storage=request.param, data_dir=folder, **common)
+    return Settings(database_url=request.param, data_dir=folder, **common)
 
 
 async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
