@@ -1,4 +1,4 @@
-"""Main text of pages, ours beside single extractors: `python -m bench.cleaning [--data FOLDER] [--json FILE]`.
+"""Main text of pages, ours beside trafilatura alone: `python -m bench.cleaning [--data FOLDER] [--json FILE]`.
 
 Each page is decoded once, in the same way for all. Figures, over the pages that have them: token F1 of the text against
 the gold text (mean over pages; a character of Chinese, Japanese or Thai is a token), the share of segments that must be
@@ -44,37 +44,9 @@ def trafilatura(html: str) -> str:
     return extract(html, include_comments=False) or ""
 
 
-def readability(html: str) -> str:
-    from lxml import html as parser
-    from readability import Document
-
-    element = parser.fromstring(Document(html).summary(html_partial=True))
-    for part in element.iter():
-        part.tail = f" {part.tail or ''}"
-    return str(element.text_content())
-
-
-def justext(html: str) -> str:
-    from justext import get_stoplist
-    from justext import justext as paragraphs
-
-    languages = ("English", "German", "French", "Spanish", "Portuguese", "Italian", "Polish", "Russian", "Turkish")
-    stop = frozenset().union(*(get_stoplist(language) for language in languages))
-    return "\n".join(paragraph.text for paragraph in paragraphs(html, stop) if not paragraph.is_boilerplate)
-
-
-def resiliparse(html: str) -> str:
-    from resiliparse.extract.html2text import extract_plain_text
-
-    return str(extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False))
-
-
 EXTRACTORS: dict[str, Callable[[str], str]] = {
     "everthread": everthread,
     "trafilatura": trafilatura,
-    "readability-lxml": readability,
-    "resiliparse": resiliparse,
-    "justext": justext,
 }
 
 
