@@ -126,5 +126,5 @@ async def test_a_follow_up_is_searched_for_by_what_it_means_and_without_what_is_
         question = "Search the web: when was she born?"
         state = await say(graph, question, web_search="auto", search_engines=("brave",))
     (asked,) = server.requests("brave")
-    assert asked["q"] == state["search"].sent == "Search the web: when was Ada Lovelace born?"
+    assert asked["q"] == state["search"].sent == "Search the web: when was she born? Ada Lovelace"
     assert "example" not in asked["q"]
