@@ -36,7 +36,11 @@ _OPTIONS: Final = frozenset({"max_tokens", "temperature", "top_p", "min_p", "rep
 """What a single call may set otherwise."""
 
 _logger = logging.getLogger(__name__)
-_servers: dict[tuple[str, int], Any] = {}
+_MAX_LOADED: Final = 2
+"""Model files that stay loaded in a process."""
+
+_servers: dict[str, tuple[int, Any]] = {}
+"""By file, the longest unused first: its window in tokens, and its server."""
 _loading: Final = threading.Lock()
 
 
@@ -266,11 +270,22 @@ def _failure(event: dict[str, Any], room: int) -> ModelError | None:
 
 
 def _server_for(path: Path, n_ctx: int) -> Any:
-    key = (os.path.realpath(path), n_ctx)
+    """The server of a file, with a window of `n_ctx` tokens or more.
+
+    Windows are powers of two, and a larger one takes the place of a smaller one, so that callers who vary the length of
+    replies do not fill the memory. A server that still answers somebody is freed when it has.
+    """
+    key = os.path.realpath(path)
     with _loading:
-        if key not in _servers:
-            _servers[key] = _open_server(path, n_ctx)
-        return _servers[key]
+        window, server = _servers.pop(key, (0, None))
+        if window < n_ctx:
+            server = None  # freed before the larger one is loaded
+            window = 1 << (n_ctx - 1).bit_length()
+            while len(_servers) >= _MAX_LOADED:
+                del _servers[next(iter(_servers))]
+            server = _open_server(path, window)
+        _servers[key] = (window, server)
+        return server
 
 
 def _open_server(path: Path, n_ctx: int) -> Any:

@@ -23,9 +23,10 @@ from ..memory.keywords import KeywordIndex
 from ..memory.recall import MemorySearch
 from ..memory.store_index import StoreIndex, vector_index
 from ..models.answering import Candidate
+from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
 from ..models.chat import aload, check_models, is_capable, model_name
-from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.embeddings import Embedder
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine

@@ -109,6 +109,15 @@ def test_a_prompt_over_the_window_is_refused(repeats):
 
 
 @needs_weights
+def test_callers_who_vary_the_window_share_one_loaded_model(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "everthread.models.gguf")
+    for n_ctx in (9000, 9001, 16000, 5000, 300):
+        assert GGUFChatModel(path=smollm2_path(), n_ctx=n_ctx, max_tokens=4).invoke("hello").text
+    assert caplog.text.count("with a window of 16384 tokens") == 1
+    assert caplog.text.count("with a window of") == 1
+
+
+@needs_weights
 def test_blocks_nul_and_surrogates_reach_the_model_as_text(smollm2):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     assert smollm2.invoke([HumanMessage([{"type": "text", "text": "Hello \x00\ud800"}, image])]).text
