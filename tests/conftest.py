@@ -16,6 +16,7 @@ from conversation import EchoModel
 from fakes.embeddings import WORDS
 from langchain_core.embeddings import Embeddings
 from schemas import Schemas
+from test_package import ROOMS
 
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
@@ -30,13 +31,10 @@ os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
 os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-hypothesis.settings.register_profile("everthread", deadline=None)  # a busy machine is no fault
-hypothesis.settings.load_profile("everthread")
-
-PARTS = (
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
-    "state", "text",
-)  # fmt: skip
+# No deadline: a busy machine is no fault. `make test-all` chooses the full profile.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=200)
+hypothesis.settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def no_blocking_calls() -> Iterator[None]:
     """A blocking call of ours on an event loop fails the test, as the LangGraph server would fail the run."""
-    guard = BlockBuster(scanned_modules=[f"everthread.{part}" for part in PARTS])
+    guard = BlockBuster(scanned_modules=[f"everthread.{room}" for room in ROOMS])
     guard.activate()
     yield
     guard.deactivate()
@@ -111,6 +109,13 @@ def environment(server_url: str, schema: str) -> dict[str, str]:
         "EVERTHREAD_WEB_SEARCH": "off",
         "EVERTHREAD_MODEL": "offline",
     }
+
+
+@pytest.fixture
+def default_environment(environment: dict[str, str]) -> dict[str, str]:
+    """The environment for a process of its own with the default embedding model, which takes seconds to load."""
+    del environment["EVERTHREAD_EMBEDDING_MODEL"]
+    return environment
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ class Schemas:
     def __init__(self, url: str) -> None:
         self._url = url
         self._idle: list[str] = []
-        self._connection = psycopg.connect(url, autocommit=True)
+        self._connection = self._connected()
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             self._connection.execute(f"ALTER SYSTEM SET {setting} = off")  # type: ignore[arg-type]
         self._connection.execute("SELECT pg_reload_conf()")
@@ -49,16 +49,19 @@ class Schemas:
         """The name of a schema that is not there yet."""
         name = f"test_{uuid.uuid4().hex[:12]}"
         yield name
+        self._check()
         self._drop(name)
 
     @contextmanager
     def migrated(self) -> Iterator[str]:
         """The name of a schema that has all tables, and no rows."""
+        self._check()
         if not self._idle:
             self._make()
         name = f"test_{uuid.uuid4().hex[:12]}"
         self._connection.execute(f'ALTER SCHEMA "{self._idle.pop()}" RENAME TO "{name}"')  # type: ignore[arg-type]
         yield name
+        self._check()
         if self._emptied(name):
             self._idle.append(name)
         else:
@@ -67,6 +70,16 @@ class Schemas:
     def close(self) -> None:
         """Let go of the server."""
         self._connection.close()
+
+    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self._url, autocommit=True)
+
+    def _check(self) -> None:
+        """Connect again if the test has ended all connections of the server."""
+        try:
+            self._connection.execute("SELECT 1")
+        except psycopg.OperationalError:
+            self._connection = self._connected()
 
     def _make(self) -> None:
         name = f"idle_{uuid.uuid4().hex[:12]}"
@@ -104,7 +117,7 @@ class Schemas:
         for table in ("everthread_migrations", "checkpoint_migrations"):
             query = f'SELECT count(*) FROM "{name}".{table}'
             row = self._connection.execute(query).fetchone()  # type: ignore[arg-type]
-            found.append((table, int(row[0]) if row else 0))
+            found.append((table, int(str(row[0])) if row else 0))
         return found
 
     def _drop(self, name: str) -> None:

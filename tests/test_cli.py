@@ -49,10 +49,11 @@ def test_a_piped_line_is_answered_and_the_exit_code_is_zero(environment: dict[st
 
 
 @pytest.mark.slow
-def test_a_process_of_its_own_loads_the_default_embedding_model_and_remembers(environment: dict[str, str]) -> None:
-    del environment["EVERTHREAD_EMBEDDING_MODEL"]
+def test_a_process_of_its_own_loads_the_default_embedding_model_and_remembers(
+    default_environment: dict[str, str],
+) -> None:
     typed = "My dog is called Biscuit.\nWhat name does my dog have?\n"
-    done = run_process(environment, "chat", typed=typed)
+    done = run_process(default_environment, "chat", typed=typed)
     assert done.returncode == 0, done.stderr
     assert "Loading the embedding model" in done.stdout
     assert done.stdout.count("Biscuit") == 1
@@ -70,6 +71,7 @@ def test_a_named_thread_goes_on_in_another_process(environment: dict[str, str]) 
     assert "going on after 4 messages" in run(environment, "chat", "--thread", "work", typed="").stdout
 
 
+@pytest.mark.slow
 def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         [EVERTHREAD, "chat", "--thread", "killed"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -322,6 +322,7 @@ def many(file: Path, count: int) -> None:
             output.write(json.dumps(line) + "\n")
 
 
+@pytest.mark.slow
 async def test_memory_use_does_not_grow_with_the_file(database: Database, tmp_path: Path) -> None:
     import tracemalloc
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 import zlib
 from functools import lru_cache
@@ -29,6 +30,16 @@ class WordEmbeddings(Embeddings):
         return [vector(text) for text in texts]
 
 
+class SlowEmbeddings(WordEmbeddings):
+    """The same, slow enough to be stopped in the middle."""
+
+    model_name = "fakes.embeddings:SLOW"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        time.sleep(0.02 * len(texts))
+        return super().embed_documents(texts)
+
+
 def vector(text: str) -> list[float]:
     """The direction of a text, of length 1."""
     total = np.sum([direction(word) for word in words(text) or [text]], axis=0)
@@ -49,3 +60,5 @@ def words(text: str) -> list[str]:
 
 WORDS = WordEmbeddings()
 """What `EVERTHREAD_EMBEDDING_MODEL=fakes.embeddings:WORDS` names."""
+
+SLOW = SlowEmbeddings()
