@@ -27,7 +27,7 @@ from ..storage.user_rows import Snapshot, UserRows
 from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
-from .transfer_versions import ADD_VERSIONS, MARK_VERSIONS, VERSIONS
+from .transfer_versions import ADD_VERSIONS, VERSIONS
 
 BATCH_ROWS: Final = 500
 """Lines that are imported in one transaction, at most."""
@@ -49,14 +49,13 @@ SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id
 """
 _MESSAGES = """
-SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message,
-       left_at
+SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, tokens, message, left_at
 FROM messages
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, seq
 """
 _SUMMARIES = """
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, left_at
+       version, created_at, left_at
 FROM summaries
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
 ORDER BY thread_id, created_at, id
@@ -72,33 +71,23 @@ WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.n
 _LOCK_THREADS = """
 SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || id, 0)) FROM unnest(%(ids)s::text[]) AS id
 """
-_MARK_MESSAGES = """
-UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new.chunk_id)
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean, chunk_id int)
-WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-"""
-_MARK_SUMMARIES = """
-UPDATE summaries AS old SET active = false
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean)
-WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-"""
 _ADD_SUMMARIES = """
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, left_at)
+                       version, created_at, left_at)
 SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.version, new.active, new.created_at, new.left_at
+       new.covers, new.rejected, new.version, new.created_at, new.left_at
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    covers int, rejected text, version int, active boolean, created_at timestamptz, left_at timestamptz)
+    covers int, rejected text, version int, created_at timestamptz, left_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 """
 
 
-_MARK_AND_ADD: Final[Mapping[str, tuple[LiteralString, LiteralString]]] = {
-    "message": (_MARK_MESSAGES, ADD_MESSAGES),
-    "summary": (_MARK_SUMMARIES, _ADD_SUMMARIES),
-    "version": (MARK_VERSIONS, ADD_VERSIONS),
+_STATEMENTS: Final[Mapping[str, tuple[LiteralString, ...]]] = {
+    "message": (ADD_MESSAGES,),
+    "summary": (_ADD_SUMMARIES,),
+    "version": (ADD_VERSIONS,),
     "fact": (MARK_FACTS, ADD_FACTS),
     "pin": (MARK_PINS, ADD_PINS),
 }
@@ -186,8 +175,8 @@ async def import_rows(
 ) -> Counts:
     """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
 
-    What the archive has already stays as it is, but for what was summarized since. A thread whose id was made from its
-    name and its user gets the id that the same name has for this user.
+    What the archive has already stays as it is, but for facts and pins that were given up since. A thread whose id was
+    made from its name and its user gets the id that the same name has for this user.
 
     Args:
         database: where the rows go.
@@ -253,8 +242,7 @@ def _refuse_foreign(found: list[DictRow]) -> None:
 async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
     """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = _MARK_AND_ADD[kind]
-    new = await rows.transaction((_LOCK_THREADS, values), (mark, values), (add, values))
+    new = await rows.transaction(*((statement, values) for statement in (_LOCK_THREADS, *_STATEMENTS[kind])))
     changed = {(row["thread_id"], row["changed"]) for row in new if row.get("changed") is not None}
     return Added(kind, count, len(new), sum(row["pending"] for row in new)), changed
 

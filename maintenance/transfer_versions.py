@@ -9,9 +9,6 @@ SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, mod
 FROM summary_versions
 WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, id, version
 """
-MARK_VERSIONS: Final = "SELECT %(user_id)s"
-"""Nothing: an earlier text does not change."""
-
 # Where the archive has an older text of the summary itself, and keeps it, the file's are none of its past.
 ADD_VERSIONS: Final = """
 INSERT INTO summary_versions (user_id, thread_id, id, version, content, method, model, tokens, rejected, replaced_at)

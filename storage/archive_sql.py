@@ -49,27 +49,26 @@ VALUES (%(user_id)s, %(thread_id)s, %(id)s, %(level)s, %(content)s, %(source_ids
         %(tokens)s, %(covers)s, %(rejected)s, %(version)s, %(created_at)s)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
-MARK_MESSAGES: Final = """
-UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
-    SELECT coalesce(max(chunk_id), 0) + 1 FROM messages
-    WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND chunk_id IS NOT NULL))
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
-"""
-MARK_SUMMARIES: Final = """
-UPDATE summaries SET active = false
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(source_ids)s)
+SOURCES: Final = """
+SELECT id, source_ids, left_at FROM summaries
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY created_at, id
 """
 MESSAGES: Final = """
 SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
+"""
+SOME: Final = """
+SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
 """
 WHOLE: Final = """
 SELECT id, message FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
 """
 COMPRESSION: Final = """
 SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS messages,
-       (SELECT count(*) FROM messages
-        WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND NOT active) AS archived,
-       count(*) FILTER (WHERE active) AS summaries, max(level) AS level
+       (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
+        AND id IN (SELECT id FROM summarized WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s)) AS archived,
+       count(*) FILTER (WHERE left_at IS NULL AND id NOT IN (
+           SELECT id FROM summarized WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s)) AS summaries,
+       max(level) AS level
 FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
 """
 KNOWN: Final = """
@@ -101,15 +100,20 @@ WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND (left_at IS NULL O
 ORDER BY seq DESC LIMIT %(limit)s
 """
 STANDING_MESSAGES: Final = """
-SELECT id, seq, active FROM messages
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL
-  AND (active OR seq > (SELECT coalesce(max(seq), 0) - %(recent)s FROM messages
-                        WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s))
+SELECT * FROM (
+    SELECT id, seq, id IN (SELECT id FROM summarized
+                           WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s) AS is_summarized
+    FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL
+) AS said
+WHERE NOT is_summarized OR seq > (SELECT coalesce(max(seq), 0) - %(recent)s FROM messages
+                                  WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s)
 ORDER BY seq DESC LIMIT %(limit)s
 """
 STANDING_SUMMARIES: Final = """
 SELECT * FROM summaries
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND active AND left_at IS NULL ORDER BY created_at, id
+WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL
+  AND id NOT IN (SELECT id FROM summarized WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s)
+ORDER BY created_at, id
 """
 # Down the first sources of each: the first of them that is a message was said before all others below it.
 FIRST_BELOW: Final = """

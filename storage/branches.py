@@ -14,7 +14,6 @@ from langchain_core.messages import AnyMessage
 
 from ..state.records import now
 from .archive_rows import as_jsonb, message_rows, renamed_id
-from .archive_sql import MARK_MESSAGES, MARK_SUMMARIES
 from .term_keys import message_keys
 from .user_rows import Exchange, UserTables
 
@@ -38,20 +37,7 @@ RETURNING id
 _SUMMARIES_LEAVE: Final = """
 UPDATE summaries SET left_at = %(moment)s
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND source_ids && %(ids)s::text[]
-RETURNING id, source_ids
-"""
-# What stood below a summary that has left stands on its own, unless another has it.
-_MESSAGES_STAND: Final = """
-UPDATE messages SET active = true, chunk_id = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id = ANY(%(ids)s::text[])
-  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = %(user_id)s AND above.thread_id = %(thread_id)s
-                  AND above.left_at IS NULL AND messages.id = ANY(above.source_ids))
-"""
-_SUMMARIES_STAND: Final = """
-UPDATE summaries SET active = true
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NULL AND id = ANY(%(ids)s::text[])
-  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = %(user_id)s AND above.thread_id = %(thread_id)s
-                  AND above.left_at IS NULL AND summaries.id = ANY(above.source_ids))
+RETURNING id
 """
 _LEFT_MESSAGES: Final = """
 SELECT id FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND left_at IS NOT NULL
@@ -73,11 +59,11 @@ SELECT id, message, created_at FROM messages
 WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s::text[])
 """
 _KEEP_EARLIER: Final = """
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
 SELECT user_id, thread_id, %(earlier_id)s, (SELECT max(seq) + 1 FROM messages
                                             WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s),
-       role, name, text, %(message)s::jsonb, tokens, false, created_at, '', term_keys, true, %(moment)s
+       role, name, text, %(message)s::jsonb, tokens, created_at, '', term_keys, true, %(moment)s
 FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
@@ -148,16 +134,10 @@ class Branches(UserTables):
             gone += await rows.fetch(_LEAVE, **values, ids=list(ids))
             back = await rows.fetch(_COME_BACK, thread_id=thread_id, ids=list(ids)) if ids else []
             above = [*(row["id"] for row in gone), *anew]
-            stand = {row["id"] for row in back} | set(anew)
             while above:
-                left = await rows.fetch(_SUMMARIES_LEAVE, **values, ids=above)
-                above = [row["id"] for row in left]
-                stand |= {source for row in left for source in row["source_ids"]}
+                above = [row["id"] for row in await rows.fetch(_SUMMARIES_LEAVE, **values, ids=above)]
             if back:
                 await _summaries_back(rows, thread_id)
-            if stand:
-                for statement in (_MESSAGES_STAND, _SUMMARIES_STAND):
-                    await rows.fetch(statement, thread_id=thread_id, ids=list(stand))
             if gone or back or anew:
                 await rows.fetch(_READ_ANEW)
 
@@ -207,6 +187,3 @@ async def _summaries_back(rows: Exchange, thread_id: str) -> None:
             back.append(id_)
     if back:
         await rows.fetch(_SUMMARIES_COME_BACK, thread_id=thread_id, ids=back)
-    for id_ in back:
-        for statement in (MARK_MESSAGES, MARK_SUMMARIES):
-            await rows.fetch(statement, thread_id=thread_id, source_ids=summaries[id_])

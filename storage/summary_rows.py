@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, messages_from_dict
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
-from .archive_rows import archived
+from .archive_sql import SOME
 from .sources import as_summary
 from .user_rows import UserTables
 
 _NAMES: Final = "SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s"
-_SOME: Final = """
-SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
 _MESSAGES: Final = """
 SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
 """
@@ -74,7 +71,7 @@ class SummaryRows(UserTables):
         """By id, those of these summaries that the archive holds."""
         if not ids:
             return {}
-        rows = await self.of(user_id).fetch(_SOME, thread_id=thread_id, ids=list(ids))
+        rows = await self.of(user_id).fetch(SOME, thread_id=thread_id, ids=list(ids))
         return {row["id"]: as_summary(row) for row in rows}
 
     async def sources(self, user_id: str, thread_id: str, summary: Summary) -> Sources:
@@ -82,8 +79,7 @@ class SummaryRows(UserTables):
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
         for row in await self.of(user_id).fetch(_MESSAGES, thread_id=thread_id, ids=ids):
-            message: AnyMessage = archived(row).message  # type: ignore[assignment]  # read from what LangChain wrote
-            found[row["id"]] = message
+            found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
         for id_, source in (await self.some(user_id, thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))

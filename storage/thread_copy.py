@@ -14,18 +14,18 @@ _OWNER: Final = "SELECT user_id FROM threads WHERE thread_id = %(source)s"
 _COPY: Final[tuple[LiteralString, ...]] = (
     "INSERT INTO threads (thread_id, user_id) VALUES (%(target)s, %(user_id)s) ON CONFLICT (thread_id) DO NOTHING",
     """
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
-SELECT user_id, %(target)s, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+SELECT user_id, %(target)s, id, seq, role, name, text, message, tokens, created_at,
        embedded_with, term_keys, true, left_at
 FROM messages WHERE user_id = %(user_id)s AND thread_id = %(source)s
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """,
     """
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, embedded_with, tries, left_at)
+                       version, created_at, embedded_with, tries, left_at)
 SELECT user_id, %(target)s, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, embedded_with, tries, left_at
+       version, created_at, embedded_with, tries, left_at
 FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(source)s
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """,

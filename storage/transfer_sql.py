@@ -8,7 +8,7 @@ ADD_MESSAGES: Final = r"""
 WITH lines AS (
     SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS line(
         thread_id text, id text, seq bigint, role text, name text, text text, message jsonb, tokens int,
-        active boolean, chunk_id int, created_at timestamptz, term_keys jsonb, left_at timestamptz)
+        created_at timestamptz, term_keys jsonb, left_at timestamptz)
 ), changed AS (
     SELECT line.thread_id, line.id FROM lines AS line JOIN messages AS old
       ON old.user_id = %(user_id)s AND old.thread_id = line.thread_id AND old.id = line.id
@@ -31,11 +31,11 @@ WITH lines AS (
                                     AND taken.seq = new.seq
     GROUP BY new.thread_id
 ), added AS (
-    INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+    INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                           embedded_with, term_keys, left_at)
     SELECT %(user_id)s, thread_id, id,
            coalesce(last + row_number() OVER (PARTITION BY thread_id ORDER BY seq), seq),
-           role, name, text, message, tokens, active, chunk_id, created_at,
+           role, name, text, message, tokens, created_at,
            CASE WHEN role IN ('user', 'assistant', 'agent') AND text ~ '\S' THEN NULL ELSE '' END,
            ARRAY(SELECT jsonb_array_elements_text(term_keys)::bigint), left_at
     FROM new LEFT JOIN moved USING (thread_id)
