@@ -14,30 +14,12 @@ from ..runtime.chain_texts import chain_from_archive, command_ids
 from ..state.messages import is_empty, unmarked
 from ..state.records import now
 from ..storage.archive_rows import as_jsonb, message_rows
-from ..storage.archive_sql import LOCK_THREAD
 from ..storage.term_keys import message_keys
-from ..storage.transfer_sql import ADD_MESSAGES
 from .checks import OF_CHAIN, ThreadSnapshot, orders
 from .findings import FindingKind
 from .order import next_free, put_in_order
 from .thread_state import ThreadState
 
-_READ_FOR_FACTS: Final = """
-UPDATE messages SET facts_read = true
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_RENUMBER: Final = """
-UPDATE messages SET seq = new.seq FROM unnest(%(ids)s::text[], %(numbers)s::bigint[]) AS new(id, seq)
-WHERE messages.user_id = %(user_id)s AND messages.thread_id = %(thread_id)s AND messages.id = new.id
-"""
-_QUEUE_MESSAGES: Final = """
-UPDATE messages SET embedded_with = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_QUEUE_SUMMARIES: Final = """
-UPDATE summaries SET embedded_with = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
 _ASIDE: Final = 10**12
 """So far below their new numbers messages stand while they change them."""
 
@@ -109,7 +91,9 @@ async def _archive(state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str
     new = {str(message.id) for message in thread.messages} - thread.above.keys()
     rows = await asyncio.to_thread(_new_rows, state, thread, lost, new)
     values = {"thread_id": state.thread_id, "rows": as_jsonb(rows), "ids": list(lost.keys() - new)}
-    await state.rows.transaction((LOCK_THREAD, values), (ADD_MESSAGES, values), (_READ_FOR_FACTS, values))
+    await state.rows.transaction(
+        ("archive.lock_thread", values), ("transfer.add_messages", values), ("doctor.read_for_facts", values)
+    )
 
 
 def _new_rows(
@@ -143,9 +127,9 @@ async def _order(state: ThreadState, thread: ThreadSnapshot) -> None:
     aside = [number - _ASIDE for number in moved.values()]
     values = {"thread_id": state.thread_id, "ids": list(moved)}
     await state.rows.transaction(
-        (LOCK_THREAD, values),
-        (_RENUMBER, {**values, "numbers": aside}),
-        (_RENUMBER, {**values, "numbers": list(moved.values())}),
+        ("archive.lock_thread", values),
+        ("doctor.renumber", {**values, "numbers": aside}),
+        ("doctor.renumber", {**values, "numbers": list(moved.values())}),
     )
 
 
@@ -160,7 +144,7 @@ async def _rebuild_chain(state: ThreadState, thread: ThreadSnapshot) -> None:
 
 async def _embed(state: ThreadState, thread: ThreadSnapshot) -> None:
     values = {"thread_id": state.thread_id, "ids": list(thread.rows.unembedded)}
-    await state.rows.transaction((_QUEUE_MESSAGES, values), (_QUEUE_SUMMARIES, values))
+    await state.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
     resources = state.conversation.resources
     if resources.embedder.ready:  # else the next start does it
         resources.embed_later(state.user_id, resources.settings.embedding_timeout)

@@ -12,23 +12,6 @@ from psycopg.rows import DictRow
 from ..storage.user_rows import Snapshot, UserRows
 from ..storage.vector_rows import chunks
 
-_MESSAGES: Final = """
-SELECT id, seq, role, name, text, message, embedded_with, created_at, left_at FROM messages
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
-"""
-_SUMMARIES: Final = """
-SELECT id, source_ids, 'assistant' AS role, NULL AS name, content AS text, embedded_with, left_at FROM summaries
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY created_at, id
-"""
-_VECTORS: Final = """
-SELECT source_id, model, count(*) AS n FROM vectors
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s GROUP BY source_id, model
-"""
-_FACTS: Final = """
-SELECT id, source_id FROM facts WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
-UNION ALL
-SELECT id, source_id FROM pins WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
-"""
 _EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
 
 
@@ -81,19 +64,19 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
         summaries: dict[str, SummaryRow] = {}
         unembedded: list[str] = []
         if own_vectors:
-            async for batch in snapshot.batches(_VECTORS, thread_id=thread_id):
+            async for batch in snapshot.batches("doctor.vectors", thread_id=thread_id):
                 counts |= {(row["source_id"], row["model"]): row["n"] for row in batch}
 
         def lacking(batch: Sequence[DictRow]) -> list[str]:
             return [row["id"] for row in batch if _lacks_vectors(row, counts if own_vectors else None)]
 
-        async for batch in snapshot.batches(_MESSAGES, thread_id=thread_id):
+        async for batch in snapshot.batches("doctor.messages", thread_id=thread_id):
             messages |= {row["id"]: _message(row) for row in batch}
             unembedded += await asyncio.to_thread(lacking, batch)
-        async for batch in snapshot.batches(_SUMMARIES, thread_id=thread_id):
+        async for batch in snapshot.batches("doctor.summaries", thread_id=thread_id):
             summaries |= {row["id"]: SummaryRow(tuple(row["source_ids"]), row["left_at"] is not None) for row in batch}
             unembedded += await asyncio.to_thread(lacking, batch)
-        facts = [row async for batch in snapshot.batches(_FACTS, thread_id=thread_id) for row in batch]
+        facts = [row async for batch in snapshot.batches("doctor.facts", thread_id=thread_id) for row in batch]
         return ThreadRows(messages, summaries, [(row["id"], row["source_id"]) for row in facts], unembedded)
 
     return await rows.snapshot(work)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_package import ROOMS
 
 from everthread.cli.reference import graph_picture, settings_table
 from everthread.settings.settings import Settings
@@ -56,9 +57,6 @@ def test_every_node_has_its_file(word: str) -> None:
 
 
 def test_files_are_short_and_named_for_what_they_hold() -> None:
-    packages = [
-        "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "state",
-    ]  # fmt: skip
-    files = [file for package in packages for file in (ROOT / package).glob("*.py")]
+    files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
     assert not [file.name for file in files if re.search("util|helper|manager", file.name)]
     assert not [f"{file} has {n} lines" for file in files if (n := len(file.read_text().splitlines())) > 300]
