@@ -30,7 +30,7 @@ class ServedConversation(Conversation):
 
     def get_context_jsonschema(self) -> dict[str, Any]:
         """The form of what a client may choose."""
-        return client_form(self.resources.settings)
+        return _form
 
     def copy(self, update: dict[str, Any] | None = None) -> ServedConversation:
         """A copy with some attributes replaced, as LangGraph makes them."""
@@ -44,6 +44,7 @@ class ServedConversation(Conversation):
             yield part
 
 
+_form = client_form(resources.settings)
 _compiled = ServedConversation.around(build_graph(resources=resources).compile(name="everthread"), resources)
 
 
