@@ -18,58 +18,12 @@ from .archive_rows import as_jsonb, message_rows
 from .sources import as_summary
 from .storage import Storage
 from .term_keys import message_keys
-from .transfer_sql import ADD_MESSAGES
 from .user_rows import Snapshot, UserRows
 from .vector_rows import CHUNK_CHARACTERS, chunks
 
 EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
 """Roles whose messages are embedded."""
 
-_MESSAGES: Final = """
-SELECT id, seq, role, name, text, message, active, chunk_id, embedded_with, created_at, left_at FROM messages
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY seq
-"""
-_SUMMARIES: Final = """
-SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s ORDER BY created_at, id
-"""
-_VECTORS: Final = """
-SELECT source_type, source_id, model, count(*) AS n FROM vectors
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s GROUP BY source_type, source_id, model
-"""
-_FACTS: Final = """
-SELECT id, source_id FROM facts WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
-UNION ALL
-SELECT id, source_id FROM pins WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
-"""
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || %(thread_id)s, 0))"
-_FLAG_MESSAGES: Final = """
-UPDATE messages SET active = %(active)s
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_FLAG_SUMMARIES: Final = """
-UPDATE summaries SET active = %(active)s
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_CHUNK: Final = """
-UPDATE messages SET chunk_id = %(chunk_id)s
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_PLACE: Final = """
-UPDATE messages SET seq = %(seq)s
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s
-"""
-_QUEUE_MESSAGES: Final = """
-UPDATE messages SET embedded_with = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_QUEUE_SUMMARIES: Final = """
-UPDATE summaries SET embedded_with = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_READ_FOR_FACTS: Final = """
-UPDATE messages SET facts_read = true
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
 _STAND_IN: Final = "everthread_stand_in"
 """Marks what earlier versions archived in the place of a result that never came."""
 
@@ -150,15 +104,15 @@ class Inspection:
 
         async def work(rows: Snapshot) -> ThreadRows:
             counts: dict[tuple[str, str, str], int] = {}
-            async for batch in rows.batches(_VECTORS, thread_id=thread_id):
+            async for batch in rows.batches("inspection.vectors", thread_id=thread_id):
                 counts.update({(row["source_type"], row["source_id"], row["model"]): row["n"] for row in batch})
             messages: list[Kept] = []
-            async for batch in rows.batches(_MESSAGES, thread_id=thread_id):
+            async for batch in rows.batches("inspection.messages", thread_id=thread_id):
                 messages += await asyncio.to_thread(lambda found: [_kept(row, counts) for row in found], batch)
             summaries: list[KeptSummary] = []
-            async for batch in rows.batches(_SUMMARIES, thread_id=thread_id):
+            async for batch in rows.batches("inspection.summaries", thread_id=thread_id):
                 summaries += [_kept_summary(row, counts) for row in batch]
-            facts = [row async for batch in rows.batches(_FACTS, thread_id=thread_id) for row in batch]
+            facts = [row async for batch in rows.batches("inspection.facts", thread_id=thread_id) for row in batch]
             return ThreadRows(
                 {message.id: message for message in messages},
                 {kept.summary.id: kept for kept in summaries},
@@ -178,32 +132,36 @@ class Inspection:
         new = await asyncio.to_thread(_new_rows, self._rows.user_id, thread_id, placed)
         values = {"thread_id": thread_id, "rows": as_jsonb(new)}
         old = {"thread_id": thread_id, "ids": [str(place.message.id) for place in placed if place.old]}
-        await self._rows.transaction((_LOCK, values), (ADD_MESSAGES, values), (_READ_FOR_FACTS, old))
+        await self._rows.transaction(
+            ("inspection.lock", values), ("transfer.add_messages", values), ("inspection.read_for_facts", old)
+        )
 
     async def flag(self, thread_id: str, ids: Collection[str], *, active: bool) -> None:
         """Set whether these messages and summaries stand on their own."""
         values = {"thread_id": thread_id, "ids": list(ids), "active": active}
-        await self._rows.transaction((_FLAG_MESSAGES, values), (_FLAG_SUMMARIES, values))
+        await self._rows.transaction(("inspection.flag_messages", values), ("inspection.flag_summaries", values))
 
     async def chunk(self, thread_id: str, ids: Mapping[int | None, Collection[str]]) -> None:
         """Set by chunk id, or None for none, to which chunk messages belong."""
         statements = [
-            (_CHUNK, {"thread_id": thread_id, "chunk_id": chunk, "ids": list(of)}) for chunk, of in ids.items()
+            ("inspection.chunk", {"thread_id": thread_id, "chunk_id": chunk, "ids": list(of)})
+            for chunk, of in ids.items()
         ]
         await self._rows.transaction(*statements)
 
     async def move(self, thread_id: str, places: Mapping[str, int]) -> None:
         """Give messages other places, in one transaction."""
         aside = [
-            (_PLACE, {"thread_id": thread_id, "id": id_, "seq": _ASIDE - n}) for n, id_ in enumerate(places, start=1)
+            ("inspection.place", {"thread_id": thread_id, "id": id_, "seq": _ASIDE - n})
+            for n, id_ in enumerate(places, start=1)
         ]
-        there = [(_PLACE, {"thread_id": thread_id, "id": id_, "seq": seq}) for id_, seq in places.items()]
-        await self._rows.transaction((_LOCK, {"thread_id": thread_id}), *aside, *there)
+        there = [("inspection.place", {"thread_id": thread_id, "id": id_, "seq": seq}) for id_, seq in places.items()]
+        await self._rows.transaction(("inspection.lock", {"thread_id": thread_id}), *aside, *there)
 
     async def queue(self, thread_id: str, ids: Collection[str]) -> None:
         """Mark messages and summaries as still to be embedded."""
         values = {"thread_id": thread_id, "ids": list(ids)}
-        await self._rows.transaction((_QUEUE_MESSAGES, values), (_QUEUE_SUMMARIES, values))
+        await self._rows.transaction(("inspection.queue_messages", values), ("inspection.queue_summaries", values))
 
 
 def _kept(row: DictRow, counts: Mapping[tuple[str, str, str], int]) -> Kept:

@@ -31,7 +31,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
 
     common: dict[str, Any] = {"web_search": "off", "summary_model": "extractive"}
     if request.param == "postgres":
-        schema = request.getfixturevalue("schema")
+        schema = request.getfixturevalue("new_schema")
         url = request.getfixturevalue("server_url")
         dump = gzip.decompress((DATA / "before_chain.sql.gz").read_bytes()).decode()
         dump = re.sub(r"(?m)^\\.*$", "", dump).replace("SCHEMA before", f"SCHEMA {schema}")

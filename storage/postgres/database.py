@@ -21,6 +21,7 @@ from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..loop_thread import io_thread
 from .migrate import migrate
+from .queries import QUERIES
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class Database:
         settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
             `prepare_statements`.
     """
+
+    queries = QUERIES
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
