@@ -5,6 +5,7 @@ It is compiled without a checkpointer; the server puts the one of `langgraph.jso
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -44,7 +45,12 @@ class ServedConversation(Conversation):
             yield part
 
 
-_form = client_form(resources.settings)
+def is_authenticated() -> bool:
+    """Whether the server has an authentication of its own, and knows whose turn it is."""
+    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
+
+
+_form = client_form(resources.settings, is_authenticated=is_authenticated())
 _compiled = ServedConversation.around(build_graph(resources=resources).compile(name="everthread"), resources)
 
 
