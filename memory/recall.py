@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -70,7 +70,6 @@ class MemorySearch:
         *,
         limit: int,
         threshold: float,
-        live_ids: Collection[str] = (),
         this_thread_only: bool = False,
         timeout: float,
     ) -> Recall:
@@ -82,7 +81,6 @@ class MemorySearch:
             question: any text.
             limit: hits, at most.
             threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
-            live_ids: ids in the live chain of this thread, which are left out.
             this_thread_only: leave out the user's other threads.
             timeout: seconds for the embedding model.
 
@@ -110,16 +108,13 @@ class MemorySearch:
         words, (near, failed) = await asyncio.gather(
             asyncio.to_thread(_words, memory, view, question, user_id), by_meaning()
         )
-        live = [(thread_id, id_) for id_ in live_ids]
 
         def recall() -> Recall:
             with memory.lock:
                 candidates = _candidates(memory, view, words, near, question)
-                allowed = np.ones(len(candidates.scores), dtype=bool)
-                allowed[: len(candidates.rows)] = ~np.isin(candidates.rows, memory.rows_of(live))
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
-                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough & allowed), limit))
-            cosines = candidates.cosines[allowed & ~np.isnan(candidates.cosines)]
+                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit))
+            cosines = candidates.cosines[~np.isnan(candidates.cosines)]
             told = None if failed is None else f"{failed} Memory was searched by keywords alone."
             return Recall(hits=hits, nearest=_similarity(float(cosines.max())) if len(cosines) else None, error=told)
 

@@ -13,8 +13,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
+from everthread.assembly.assemble import assemble
+from everthread.memory.pairing import candidates, paired
+from everthread.nodes.context_assembly import context_assembly
 from everthread.nodes.memory_retrieval import memory_retrieval
-from everthread.nodes.pairing import paired, pairing
+from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import now
@@ -132,7 +135,9 @@ async def test_a_long_tool_result_is_cut_to_what_bears_on_the_question(resources
     said = [HumanMessage("All stations?", id="q"), AIMessage("", id="c", tool_calls=[call("c1")]),
             ToolMessage("\n".join(lines), id="r", tool_call_id="c1"), AIMessage("Here.", id="a")]  # fmt: skip
     await resources.archive.add_messages("ada", "t", said)
-    (memory,) = await bring(resources, hit("r"), question="How cold was the Zugspitze?")
+    question = "How cold was the Zugspitze?"
+    found = await bring(resources, hit("r"), question=question)
+    (memory,) = assemble([HumanMessage(question)], found, [], system_prompt="x", budget=7000).memories
     assert "Zugspitze: minus twenty" in memory.fragments[2].content
     assert sum(estimate_tokens(fragment.content) for fragment in memory.fragments) < 700
 
@@ -151,6 +156,7 @@ async def test_the_end_of_a_long_message_is_found_and_shown(settings: Settings, 
     await resources.vectors.embed_pending("ada", timeout=60)
     state |= await memory_retrieval(state, turn)
     state |= await pairing(state, turn)
+    state |= await context_assembly(state, turn)
     memory = state["recall"].memories[0]
     assert ids(memory) == ["long", "a"]
     assert "bought an accordion" in memory.fragments[0].content
@@ -246,19 +252,24 @@ def test_the_words_of_the_question_are_in_the_excerpt(text: str, at: int) -> Non
 fragments = st.lists(st.integers(1, 12), min_size=1, max_size=5, unique=True)
 
 
-@given(st.lists(fragments, max_size=12), st.sets(st.integers(1, 12)))
-def test_no_fragment_comes_twice_none_is_live_and_each_memory_is_in_order(
-    drawn: list[list[int]], live: set[int]
-) -> None:
+@given(st.lists(fragments, max_size=12))
+def test_no_fragment_comes_twice_and_each_memory_is_in_order(drawn: list[list[int]]) -> None:
     exchanges = {
         ("t", str(parts[0])): tuple(Fragment(id=str(n), role="user", content="x", seq=n) for n in sorted(parts))
         for parts in drawn
     }
     hits = [hit(str(parts[0]), rank) for rank, parts in enumerate(drawn, start=1)]
-    memories = paired(hits, exchanges, here="t", live={str(n) for n in live})
+    memories = paired(hits, exchanges)
     told = [int(fragment.id) for memory in memories for fragment in memory.fragments]
     assert len(told) == len(set(told))
-    assert not live.intersection(told)
-    assert {n for parts in exchanges.values() for f in parts if (n := int(f.id)) not in live} == set(told)
+    assert {int(f.id) for parts in exchanges.values() for f in parts} == set(told)
     assert all(ids(memory) == sorted(ids(memory), key=int) for memory in memories)
     assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)
+
+
+def test_memories_in_the_chain_do_not_count_among_those_that_are_wanted() -> None:
+    exchanges = {("t", f"m{n}"): (Fragment(id=f"m{n}", role="user", content="x", seq=n),) for n in range(8)}
+    memories = paired([hit(f"m{n}", n + 1) for n in range(8)], exchanges)
+    chain = {("t", f"m{n}") for n in (0, 2, 3, 7)}
+    assert [memory.source_ids[0] for memory in candidates(memories, chain, 2)] == ["m0", "m1", "m2", "m3", "m4"]
+    assert candidates(memories, chain, 0) == []

@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
+from everthread.memory.pairing import paired
 from everthread.memory.places import places
-from everthread.nodes.pairing import paired
 from everthread.runtime.resources import Resources
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
@@ -256,7 +256,7 @@ def test_two_hits_in_one_exchange_make_one_memory_and_no_fragment_comes_twice(fo
         for n in range(10)
     }
     hits = tuple(hit(str(n), rank) for rank, n in enumerate(found, start=1))
-    memories = paired(hits, exchanges, here="elsewhere", live=set())
+    memories = paired(hits, exchanges)
     ids = [fragment.id for memory in memories for fragment in memory.fragments]
     assert len(ids) == len(set(ids))
     assert {n - n % 2 for n in found} == {int(memory.fragments[0].id) for memory in memories}
