@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..graph.conversation import CompiledConversation, Conversation
-from ..memory.store_index import StoreIndex
 from ..state.errors import InputError
 from ..state.health_records import Checkup, Finding
 from ..state.messages import is_empty
@@ -34,7 +33,7 @@ async def examine(
         StorageError: the database cannot be reached.
     """
     conversation = opened(graph)
-    mine = {row["thread_id"]: row["name"] for row in await conversation.resources.archive.threads(user_id)}
+    mine = {row["thread_id"]: row["name"] for row in await conversation.resources.of_user(user_id).archive.threads()}
     if thread_id is not None and thread_id not in mine:
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
     wanted = mine if thread_id is None else {thread_id: mine[thread_id]}
@@ -74,7 +73,7 @@ async def _look(state: ThreadState) -> Seen:
         messages=state.messages,
         chain=state.chain,
         rows=rows,
-        changed=await resources.archive.changed_ids(state.user_id, state.thread_id, said) if said else (),
+        changed=await resources.of_user(state.user_id).archive.changed_ids(state.thread_id, said) if said else (),
         writable=state.is_writable,
-        own_vectors=not isinstance(resources.vectors, StoreIndex),
+        own_vectors=resources.store is None,
     )

@@ -34,7 +34,6 @@ class Mending:
     def __init__(self, state: ThreadState, seen: Seen) -> None:
         self._state = state
         self._seen = seen
-        self._where = (state.user_id, state.thread_id)
         self._resources = state.conversation.resources
         self._rows = Inspection(self._resources.database, state.user_id)
 
@@ -88,7 +87,7 @@ class Mending:
 
     async def _edit(self) -> None:
         changed = [message for message in self._seen.messages if message.id in self._seen.changed]
-        await self._resources.branches.edit(*self._where, changed)
+        await self._resources.of_user(self._state.user_id).branches.edit(self._state.thread_id, changed)
 
     def _placed(self, older: Mapping[str, Older], *, old: bool) -> list[Placed]:
         """The messages with the places that they had, as far as these are free: behind what stood before them."""
@@ -156,4 +155,5 @@ class Mending:
     async def _embed(self) -> None:
         await self._rows.queue(self._state.thread_id, not_embedded(self._seen))
         if self._resources.embedder.ready:  # else the next start does it
-            self._resources.embed_later(self._state.user_id, self._resources.settings.timeouts.embedding)
+            user = self._resources.of_user(self._state.user_id)
+            user.embed_later(self._resources.settings.timeouts.embedding)

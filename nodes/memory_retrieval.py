@@ -41,8 +41,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     update: Update = {}
     tell("remembering")
     try:
-        if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
-            await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        if not turn.is_claimed:
+            await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
@@ -67,14 +67,13 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
-    resources, settings = turn.resources, turn.settings
+    user, settings, embedder = turn.user, turn.settings, turn.resources.embedder
     live_ids = await seen_ids(state, turn)
-    if not resources.embedder.ready:
-        resources.embedder.load()
-        if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
+    if not embedder.ready:
+        embedder.load()
+        if not await user.archive.has_more_than(turn.thread_id, live_ids):
             return Recall()
-    recall = await resources.search.find(
-        turn.user_id,
+    recall = await user.search.find(
         turn.thread_id,
         question,
         limit=settings.max_memories * _HITS_A_MEMORY,
@@ -84,6 +83,6 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         timeout=settings.timeouts.embedding,
     )
     if recall.error is None:
-        notice = await resources.vectors.notice(turn.user_id, timeout=settings.timeouts.embedding)
+        notice = await user.vectors.notice(timeout=settings.timeouts.embedding)
         recall = recall.model_copy(update={"error": notice})
     return recall

@@ -53,7 +53,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     question = newest_question(state["messages"])
     live = await seen_ids(state, turn)
     try:
-        exchanges = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
+        exchanges = await turn.user.archive.exchanges(recall.hits)
         memories = paired(recall.hits, exchanges, here=turn.thread_id, live=live)[: turn.settings.max_memories]
         memories = await _expanded(memories, question, live, turn)
         memories = await _shortened(memories, question, turn)
@@ -139,9 +139,7 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     expanded = []
     for memory in memories:
         if memory.source_type == "summary" and left > 0:
-            below = await turn.resources.archive.newest_sources(
-                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
-            )
+            below = await turn.user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
             raw = [message for message in below if (message.thread_id, message.id) not in told]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
@@ -187,7 +185,7 @@ async def _shortened(memories: list[Memory], question: str, turn: Turn) -> list[
         return memories
     try:
         timeout = turn.settings.timeouts.embedding
-        passages = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
+        passages = await turn.user.vectors.passages(question, long, timeout=timeout)
     except EmbeddingError:
         passages = {}
     return await asyncio.to_thread(_cut_all, memories, question, limit, passages)

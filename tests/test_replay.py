@@ -18,6 +18,7 @@ from conversation import say
 from everthread import Archive, InputError, Settings, open_graph, thread_id
 from everthread.cli.conversations import exchanges, read_conversation
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 
 EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 DATA = next((f for p in Path(__file__).resolve().parents if (f := p / "shared" / "data").is_dir()), Path("/nowhere"))
@@ -87,7 +88,7 @@ def replay(environment: dict[str, str], *words: str) -> subprocess.CompletedProc
 async def archived(settings: Settings, name: str) -> list[Any]:
     database = Database(settings)
     try:
-        return await Archive(database).messages(settings.user_id, thread_id(name))
+        return await Archive(UserRows(database, settings.user_id)).messages(thread_id(name))
     finally:
         await database.close()
 

@@ -55,7 +55,7 @@ async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
         values = (await graph.aget_state(thread())).values
         summaries = [link for link in values["chain"]["links"] if "level" in link]
         assert summaries
-        standing = await graph.resources.archive.standing("ada", "t1", recent=0, limit=100)
+        standing = await graph.resources.of_user("ada").archive.standing("t1", recent=0, limit=100)
         assert set(standing.summaries) == {link["id"] for link in summaries}
         assert values["report"]["turn"] == 10
 
