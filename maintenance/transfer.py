@@ -32,10 +32,10 @@ BATCH_ROWS: Final = 500
 _BATCH_CHARACTERS: Final = 4_000_000
 
 
-_MARK_AND_ADD: Final[Mapping[str, tuple[str, str]]] = {
-    "message": ("transfer.mark_messages", "transfer.add_messages"),
-    "summary": ("transfer.mark_summaries", "transfer.add_summaries"),
-    "version": ("transfer.mark_versions", "transfer.add_versions"),
+_STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "message": ("transfer.add_messages",),
+    "summary": ("transfer.add_summaries",),
+    "version": ("transfer.add_versions",),
     "fact": ("transfer.mark_facts", "transfer.add_facts"),
     "pin": ("transfer.mark_pins", "transfer.add_pins"),
 }
@@ -127,8 +127,8 @@ def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
 async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Callable[[Added], None]) -> Counts:
     """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
 
-    What the archive has already stays as it is, but for what was summarized since. A thread whose id was made from its
-    name and its user gets the id that the same name has for this user.
+    What the archive has already stays as it is, but for facts and pins that were given up since. A thread whose id was
+    made from its name and its user gets the id that the same name has for this user.
 
     Args:
         rows: those of the user whose they become.
@@ -192,8 +192,7 @@ def _refuse_foreign(found: list[DictRow]) -> None:
 async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
     """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = _MARK_AND_ADD[kind]
-    new = await rows.transaction(("transfer.lock_threads", values), (mark, values), (add, values))
+    new = await rows.transaction(*((name, values) for name in ("transfer.lock_threads", *_STATEMENTS[kind])))
     changed = {(row["thread_id"], row["changed"]) for row in new if row.get("changed") is not None}
     return Added(kind, count, len(new), sum(row["pending"] for row in new)), changed
 

@@ -18,7 +18,6 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
-from ..storage.archive_rows import ArchivedMessage
 from ..text.excerpt import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
@@ -139,8 +138,10 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     expanded = []
     for memory in memories:
         if memory.source_type == "summary" and left > 0:
-            below = await turn.user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
-            raw = [message for message in below if (message.thread_id, message.id) not in told]
+            below = await turn.resources.archive.newest_sources(
+                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
+            )
+            raw = [message for message in below if (memory.thread_id, message.id) not in told]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             told |= {(memory.thread_id, fragment.id) for fragment in chosen}
@@ -149,7 +150,7 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     return expanded
 
 
-def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -> list[Fragment]:
+def bearing_on(messages: Sequence[Fragment], question: str, limit: int) -> list[Fragment]:
     """Those messages, in the order they were said, that share most words with the question.
 
     Args:
@@ -158,22 +159,17 @@ def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -
         limit: tokens of all together, at most; a long message gets half of what is left.
     """
     wanted = set(search_terms(question))
-    shared = {m.id: len(wanted.intersection(search_terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
+    shared = {
+        m.id: len(wanted.intersection(search_terms(m.content))) for m in messages if m.role in {"user", "assistant"}
+    }
     chosen: dict[str, Fragment] = {}
     for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
         if not shared.get(message.id):
             continue
-        content = excerpt(message.text, question, max(limit // 2, _WHOLE))
+        content = excerpt(message.content, question, max(limit // 2, _WHOLE))
         if (cost := estimate_tokens(content)) <= limit:
             limit -= cost
-            chosen[message.id] = Fragment(
-                id=message.id,
-                role=message.role,
-                content=content,
-                name=message.name,
-                seq=message.seq,
-                created_at=message.created_at,
-            )
+            chosen[message.id] = message.model_copy(update={"content": content})
     return [chosen[message.id] for message in messages if message.id in chosen]
 
 

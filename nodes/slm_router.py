@@ -23,10 +23,11 @@ from ..runtime.turn import Turn
 from ..search.cleaning import search_query
 from ..search.router.answer import Answer
 from ..search.router.call import ask, is_about
+from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
-from ..state.messages import message_text, newest_question, role_of
+from ..state.messages import earlier_questions, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..text.shorten import beginning
 
@@ -162,7 +163,9 @@ async def _outcome(state: ConversationState, answer: Answer | None, question: st
     query, reason = search_query(answer.query or ""), "The small model asks for a web search."
     if query and not await asyncio.to_thread(is_about, query, _said(state, question)):
         query, reason = "", f"{reason} Its query was about something else, so the question itself is searched for."
-    return _decided(state, True, reason, query or search_query(question))
+    if not query:
+        query = await asyncio.to_thread(standalone_query, question, earlier_questions(state["messages"]))
+    return _decided(state, True, reason, query)
 
 
 def _said(state: ConversationState, question: str) -> str:

@@ -22,7 +22,7 @@ _MAX_TITLE: Final = 300
 _MAX_RAW: Final = 400_000
 """Characters of raw content that are looked at."""
 
-BLOCKS: Final = frozenset({
+_BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "br", "dd", "div", "dl", "dt", "figcaption",
     "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li",
     "main", "nav", "ol", "option", "p", "pre", "section", "table", "tbody", "td", "tfoot", "th", "thead",
@@ -103,7 +103,7 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HIDDEN:
             self._hidden.append(tag)
-        elif tag in BLOCKS:
+        elif tag in _BLOCKS:
             self._parts.append(" ")
         elif tag not in _INLINE:
             self.handle_data(self.get_starttag_text() or "")
@@ -115,7 +115,7 @@ class _Text(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in self._hidden:
             del self._hidden[self._hidden.index(tag) :]
-        elif tag in BLOCKS:
+        elif tag in _BLOCKS:
             self._parts.append(" ")
         elif tag not in _INLINE and tag not in _HIDDEN:
             self.handle_data(f"</{tag}>")

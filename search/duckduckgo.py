@@ -9,9 +9,10 @@ import asyncio
 from importlib.util import find_spec
 from typing import Any, Final
 
+from ..models.failures import retry_after
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from .faults import retry_after, status_error
+from .faults import status_error
 
 _NO_REGION: Final = "wt-wt"
 """DuckDuckGo's code for no region."""

@@ -60,16 +60,10 @@ class Branches:
             gone += await rows.fetch("branches.leave", **values, ids=list(ids))
             back = await rows.fetch("branches.come_back", thread_id=thread_id, ids=list(ids)) if ids else []
             above = [*(row["id"] for row in gone), *anew]
-            stand = {row["id"] for row in back} | set(anew)
             while above:
-                left = await rows.fetch("branches.summaries_leave", **values, ids=above)
-                above = [row["id"] for row in left]
-                stand |= {source for row in left for source in row["source_ids"]}
+                above = [row["id"] for row in await rows.fetch("branches.summaries_leave", **values, ids=above)]
             if back:
                 await _summaries_back(rows, thread_id)
-            if stand:
-                for statement in ("branches.messages_stand", "branches.summaries_stand"):
-                    await rows.fetch(statement, thread_id=thread_id, ids=list(stand))
             if gone or back or anew:
                 await rows.fetch("branches.read_anew")
 
@@ -121,6 +115,3 @@ async def _summaries_back(rows: Exchange, thread_id: str) -> None:
             back.append(id_)
     if back:
         await rows.fetch("branches.summaries_come_back", thread_id=thread_id, ids=back)
-    for id_ in back:
-        for statement in ("archive.mark_messages", "archive.mark_summaries"):
-            await rows.fetch(statement, thread_id=thread_id, source_ids=summaries[id_])

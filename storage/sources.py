@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from psycopg.rows import DictRow
 
-from ..state.records import Summary
+from ..state.records import Fragment, Summary
 from .archive_rows import ArchivedMessage, archived
 from .user_rows import UserRows
 
@@ -50,11 +50,12 @@ async def summary_tree(rows: UserRows, thread_id: str, summary_id: str) -> Summa
     if summary_id not in summaries:
         return None
     ids = {id_ for row in summaries.values() for id_ in row["source_ids"]} - set(summaries)
-    messages = {row["id"]: archived(row) for row in await rows.fetch("sources.raw", thread_id=thread_id, ids=list(ids))}
-    return _tree(summary_id, summaries, messages)
+    values = {"thread_id": thread_id, "ids": list(ids)}
+    messages, all_summaries = await rows.fetch_each(("sources.raw", values), ("sources.of_all", values))
+    return _tree(summary_id, summaries, {message.id: message for message in archived(messages, all_summaries)})
 
 
-async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[ArchivedMessage]:
+async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[Fragment]:
     """The newest raw messages under a summary, in the order they were said; of a large or deep tree the newest part.
 
     Args:
@@ -75,7 +76,10 @@ async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit:
         if not ids or len(below) >= 2 * limit:
             break
     messages = await rows.fetch("sources.newest", thread_id=thread_id, ids=list(below), limit=limit) if below else []
-    return [archived(row) for row in reversed(messages)]
+    return [
+        Fragment(content=row["text"], **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
+        for row in reversed(messages)
+    ]
 
 
 def as_summary(row: DictRow) -> Summary:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, messages_from_dict
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
-from .archive_rows import archived
 from .sources import as_summary
 from .user_rows import UserRows
 
@@ -48,10 +47,9 @@ class SummaryRows:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
-        for row in await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids):
-            message: AnyMessage = archived(row).message  # type: ignore[assignment]  # read from what LangChain wrote
-            found[row["id"]] = message
-        for id_, source in (await self.some(thread_id, ids)).items():
+        for row in await self.of(user_id).fetch("summaries.messages", thread_id=thread_id, ids=ids):
+            found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
+        for id_, source in (await self.some(user_id, thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 

@@ -30,14 +30,16 @@ def test_generated_parts_of_the_readme_are_up_to_date(part: str, request: pytest
     assert fresh == README.read_text(), "run `make docs`"
 
 
-def test_the_python_example_of_the_readme_runs(environment: dict[str, str]) -> None:
+@pytest.mark.slow
+def test_the_python_example_of_the_readme_runs(default_environment: dict[str, str]) -> None:
     import subprocess
     import sys
 
     (example,) = re.findall(r"```python\n(import asyncio.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run(
-        [sys.executable, "-c", example], env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-c", example],
+        env=default_environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "not a language model" in done.stdout
 

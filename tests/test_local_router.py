@@ -24,6 +24,13 @@ from everthread.search.router.model import WEIGHTS, LocalRouter, local_router
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
 
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
 UNDECIDED = SearchOutcome(
     decided_by="keywords",
     needed=None,

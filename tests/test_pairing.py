@@ -23,6 +23,12 @@ from everthread.text.tokens import estimate_tokens
 
 
 @pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
+@pytest.fixture
 async def resources(settings: Settings) -> AsyncIterator[Resources]:
     made = Resources(settings.but(user_id="ada"), embeddings=DeterministicFakeEmbedding(size=8))
     yield made

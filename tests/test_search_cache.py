@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from web import BRAVE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchResult
 from everthread.storage.postgres.database import Database
@@ -28,7 +28,7 @@ def server() -> Iterator[Server]:
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 
 @pytest.fixture

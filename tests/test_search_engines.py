@@ -22,13 +22,13 @@ from web import (
     search,
 )
 
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.search.brave import Brave
 from everthread.search.engines import engine
 from everthread.search.google import Google
-from everthread.search.run import search_web
 from everthread.search.searxng import SearXNG
 from everthread.search.tavily import Tavily
+from everthread.search.web_search import search_web
 from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.001)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.001)
 
 
 async def test_tavily_results_are_cleaned_and_each_page_comes_once(server: Server) -> None:

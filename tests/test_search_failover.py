@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
 
-from everthread.search import hunt
+from everthread.models.failures import retry_after
+from everthread.search import failover
 from everthread.search.breaker import FAILURES, FIRST_REST, LONGEST_REST, Breaker, Breakers
 from everthread.search.cleaning import url_key
-from everthread.search.faults import retry_after
 from everthread.search.fusion import fused
-from everthread.search.run import search_web
+from everthread.search.web_search import search_web
 from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
@@ -36,7 +36,7 @@ def server() -> Iterator[Server]:
 def _quick_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 
 async def test_where_an_engine_fails_the_next_answers_and_the_state_says_so(server: Server) -> None:
@@ -112,7 +112,7 @@ async def test_retry_after_is_kept_within_the_deadline_and_not_beyond_it(
 
     later = Reply({"error": {"code": 429}}, 429, headers={"retry-after": "1"})
     server.play(google=[later, Reply({"items": []})])
-    monkeypatch.setattr("everthread.search.hunt.asyncio.sleep", noted)
+    monkeypatch.setattr("everthread.search.failover.asyncio.sleep", noted)
     outcome = await search(server, search_engines=("google",))
     assert len(server.requests("google")) == 2
     assert max(pauses) > 0.8

@@ -18,6 +18,8 @@ import pytest
 from clients.dev_server import server
 from langgraph_sdk import get_client
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 LANGGRAPH = str(Path(sys.executable).parent / "langgraph")
 

@@ -38,13 +38,17 @@ asyncio.run(main())
 """
 
 
-def test_processes_that_start_at_once_migrate_once(environment: dict[str, str], settings: Settings) -> None:
+@pytest.mark.slow
+def test_processes_that_start_at_once_migrate_once(
+    environment: dict[str, str], settings: Settings, new_schema: str
+) -> None:
     """Reports hindsight #3396, #3245, #3543: deadlocks from concurrent DDL."""
+    environment["EVERTHREAD_DATABASE_SCHEMA"] = new_schema
     starts = [subprocess.Popen([sys.executable, "-c", OPEN], env=environment, stderr=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate(timeout=120)[1] for process in starts] == [b""] * 4
     assert settings.database_url is not None
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
-        table = f"{settings.database_schema}.everthread_migrations"
+        table = f"{new_schema}.everthread_migrations"
         assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [
             (step.version,) for step in migrations()
         ]
@@ -86,6 +90,7 @@ def postmaster(folder: Path) -> int:
     return int(next(folder.glob("pg*/postmaster.pid")).read_text().split()[0])
 
 
+@pytest.mark.slow
 async def test_a_server_killed_between_two_turns_comes_back_with_everything(
     own_server: Path, embeddings: Embeddings
 ) -> None:
@@ -105,6 +110,7 @@ async def talk_on(graph: CompiledConversation) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs to mount a small disk")
+@pytest.mark.slow
 async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(embeddings: Embeddings) -> None:
     disk = Path(tempfile.mkdtemp(prefix="everthread-disk-"))
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(disk)], check=False)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from command import run
 from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from test_cli import run
 
 from everthread import (
     Settings,

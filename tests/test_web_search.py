@@ -10,7 +10,7 @@ from conversation import EchoModel, say
 from web import DUCK_CHALLENGE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.graph.open import open_graph
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.search.breaker import process_breakers
 from everthread.search.citations import cited
 
@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
     process_breakers.clear()
     yield
     process_breakers.clear()

@@ -55,16 +55,6 @@ VALUES (:user_id, :thread_id, :id, :level, :content, :source_ids, :method, :mode
         :tokens, :covers, :rejected, :version, :created_at)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 
--- name: archive.mark_messages
-UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
-    SELECT coalesce(max(chunk_id), 0) + 1 FROM messages
-    WHERE user_id = :user_id AND thread_id = :thread_id AND chunk_id IS NOT NULL))
-WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:source_ids)
-
--- name: archive.mark_summaries
-UPDATE summaries SET active = false
-WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:source_ids)
-
 -- name: archive.messages
 SELECT * FROM messages WHERE user_id = :user_id AND thread_id = :thread_id ORDER BY seq
 
@@ -73,9 +63,11 @@ SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :threa
 
 -- name: archive.compression
 SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id) AS messages,
-       (SELECT count(*) FROM messages
-        WHERE user_id = :user_id AND thread_id = :thread_id AND NOT active) AS archived,
-       count(*) FILTER (WHERE active) AS summaries, max(level) AS level
+       (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+        AND id IN (SELECT id FROM summarized WHERE user_id = :user_id AND thread_id = :thread_id)) AS archived,
+       count(*) FILTER (WHERE left_at IS NULL AND id NOT IN (
+           SELECT id FROM summarized WHERE user_id = :user_id AND thread_id = :thread_id)) AS summaries,
+       max(level) AS level
 FROM summaries WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: archive.known
@@ -109,15 +101,20 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND (left_at IS NULL OR :wit
 ORDER BY seq DESC LIMIT :limit
 
 -- name: archive.standing_messages
-SELECT id, seq, active FROM messages
-WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
-  AND (active OR seq > (SELECT coalesce(max(seq), 0) - :recent FROM messages
-                        WHERE user_id = :user_id AND thread_id = :thread_id))
+SELECT id, seq, is_summarized FROM (
+    SELECT id, seq, id IN (SELECT id FROM summarized
+                           WHERE user_id = :user_id AND thread_id = :thread_id) AS is_summarized
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
+) AS said
+WHERE NOT is_summarized OR seq > (SELECT coalesce(max(seq), 0) - :recent FROM messages
+                                  WHERE user_id = :user_id AND thread_id = :thread_id)
 ORDER BY seq DESC LIMIT :limit
 
 -- name: archive.standing_summaries
 SELECT * FROM summaries
-WHERE user_id = :user_id AND thread_id = :thread_id AND active AND left_at IS NULL ORDER BY created_at, id
+WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
+  AND id NOT IN (SELECT id FROM summarized WHERE user_id = :user_id AND thread_id = :thread_id)
+ORDER BY created_at, id
 
 -- name: archive.first_below
 -- Down the first sources of each: the first of them that is a message was said before all others below it.

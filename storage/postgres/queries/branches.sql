@@ -18,20 +18,7 @@ RETURNING id
 -- name: branches.summaries_leave
 UPDATE summaries SET left_at = :moment
 WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND source_ids && :ids::text[]
-RETURNING id, source_ids
-
--- name: branches.messages_stand
--- What stood below a summary that has left stands on its own, unless another has it.
-UPDATE messages SET active = true, chunk_id = NULL
-WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id = ANY(:ids::text[])
-  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = :user_id AND above.thread_id = :thread_id
-                  AND above.left_at IS NULL AND messages.id = ANY(above.source_ids))
-
--- name: branches.summaries_stand
-UPDATE summaries SET active = true
-WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id = ANY(:ids::text[])
-  AND NOT EXISTS (SELECT FROM summaries AS above WHERE above.user_id = :user_id AND above.thread_id = :thread_id
-                  AND above.left_at IS NULL AND summaries.id = ANY(above.source_ids))
+RETURNING id
 
 -- name: branches.left_messages
 SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NOT NULL
@@ -53,11 +40,11 @@ SELECT id, message, created_at FROM messages
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
 
 -- name: branches.keep_earlier
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
 SELECT user_id, thread_id, :earlier_id, (SELECT max(seq) + 1 FROM messages
                                             WHERE user_id = :user_id AND thread_id = :thread_id),
-       role, name, text, :message::jsonb, tokens, false, created_at, '', term_keys, true, :moment
+       role, name, text, :message::jsonb, tokens, created_at, '', term_keys, true, :moment
 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 

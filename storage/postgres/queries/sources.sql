@@ -8,6 +8,10 @@ WITH RECURSIVE tree AS (
 )
 SELECT * FROM tree
 
+-- name: sources.of_all
+SELECT id, source_ids, left_at FROM summaries
+WHERE user_id = :user_id AND thread_id = :thread_id ORDER BY created_at, id
+
 -- name: sources.raw
 SELECT * FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids) ORDER BY seq
 

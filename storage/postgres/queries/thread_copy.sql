@@ -5,18 +5,18 @@ SELECT user_id FROM threads WHERE thread_id = :thread_id
 INSERT INTO threads (thread_id, user_id) VALUES (:target, :user_id) ON CONFLICT (thread_id) DO NOTHING
 
 -- name: thread_copy.messages
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
-SELECT user_id, :target, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+SELECT user_id, :target, id, seq, role, name, text, message, tokens, created_at,
        embedded_with, term_keys, true, left_at
 FROM messages WHERE user_id = :user_id AND thread_id = :source
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 
 -- name: thread_copy.summaries
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, embedded_with, tries, left_at)
+                       version, created_at, embedded_with, tries, left_at)
 SELECT user_id, :target, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, embedded_with, tries, left_at
+       version, created_at, embedded_with, tries, left_at
 FROM summaries WHERE user_id = :user_id AND thread_id = :source
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 

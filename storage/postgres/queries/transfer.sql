@@ -2,7 +2,7 @@
 WITH lines AS (
     SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS line(
         thread_id text, id text, seq bigint, role text, name text, text text, message jsonb, tokens int,
-        active boolean, chunk_id int, created_at timestamptz, term_keys jsonb, left_at timestamptz)
+        created_at timestamptz, term_keys jsonb, left_at timestamptz)
 ), changed AS (
     SELECT line.thread_id, line.id FROM lines AS line JOIN messages AS old
       ON old.user_id = :user_id AND old.thread_id = line.thread_id AND old.id = line.id
@@ -25,11 +25,11 @@ WITH lines AS (
                                     AND taken.seq = new.seq
     GROUP BY new.thread_id
 ), added AS (
-    INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+    INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                           embedded_with, term_keys, left_at)
     SELECT :user_id, thread_id, id,
            coalesce(last + row_number() OVER (PARTITION BY thread_id ORDER BY seq), seq),
-           role, name, text, message, tokens, active, chunk_id, created_at,
+           role, name, text, message, tokens, created_at,
            CASE WHEN role IN ('user', 'assistant', 'agent') AND text ~ '\S' THEN NULL ELSE '' END,
            ARRAY(SELECT jsonb_array_elements_text(term_keys)::bigint), left_at
     FROM new LEFT JOIN moved USING (thread_id)
@@ -53,14 +53,13 @@ SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id
 
 -- name: transfer.messages
-SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message,
-       left_at
+SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, tokens, message, left_at
 FROM messages
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, seq
 
 -- name: transfer.summaries
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, left_at
+       version, created_at, left_at
 FROM summaries
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids))
 ORDER BY thread_id, created_at, id
@@ -78,24 +77,14 @@ WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.n
 -- name: transfer.lock_threads
 SELECT pg_advisory_xact_lock(hashtextextended(:user_id || chr(31) || id, 0)) FROM unnest(:ids::text[]) AS id
 
--- name: transfer.mark_messages
-UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new.chunk_id)
-FROM jsonb_to_recordset(:rows::jsonb) AS new(thread_id text, id text, active boolean, chunk_id int)
-WHERE old.user_id = :user_id AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-
--- name: transfer.mark_summaries
-UPDATE summaries AS old SET active = false
-FROM jsonb_to_recordset(:rows::jsonb) AS new(thread_id text, id text, active boolean)
-WHERE old.user_id = :user_id AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-
 -- name: transfer.add_summaries
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, left_at)
+                       version, created_at, left_at)
 SELECT :user_id, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.version, new.active, new.created_at, new.left_at
+       new.covers, new.rejected, new.version, new.created_at, new.left_at
 FROM jsonb_to_recordset(:rows::jsonb) AS new(
     thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    covers int, rejected text, version int, active boolean, created_at timestamptz, left_at timestamptz)
+    covers int, rejected text, version int, created_at timestamptz, left_at timestamptz)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending
 
@@ -141,9 +130,6 @@ SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
 SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, model, tokens, rejected, replaced_at
 FROM summary_versions
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, id, version
-
--- name: transfer.mark_versions
-SELECT :user_id
 
 -- name: transfer.add_versions
 -- Where the archive has an older text of the summary itself, and keeps it, the file's are none of its past.

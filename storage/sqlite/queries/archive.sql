@@ -7,16 +7,6 @@ INSERT INTO threads (thread_id, user_id, name) VALUES (:thread_id, :user_id, :na
 ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
 WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threads.name IS NOT excluded.name
 
--- name: archive.mark_messages
-UPDATE messages SET active = false, chunk_id = coalesce(chunk_id, (
-    SELECT coalesce(max(chunk_id), 0) + 1 FROM messages
-    WHERE user_id = :user_id AND thread_id = :thread_id AND chunk_id IS NOT NULL))
-WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:source_ids))
-
--- name: archive.mark_summaries
-UPDATE summaries SET active = false
-WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:source_ids))
-
 -- name: archive.whole
 SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
     FROM json_each(:ids))

@@ -22,19 +22,7 @@ RETURNING id
 UPDATE summaries SET left_at = :moment
 WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND EXISTS (SELECT 1
     FROM json_each(source_ids) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
-RETURNING id, source_ids
-
--- name: branches.messages_stand
-UPDATE messages SET active = true, chunk_id = NULL
-WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id IN (SELECT value FROM json_each(:ids))
-  AND NOT EXISTS (SELECT 1 FROM summaries AS above WHERE above.user_id = :user_id AND above.thread_id = :thread_id
-                  AND above.left_at IS NULL AND messages.id IN (SELECT value FROM json_each(above.source_ids)))
-
--- name: branches.summaries_stand
-UPDATE summaries SET active = true
-WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id IN (SELECT value FROM json_each(:ids))
-  AND NOT EXISTS (SELECT 1 FROM summaries AS above WHERE above.user_id = :user_id AND above.thread_id = :thread_id
-                  AND above.left_at IS NULL AND summaries.id IN (SELECT value FROM json_each(above.source_ids)))
+RETURNING id
 
 -- name: branches.summaries_come_back
 UPDATE summaries SET left_at = NULL
@@ -45,11 +33,11 @@ SELECT id, message, created_at FROM messages
 WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
 
 -- name: branches.keep_earlier
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
 SELECT user_id, thread_id, :earlier_id, (SELECT max(seq) + 1 FROM messages
                                             WHERE user_id = :user_id AND thread_id = :thread_id),
-       role, name, text, :message, tokens, false, created_at, '', term_keys, true, :moment
+       role, name, text, :message, tokens, created_at, '', term_keys, true, :moment
 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 

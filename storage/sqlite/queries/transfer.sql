@@ -13,14 +13,13 @@ SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
 WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id
 
 -- name: transfer.messages
-SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message,
-       left_at
+SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, tokens, message, left_at
 FROM messages
 WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id, seq
 
 -- name: transfer.summaries
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, left_at
+       version, created_at, left_at
 FROM summaries
 WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids)))
 ORDER BY thread_id, created_at, id
@@ -40,31 +39,18 @@ WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.n
 -- A writer is alone anyway.
 SELECT :user_id
 
--- name: transfer.mark_messages
-UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new.chunk_id)
-FROM (SELECT json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.id') AS id,
-    json_extract(value, '$.active') AS active, json_extract(value, '$.chunk_id') AS chunk_id FROM json_each(:rows)
-    LIMIT -1) AS new
-WHERE old.user_id = :user_id AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-
--- name: transfer.mark_summaries
-UPDATE summaries AS old SET active = false
-FROM (SELECT json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.id') AS id,
-    json_extract(value, '$.active') AS active FROM json_each(:rows) LIMIT -1) AS new
-WHERE old.user_id = :user_id AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-
 -- name: transfer.add_summaries
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, left_at)
+                       version, created_at, left_at)
 SELECT :user_id, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.version, new.active, new.created_at, new.left_at
+       new.covers, new.rejected, new.version, new.created_at, new.left_at
 FROM (SELECT json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.id') AS id,
     json_extract(value, '$.level') AS level, json_extract(value, '$.content') AS content,
     json_extract(value, '$.source_ids') AS source_ids, json_extract(value, '$.method') AS method,
     json_extract(value, '$.model') AS model, json_extract(value, '$.tokens') AS tokens,
     json_extract(value, '$.covers') AS covers,
     json_extract(value, '$.rejected') AS rejected, json_extract(value, '$.version') AS version,
-        json_extract(value, '$.active') AS active, moment(json_extract(value, '$.created_at')) AS created_at,
+        moment(json_extract(value, '$.created_at')) AS created_at,
         moment(json_extract(value, '$.left_at')) AS left_at FROM json_each(:rows) LIMIT -1) AS new WHERE true
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 RETURNING true AS pending

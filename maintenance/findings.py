@@ -6,25 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from .records import Record
+from ..state.records import Record
 
 FindingKind = Literal[
-    "message not archived",
-    "message changed",
-    "summary not archived",
-    "summary text differs",
-    "source missing",
-    "message missing",
-    "fact without source",
-    "active flag",
-    "chunk id",
-    "lost from chain",
-    "mark without summary",
-    "order",
-    "not embedded",
-    "call without result",
+    "message not archived", "summary not archived", "source missing", "message missing", "fact without source", "order",
+    "message changed", "lost from chain", "mark without summary", "not embedded", "call without result",
     "result without call",
-]
+]  # fmt: skip
 
 
 class Finding(Record):
@@ -32,8 +20,8 @@ class Finding(Record):
 
     kind: FindingKind
     ids: tuple[str, ...] = Field(description="Messages, summaries, facts or pins; of calls, the ids of the calls.")
-    problem: str = Field(description="What is wrong: one sentence.")
-    action: str = Field(description="What a repair does, or why nothing is done: one sentence.")
+    problem: str = Field(description="What is wrong, and where.")
+    action: str = Field(description="What a repair does, or what is to be done first.")
     repairable: bool = True
     harmless: bool = Field(False, description="Whether nothing needs to be done about it.")
 
