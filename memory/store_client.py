@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeVar
 
+from cachetools import LRUCache
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
@@ -50,7 +50,7 @@ class StoreClient:
         self._made = None if isinstance(store, str) else store
         self._making: asyncio.Lock | None = None
         self._scale: str | None = None
-        self.passages: OrderedDict[tuple[str, str], dict[tuple[str, str], str]] = OrderedDict()
+        self.passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
         self._filters: list[Callable[[str, str], Any]] = [_as_dict, _as_function, _for_qdrant]
 
     @property
@@ -106,12 +106,6 @@ class StoreClient:
             EmbeddingError: the store fails or is too slow.
         """
         return await self._guarded(self._own_hits(user_id, question, limit, thread_only), timeout)
-
-    def remember(self, user_id: str, question: str, passages: dict[tuple[str, str], str]) -> None:
-        """Keep what a search found for a while."""
-        self.passages[user_id, question] = passages
-        while len(self.passages) > _SEARCHES:
-            self.passages.popitem(last=False)
 
     async def _add(self, texts: list[str], about: list[dict[str, str]], ids: list[str]) -> None:
         store = await self._store()

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cachetools import LRUCache
 from langchain_core.vectorstores import VectorStore
 from psycopg.rows import DictRow
 
@@ -45,14 +44,10 @@ class StoreIndex(VectorIndex):
         store: the store, which has vectors of all users.
     """
 
-    def __init__(
-        self, database: Storage, embedder: Embedder, memories: RecallCache, store: VectorStore | str, *, timeout: float
-    ) -> None:
-        super().__init__(database, embedder, memories)
-        self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
-        self._adopted: set[str] = set()
-        self._recovered: set[str] = set()
-        self._passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
+    def __init__(self, rows: UserRows, embedder: Embedder, store: StoreClient) -> None:
+        super().__init__(rows, embedder)
+        self._store = store
+        self._is_adopted = self._is_recovered = False
 
     async def _embed_pending(self, timeout: float, limit: int) -> int:
         """What is in another store, or in our own table, counts as not embedded."""
@@ -103,8 +98,8 @@ class StoreIndex(VectorIndex):
             if key not in best:
                 best[key] = value
                 passages[key.thread_id, key.source_id] = document.page_content
-        self._passages[user_id, question] = passages
-        return await UserRows(self._database, user_id).fetch(
+        self._store.passages[self._rows.user_id, question] = passages
+        return await self._rows.fetch(
             "vector_store.rows",
             types=[key.source_type for key in best],
             threads=[key.thread_id for key in best],
@@ -161,13 +156,13 @@ class StoreIndex(VectorIndex):
         await mark_embedded(self._rows, self._store.name, pending)
 
 
-def vector_index(
-    settings: Settings,
-    database: Storage,
-    embedder: Embedder,
-    store: VectorStore | str | None = None,
-) -> VectorIndex:
-    """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
+def vector_index(rows: UserRows, embedder: Embedder, store: StoreClient | None) -> VectorIndex:
+    """The vector arm of a user: in this store, or in our own table where it is None."""
+    return VectorIndex(rows, embedder) if store is None else StoreIndex(rows, embedder, store)
+
+
+def store_client(settings: Settings, embedder: Embedder, store: VectorStore | str | None = None) -> StoreClient | None:
+    """The vector store in the place of our own table; None where there is none.
 
     Args:
         settings: `vector_store`, `timeouts`.

@@ -138,9 +138,7 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     expanded = []
     for memory in memories:
         if memory.source_type == "summary" and left > 0:
-            below = await turn.resources.archive.newest_sources(
-                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
-            )
+            below = await turn.user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
             raw = [message for message in below if (memory.thread_id, message.id) not in told]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)

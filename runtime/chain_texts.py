@@ -37,7 +37,7 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         ids = summary_ids(state["chain"])
-        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id, ids)
+        last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
         if (anew := await _settle(state, last, turn)) is not None:
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)

@@ -26,6 +26,7 @@ class User:
     """
 
     def __init__(self, rows: UserRows, vectors: VectorIndex, memories: RecallCache, background: Background) -> None:
+        self.id = rows.user_id
         self.rows = rows
         self.archive = Archive(rows)
         self.branches = Branches(rows)
@@ -42,7 +43,7 @@ class User:
         async def step() -> bool:
             return await self.vectors.embed_pending(timeout=timeout) > 0
 
-        self._background.begin("embedding", self.rows.user_id, step)
+        self._background.begin("embedding", self.id, step)
 
     def learn_later(self, auto_pin_score: float | None) -> None:
         """Read what of the user's messages was not read for facts yet, in the background."""
@@ -50,8 +51,8 @@ class User:
         async def step() -> bool:
             return (await read_batch(self.facts, auto_pin_score))[1]
 
-        self._background.begin("facts", self.rows.user_id, step)
+        self._background.begin("facts", self.id, step)
 
     async def caught_up(self, kind: Kind) -> None:
         """Wait until a step was done that began after all that was asked for until now; not for all of a long job."""
-        await self._background.caught_up(kind, self.rows.user_id)
+        await self._background.caught_up(kind, self.id)

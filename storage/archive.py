@@ -136,15 +136,15 @@ class Archive:
             tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
         )
 
-    async def add_summary(self, user_id: str, thread_id: str, summary: Summary) -> None:
+    async def add_summary(self, thread_id: str, summary: Summary) -> None:
         """Store a summary: it stands for its sources from now on, messages or summaries of any level."""
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        await self.of(user_id).fetch("archive.add_summary", **values)
+        await self._rows.fetch("archive.add_summary", **values)
 
     async def messages(self, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
         where = {"thread_id": thread_id}
-        rows, summaries = await self.of(user_id).fetch_each(("archive.messages", where), ("sources.of_all", where))
+        rows, summaries = await self._rows.fetch_each(("archive.messages", where), ("sources.of_all", where))
         return archived(rows, summaries)
 
     async def page(
@@ -159,7 +159,7 @@ class Archive:
             with_left: whether those that have left the conversation are among them.
         """
         values = {"thread_id": thread_id, "before": before, "limit": limit, "with_left": with_left}
-        rows, summaries = await self.of(user_id).fetch_each(("archive.page", values), ("sources.of_all", values))
+        rows, summaries = await self._rows.fetch_each(("archive.page", values), ("sources.of_all", values))
         return archived(reversed(rows), summaries)
 
     async def older_ids(self, thread_id: str, ids: Iterable[str], first: str | None) -> set[str]:
@@ -174,12 +174,10 @@ class Archive:
         rows = await self._rows.fetch("archive.last", thread_id=thread_id)
         return rows[0]["id"] if rows else None
 
-    async def end_and_summaries(
-        self, user_id: str, thread_id: str, ids: Iterable[str]
-    ) -> tuple[str | None, dict[str, Summary]]:
+    async def end_and_summaries(self, thread_id: str, ids: Iterable[str]) -> tuple[str | None, dict[str, Summary]]:
         """The id of the newest message of the conversation, and by id those of the summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
-        last, summaries = await self.of(user_id).fetch_each(("archive.last", values), ("summaries.some", values))
+        last, summaries = await self._rows.fetch_each(("archive.last", values), ("summaries.some", values))
         return (last[0]["id"] if last else None), {row["id"]: as_summary(row) for row in summaries}
 
     async def standing(self, thread_id: str, *, recent: int, limit: int) -> Standing:
@@ -243,7 +241,7 @@ class Archive:
         """What a summary was made from, down to the raw messages; None where the user has no such summary."""
         return await summary_tree(self._rows, thread_id, summary_id)
 
-    async def newest_sources(self, user_id: str, thread_id: str, summary_id: str, *, limit: int) -> list[Fragment]:
+    async def newest_sources(self, thread_id: str, summary_id: str, *, limit: int) -> list[Fragment]:
         """The newest raw messages under a summary, so many at most, in the order they were said."""
         return await newest_sources(self._rows, thread_id, summary_id, limit)
 

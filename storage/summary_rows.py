@@ -47,9 +47,9 @@ class SummaryRows:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
-        for row in await self.of(user_id).fetch("summaries.messages", thread_id=thread_id, ids=ids):
+        for row in await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids):
             found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
-        for id_, source in (await self.some(user_id, thread_id, ids)).items():
+        for id_, source in (await self.some(thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 

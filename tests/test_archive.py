@@ -86,10 +86,10 @@ async def test_what_is_active_follows_from_the_summaries_of_the_conversation(arc
     standing = await archive.standing("ada", "t", recent=2, limit=10)
     assert list(standing.places) == ["top", "s2", "m3", "s3", "m4", "m5"]
     assert standing.kept == {"m4"}
-    await Branches(archive._database).settle("ada", "t", ["m2", "m3", "m4", "m5"], removed=["m0"])
+    await Branches(UserRows(archive._database, "ada")).settle("t", ["m2", "m3", "m4", "m5"], removed=["m0"])
     assert await chunks() == [(False, None), (False, 1), (False, 1), (True, None), (False, 2), (True, None)]
     assert (await archive.compression("ada", "t"))["summaries"] == 2
-    await Branches(archive._database).settle("ada", "t", [f"m{n}" for n in range(4)])
+    await Branches(UserRows(archive._database, "ada")).settle("t", [f"m{n}" for n in range(4)])
     assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, None), (False, None)]
 
 

@@ -232,9 +232,9 @@ async def test_a_file_of_version_4_is_read_and_its_flags_follow_from_its_summari
     lines = [{**HEADER, "version": 4, "counts": counts}, THREAD, *said, summary]
     (file := tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert await bring(database, file) == Counts(threads=1, messages=3, summaries=1)
-    found = await Archive(database).messages("ada", "t")
+    found = await Archive(UserRows(database, "ada")).messages("t")
     assert [(m.id, m.active, m.chunk_id) for m in found] == [("m1", False, 1), ("m2", False, 1), ("m3", True, None)]
-    standing = await Archive(database).standing("ada", "t", recent=0, limit=9)
+    standing = await Archive(UserRows(database, "ada")).standing("t", recent=0, limit=9)
     assert list(standing.places) == ["s", "m3"]
 
 

@@ -97,6 +97,6 @@ async def test_what_stands_and_what_is_summarized_is_what_the_version_before_not
         after = {
             (message.thread_id, message.id): (message.active, message.chunk_id)
             for id_ in ("t1", "t2", "t3")
-            for message in await graph.resources.archive.messages("ada", id_)
+            for message in await graph.resources.of_user("ada").archive.messages(id_)
         }
     assert after == before
