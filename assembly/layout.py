@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ..settings.profiles import ProfileName
-from ..settings.settings import Settings
+from ..settings.run import RunSettings
 
 QUESTION_SHARE: Final = 0.6
 """The share of the prompt that one over-long user message may take before the other parts have theirs."""
@@ -45,7 +45,7 @@ class Layout:
     max_summaries: int | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> Layout:
+    def of(cls, settings: RunSettings) -> Layout:
         """The layout of the profile, with the budgets that are set."""
         layout = LAYOUTS[settings.profile]
         shares = {**layout.shares, **settings.budgets.model_dump(exclude_none=True)}

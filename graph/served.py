@@ -5,6 +5,7 @@ It is compiled without a checkpointer; the server puts the one of `langgraph.jso
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -30,7 +31,7 @@ class ServedConversation(Conversation):
 
     def get_context_jsonschema(self) -> dict[str, Any]:
         """The form of what a client may choose."""
-        return client_form(self.resources.settings)
+        return _form
 
     def copy(self, update: dict[str, Any] | None = None) -> ServedConversation:
         """A copy with some attributes replaced, as LangGraph makes them."""
@@ -44,6 +45,12 @@ class ServedConversation(Conversation):
             yield part
 
 
+def is_authenticated() -> bool:
+    """Whether the server has an authentication of its own, and knows whose turn it is."""
+    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
+
+
+_form = client_form(resources.settings, is_authenticated=is_authenticated())
 _compiled = ServedConversation.around(build_graph(resources=resources).compile(name="everthread"), resources)
 
 

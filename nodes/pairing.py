@@ -18,7 +18,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
-from ..text.excerpt import excerpt
+from ..text.passages import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
 
@@ -189,8 +189,8 @@ def _cut_all(
     memories: Sequence[Memory], question: str, limit: int, passages: Mapping[tuple[str, str], str]
 ) -> list[Memory]:
     def cut(memory: Memory, fragment: Fragment) -> Fragment:
-        passage = passages.get((memory.thread_id, fragment.id), "")
-        content = excerpt(fragment.content, question, _share(limit, memory, fragment), passage=passage)
+        near = passages.get((memory.thread_id, fragment.id), "")
+        content = excerpt(fragment.content, question, _share(limit, memory, fragment), near=near)
         return fragment.model_copy(update={"content": content})
 
     return [m.model_copy(update={"fragments": tuple(cut(m, fragment) for fragment in m.fragments)}) for m in memories]

@@ -10,10 +10,9 @@ from typing import Final, NamedTuple
 from ..settings.settings import Settings
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import EngineFailure, SearchResult
-from ..text.passages import relevant
 from ..text.shorten import beginning
 from .breaker import Breakers, process_breakers
-from .cleaning import MAX_CONTENT, harmless, search_query, trimmed
+from .cleaning import harmless, search_query, shortened, trimmed
 from .engines import SearchEngine, engine, is_import_path, needs
 from .extraction import Page
 from .failover import EngineCalls, Failover, ResultCache
@@ -163,7 +162,7 @@ def _from_page(result: SearchResult, page: Page, query: str) -> SearchResult:
     title = beginning(harmless(page.title), _MAX_TITLE) if result.title == result.url else result.title
     return result.model_copy(
         update={
-            "content": relevant(text, query, MAX_CONTENT),
+            "content": shortened(text, query),
             "title": title or result.title,
             "published": result.published or page.published,
             "whole": True,

@@ -58,9 +58,16 @@ def may_choose(name: str, base: Settings) -> bool:
     return "all" in allowed or name in allowed or ("safe" in allowed and TRUSTED not in marks_of(name))
 
 
-def client_form(base: Settings) -> dict[str, Any]:
-    """The form of what a client may choose, as JSON schema, with what the operator has set as defaults and limits."""
+def client_form(base: Settings, *, is_authenticated: bool = False) -> dict[str, Any]:
+    """The form of what a client may choose, as JSON schema, with what the operator has set as defaults and limits.
+
+    Args:
+        base: what the operator has set.
+        is_authenticated: whether the server knows whose turn it is, so that nobody need name a user.
+    """
     form = RunContext.model_json_schema()
+    if is_authenticated:
+        del form["properties"]["user_id"]
     properties = {}
     for name, schema in form["properties"].items():
         if name in PROFILES:

@@ -18,7 +18,7 @@ from everthread.nodes.pairing import paired, pairing
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import now
-from everthread.text.excerpt import excerpt
+from everthread.text.passages import excerpt
 from everthread.text.tokens import estimate_tokens
 
 
@@ -215,7 +215,7 @@ texts = st.text(max_size=400) | st.text("ab 你😀\n", max_size=6000)
 def test_an_excerpt_is_within_its_limit_and_a_short_text_is_whole(
     text: str, question: str, limit: int, passage: str
 ) -> None:
-    cut = excerpt(text, question, limit, passage=passage)
+    cut = excerpt(text, question, limit, near=passage)
     assert estimate_tokens(cut) <= limit
     assert cut == text or estimate_tokens(text) > limit
 
