@@ -69,27 +69,29 @@ async def test_compression_marks_the_sources_with_a_chunk_and_deletes_nothing(ar
     assert [summary.source_ids for summary in await archive.summaries("t")] == [("m0", "m1"), ("m2", "m3")]
 
 
-async def test_what_is_active_follows_from_the_summaries_of_the_conversation(archive: Archive) -> None:
+async def test_what_is_active_follows_from_the_summaries_of_the_conversation(
+    database: Database, archive: Archive
+) -> None:
     """A summary of summaries is no chunk; of two summaries the first has a message; one that left has none."""
 
     async def chunks() -> list[tuple[bool, int | None]]:
-        assert await archive.page("ada", "t", with_left=True) == await archive.messages("ada", "t")
-        return [(m.active, m.chunk_id) for m in await archive.messages("ada", "t")]
+        assert await archive.page("t", with_left=True) == await archive.messages("t")
+        return [(m.active, m.chunk_id) for m in await archive.messages("t")]
 
-    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
+    await archive.add_messages("t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
     made = [("s1", 1, ("m0", "m1")), ("top", 2, ("s1",)), ("s2", 1, ("m1", "m2")), ("s3", 1, ("m4",))]
     for id_, level, ids in made:
-        await archive.add_summary("ada", "t", Summary(id=id_, content="x", level=level, source_ids=ids))
+        await archive.add_summary("t", Summary(id=id_, content="x", level=level, source_ids=ids))
     assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, 3), (True, None)]
-    counts = await archive.compression("ada", "t")
+    counts = await archive.compression("t")
     assert (counts["messages"], counts["archived"], counts["summaries"]) == (6, 4, 3)
-    standing = await archive.standing("ada", "t", recent=2, limit=10)
+    standing = await archive.standing("t", recent=2, limit=10)
     assert list(standing.places) == ["top", "s2", "m3", "s3", "m4", "m5"]
     assert standing.kept == {"m4"}
-    await Branches(UserRows(archive._database, "ada")).settle("t", ["m2", "m3", "m4", "m5"], removed=["m0"])
+    await Branches(UserRows(database, "ada")).settle("t", ["m2", "m3", "m4", "m5"], removed=["m0"])
     assert await chunks() == [(False, None), (False, 1), (False, 1), (True, None), (False, 2), (True, None)]
-    assert (await archive.compression("ada", "t"))["summaries"] == 2
-    await Branches(UserRows(archive._database, "ada")).settle("t", [f"m{n}" for n in range(4)])
+    assert (await archive.compression("t"))["summaries"] == 2
+    await Branches(UserRows(database, "ada")).settle("t", [f"m{n}" for n in range(4)])
     assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, None), (False, None)]
 
 
