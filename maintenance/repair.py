@@ -91,7 +91,7 @@ async def _archive(state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str
     new = {str(message.id) for message in thread.messages} - thread.above.keys()
     rows = await asyncio.to_thread(_new_rows, state, thread, lost, new)
     values = {"thread_id": state.thread_id, "rows": as_jsonb(rows), "ids": list(lost.keys() - new)}
-    await state.rows.transaction(
+    await state.user.rows.transaction(
         ("archive.lock_thread", values), ("transfer.add_messages", values), ("doctor.read_for_facts", values)
     )
 
@@ -110,10 +110,10 @@ def _new_rows(
         low = max((numbers[other] for other in before if other in numbers), default=0)
         high = min((numbers[other] for other in after if other in numbers), default=None)
         numbers[id_] = next_free(low, high, set(numbers.values())) or max(numbers.values()) + 1
-        (row,) = message_rows(state.user_id, [message])
+        (row,) = message_rows(state.user.id, [message])
         said_at = next((times[other] for other in reversed(before) if other in times), seen_at)
         if id_ not in new:
-            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(state.user_id, row["text"], said_at)}
+            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(state.user.id, row["text"], said_at)}
         rows.append({**row, "thread_id": state.thread_id, "seq": numbers[id_], "left_at": None})
     return rows
 
@@ -126,7 +126,7 @@ async def _order(state: ThreadState, thread: ThreadSnapshot) -> None:
         numbers |= moved
     aside = [number - _ASIDE for number in moved.values()]
     values = {"thread_id": state.thread_id, "ids": list(moved)}
-    await state.rows.transaction(
+    await state.user.rows.transaction(
         ("archive.lock_thread", values),
         ("doctor.renumber", {**values, "numbers": aside}),
         ("doctor.renumber", {**values, "numbers": list(moved.values())}),
@@ -135,7 +135,7 @@ async def _order(state: ThreadState, thread: ThreadSnapshot) -> None:
 
 async def _edit(state: ThreadState, thread: ThreadSnapshot) -> None:
     changed = [message for message in thread.messages if message.id in thread.changed]
-    await state.conversation.resources.branches.edit(state.user_id, state.thread_id, changed)
+    await state.user.branches.edit(state.thread_id, changed)
 
 
 async def _rebuild_chain(state: ThreadState, thread: ThreadSnapshot) -> None:
@@ -144,10 +144,10 @@ async def _rebuild_chain(state: ThreadState, thread: ThreadSnapshot) -> None:
 
 async def _embed(state: ThreadState, thread: ThreadSnapshot) -> None:
     values = {"thread_id": state.thread_id, "ids": list(thread.rows.unembedded)}
-    await state.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
+    await state.user.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
     resources = state.conversation.resources
     if resources.embedder.ready:  # else the next start does it
-        resources.embed_later(state.user_id, resources.settings.timeouts.embedding)
+        state.user.embed_later(resources.settings.timeouts.embedding)
 
 
 _STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadState, ThreadSnapshot], Awaitable[None]]]]] = (

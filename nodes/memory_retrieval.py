@@ -45,8 +45,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     update: Update = {}
     tell("remembering")
     try:
-        if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
-            await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        if not turn.is_claimed:
+            await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
@@ -78,11 +78,10 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
     resources, settings, chain = turn.resources, turn.settings, view_in(state)
     if not resources.embedder.ready:
         resources.embedder.load()
-        if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, _surely_shown(chain, settings)):
+        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
             return Recall()
     wanted = settings.max_memories * _HITS_A_MEMORY
-    recall = await resources.search.find(
-        turn.user_id,
+    recall = await turn.user.search.find(
         turn.thread_id,
         question,
         limit=wanted + len(chain),
@@ -93,7 +92,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
     there = {(turn.thread_id, str(message.id)) for message in chain}
     update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
     if recall.error is None:
-        update["error"] = await resources.vectors.notice(turn.user_id, timeout=settings.timeouts.embedding)
+        update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
     return recall.model_copy(update=update)
 
 

@@ -33,7 +33,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     question = newest_question(state["messages"])
     chain = {(turn.thread_id, str(message.id)) for message in view_in(state)}
     try:
-        exchanges = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
+        exchanges = await turn.user.archive.exchanges(recall.hits)
         memories = candidates(paired(recall.hits, exchanges), chain, turn.settings.max_memories)
         memories = await _with_sources(memories, question, chain, turn)
         memories = await _with_passages(memories, question, turn)
@@ -54,9 +54,7 @@ async def _with_sources(
         fragments = memory.fragments
         is_new = (memory.thread_id, memory.source_ids[0]) not in chain
         if memory.source_type == "summary" and is_new and left > 0:
-            below = await turn.resources.archive.newest_sources(
-                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
-            )
+            below = await turn.user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
             raw = [message for message in below if (memory.thread_id, message.id) not in there]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
@@ -79,7 +77,7 @@ async def _with_passages(memories: list[Memory], question: str, turn: Turn) -> l
         return memories
     try:
         timeout = turn.settings.timeouts.embedding
-        found = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
+        found = await turn.user.vectors.passages(question, long, timeout=timeout)
     except EmbeddingError:
         return memories
     return [
