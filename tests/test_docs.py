@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from test_package import ROOMS
 
-from everthread.cli.reference import graph_picture, settings_table
+from everthread.cli.reference import graph_picture, operator_table, run_table
 from everthread.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GENERATED = {
     "graph": lambda: f"```mermaid\n{graph_picture()}\n```",
-    "settings": settings_table,
+    "what a run may choose": run_table,
+    "what the operator sets": operator_table,
 }
 
 

@@ -109,7 +109,7 @@ async def test_a_slow_embedding_model_leaves_it_to_the_signs_and_is_not_taken_fo
         name = BUNDLED_MODEL
 
         async def query(self, text: str, *, timeout: float) -> list[float]:
-            assert timeout == Settings().embedding_timeout
+            assert timeout == Settings().timeouts.embedding
             await gate.wait()
             return []
 

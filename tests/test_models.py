@@ -119,7 +119,7 @@ def test_a_prompt_over_the_window_is_refused(repeats):
 
 @needs_weights
 def test_callers_who_vary_the_window_share_one_loaded_model(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "everthread.models.gguf")
+    caplog.set_level(logging.INFO, "everthread.models.gguf_servers")
     for n_ctx in (9000, 9001, 16000, 5000, 300):
         assert GGUFChatModel(path=smollm2_path(), n_ctx=n_ctx, max_tokens=4).invoke("hello").text
     assert caplog.text.count("with a window of 16384 tokens") == 1

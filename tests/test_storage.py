@@ -148,8 +148,8 @@ def stored(settings: Settings) -> int:
 @pytest.mark.parametrize(
     "content",
     [
-        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 300_000}}],
-        "x = 1\n" * 60_000,
+        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_500_000}}],
+        "x = 1\n" * 250_000,
     ],
     ids=["an image", "a long text"],
 )
@@ -158,10 +158,10 @@ async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
 ) -> None:
     """Reports deer-flow #4138, #4189: base64 and big results in each checkpoint. The archive keeps them whole.
 
-    It leaves the state with the turn that no longer fits into `visible_kilobytes` beside it, and is sent in short.
+    It leaves the state with the turn that no longer fits into a megabyte beside it, and is sent in short.
     """
     model = EchoModel(prompts=[])
-    async with reopen(model=model, visible_kilobytes=100) as graph:
+    async with reopen(model=model) as graph:
         state = await say(graph, {"messages": [HumanMessage(content, id="heavy")]})
         assert state["messages"][0].content == content
         await say(graph, "Remark 0.")
