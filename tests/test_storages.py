@@ -227,11 +227,11 @@ QUESTIONS = ["What is the name of my cat?", "Where does Hanna live?", "绿茶", 
 
 
 async def test_recall_is_in_the_same_order_as_on_postgres(
-    settings: Settings, tmp_path: Path, embeddings: Embeddings
+    settings: Settings, tmp_path: Path, real_embeddings: Embeddings
 ) -> None:
     found: dict[Kind, list[Any]] = {}
     for kind in KINDS:
-        resources = Resources(settings_of(kind, settings, tmp_path), embeddings=embeddings)
+        resources = Resources(settings_of(kind, settings, tmp_path), embeddings=real_embeddings)
         kinds = {"user": HumanMessage, "assistant": AIMessage}
         said = [kinds[role](text, id=f"m{n}") for n, (role, text) in enumerate(CORPUS)]
         await resources.of_user("ada").archive.add_messages("t1", said)
