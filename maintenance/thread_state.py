@@ -12,7 +12,7 @@ from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.turn import Turn
-from ..state.chain import Chain
+from ..state.chain import Chain, empty_chain
 from ..state.errors import InputError
 from ..storage.user_rows import UserRows
 
@@ -25,7 +25,7 @@ class ThreadState:
 
     Attributes:
         messages: the `messages` of the state.
-        chain: the `chain` of the state; None where it has none, as after an import.
+        chain: the `chain` of the state; an empty one where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
     """
 
@@ -35,7 +35,7 @@ class ThreadState:
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
-        self.chain: Chain | None = snapshot.values.get("chain")
+        self.chain: Chain = snapshot.values.get("chain") or empty_chain()
 
     @property
     def config(self) -> RunnableConfig:
