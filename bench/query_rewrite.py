@@ -1,10 +1,10 @@
 """A follow-up as a search query: `python bench/query_rewrite.py [--data FILE] [--json FILE] [--model NAME]`.
 
 Token F1 of the query against the human stand-alone rewrite, and the share of the rewrite's content words that the query
-holds: for the last turn alone, which is what is searched for without a small model, for the last turn after all earlier
-ones, and with `--model` for a small language model asked by the node's own call (`slm_router`) on a sample, beside the
-others on the same items. Where the model says that no search is needed, or answers neither yes nor no, the query is the
-last turn: the set has no such label, and how often is printed.
+holds: for the last turn alone, the last turn after all earlier ones, the fallback without a model
+(`router/standalone.py`), and with `--model` a small language model asked by the node's own call (`slm_router`) on a
+sample, beside the others on the same items. Where the model says that no search is needed, or answers neither yes nor
+no, the query is the fallback's: the set has no such label, and how often is printed.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[
 
 
 def main() -> None:
+    from everthread.search.router.standalone import standalone_query
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA / "query_rewrite" / "query_rewrite_dev.jsonl")
     parser.add_argument("--json", type=Path)
@@ -106,6 +108,7 @@ def main() -> None:
     ways: dict[str, Callable[[Item], str]] = {
         "last turn alone": lambda item: item["last_turn"],
         "all turns": lambda item: " ".join(item["user_turns"]),
+        "fallback without a model": lambda item: standalone_query(item["last_turn"], item["user_turns"][:-1]),
     }
     print(f"{datetime.now(UTC):%Y-%m-%d}, {len(items)} items\n")
     print("| query | items | token F1 | content words held | better | worse | F1 where the last turn is the rewrite |")
@@ -114,7 +117,7 @@ def main() -> None:
     if options.model:
         sample = items[:: max(1, len(items) // options.sample)][: options.sample]
         queries, decided = asyncio.run(asked(sample, options.model, options.seconds))
-        ways[options.model] = lambda item: queries[item["id"]] or item["last_turn"]
+        ways[options.model] = lambda item: queries[item["id"]] or ways["fallback without a model"](item)
         report["sample"] = {f"{name}, sample": row(f"{name}, sample", sample, way) for name, way in ways.items()}
         own = [item for item in sample if queries[item["id"]]]
         if own:

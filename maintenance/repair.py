@@ -35,7 +35,7 @@ class _Lost(NamedTuple):
         """Those of a state, by id; commands and answers to them are never archived."""
         messages: list[AnyMessage] = snapshot.values.get("messages", [])
         ids = tuple(str(message.id) for message in messages)
-        commands = command_ids(messages)
+        commands = command_ids(messages) if any(id_ not in known for id_ in ids) else ()
         seen_at = datetime.fromisoformat(snapshot.created_at) if snapshot.created_at else now()
         return {
             id_: cls(unmarked(message), ids[:index], ids[index + 1 :], seen_at)
@@ -76,7 +76,8 @@ async def _archive_older(thread: ThreadSnapshot) -> None:
     snapshot, looked = state.snapshot, 0
     while snapshot.parent_config is not None and (looked := looked + 1) <= _MOST_STATES:
         snapshot = await state.conversation.aget_state(snapshot.parent_config)
-        lost = _Lost.of(snapshot, known | lost.keys()) | lost
+        lost |= _Lost.of(snapshot, known)
+        known.update(str(message.id) for message in snapshot.values.get("messages", []))
     await _archive(thread, lost)
 
 
@@ -140,7 +141,7 @@ async def _embed(thread: ThreadSnapshot) -> None:
     await thread.state.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
     resources = thread.state.conversation.resources
     if resources.embedder.ready:  # else the next start does it
-        resources.embed_later(thread.state.user_id, resources.settings.embedding_timeout)
+        resources.embed_later(thread.state.user_id, resources.settings.timeouts.embedding)
 
 
 _STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadSnapshot], Awaitable[None]]]]] = (

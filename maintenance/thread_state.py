@@ -27,36 +27,22 @@ class ThreadState:
         messages: the `messages` of the state.
         chain: the `chain` of the state; an empty one where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
+        is_writable: whether no turn waits to be resumed, which writing the chain would give up.
+        rows: those of its user.
+        turn: what a node is given in a turn of the thread.
     """
 
     def __init__(self, conversation: Conversation, user_id: str, thread_id: str, snapshot: StateSnapshot) -> None:
+        resources, config = conversation.resources, RunnableConfig(configurable={"thread_id": thread_id})
         self.conversation = conversation
         self.user_id = user_id
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
         self.chain: Chain = snapshot.values.get("chain") or empty_chain()
-
-    @property
-    def config(self) -> RunnableConfig:
-        """The config that names the thread."""
-        return {"configurable": {"thread_id": self.thread_id}}
-
-    @property
-    def rows(self) -> UserRows:
-        """The rows of its user."""
-        return UserRows(self.conversation.resources.database, self.user_id)
-
-    @property
-    def turn(self) -> Turn:
-        """What a node would be given in a turn of the thread."""
-        resources = self.conversation.resources
-        return Turn(resources, resources.settings.model_copy(update={"user_id": self.user_id}), self.config)
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether no turn waits to be resumed, which writing the chain would give up."""
-        return not self.snapshot.tasks
+        self.is_writable = not snapshot.tasks
+        self.rows = UserRows(resources.database, user_id)
+        self.turn = Turn(resources, resources.settings.model_copy(update={"user_id": user_id}), config)
 
     def check_writable(self) -> None:
         """Refuse to go on while a turn waits to be resumed.
@@ -73,10 +59,9 @@ class ThreadState:
 
     async def write(self, chain: Chain) -> None:
         """Make this the chain of the thread, where it is another than the one it has."""
-        if chain == self.chain:
-            return
-        await self.conversation.aupdate_state(self.config, {"chain": chain}, as_node=_LAST_NODE)
-        self.chain = chain
+        if chain != self.chain:
+            await self.conversation.aupdate_state(self.turn.config, {"chain": chain}, as_node=_LAST_NODE)
+            self.chain = chain
 
 
 @asynccontextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from cachetools import LRUCache
 from langchain_core.vectorstores import VectorStore
 from psycopg.rows import DictRow
 
@@ -60,7 +60,7 @@ class StoreIndex(VectorIndex):
         self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
         self._adopted: set[str] = set()
         self._recovered: set[str] = set()
-        self._passages: OrderedDict[tuple[str, str], dict[tuple[str, str], str]] = OrderedDict()
+        self._passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
 
     async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
         """What is in another store, or in our own table, counts as not embedded."""
@@ -114,8 +114,6 @@ class StoreIndex(VectorIndex):
                 best[key] = value
                 passages[key.thread_id, key.source_id] = document.page_content
         self._passages[user_id, question] = passages
-        while len(self._passages) > _SEARCHES:
-            self._passages.popitem(last=False)
         return await UserRows(self._database, user_id).fetch(
             "vector_store.rows",
             types=[key.source_type for key in best],
@@ -169,10 +167,6 @@ class StoreIndex(VectorIndex):
         await mark_embedded(rows, self._store.name, pending)
 
 
-def _source(row: DictRow) -> SummarySource:
-    return SummarySource(row["thread_id"], row["source_id"], row["role"], row["created_at"])
-
-
 def vector_index(
     settings: Settings,
     database: Storage,
@@ -182,7 +176,7 @@ def vector_index(
     """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
 
     Args:
-        settings: `vector_store`, `embedding_timeout`, `recall_cache`.
+        settings: `vector_store`, `timeouts`, `recall_cache`.
         database: where the archive is.
         embedder: the embedding model.
         store: a vector store or its import path, before the one that the settings name.
@@ -191,4 +185,4 @@ def vector_index(
     wanted = store if store is not None else settings.vector_store
     if wanted is None:
         return VectorIndex(database, embedder, memories)
-    return StoreIndex(database, embedder, memories, wanted, timeout=settings.embedding_timeout)
+    return StoreIndex(database, embedder, memories, wanted, timeout=settings.timeouts.embedding)

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from ..runtime.turn import Turn
-from ..search.cleaning import search_query
 from ..search.router.keywords import Reading, read
+from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
-from ..state.messages import newest_question
+from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
 from .slm_router import begin
 
@@ -58,7 +58,8 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     outcome = _decide(reading, settings)
     if not outcome.needed:
         return outcome
-    return outcome.model_copy(update={"query": search_query(text) or None})
+    query = await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+    return outcome.model_copy(update={"query": query or None})
 
 
 def _decide(reading: Reading, settings: Settings) -> SearchOutcome:

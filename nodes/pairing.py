@@ -1,7 +1,7 @@
 """Pairing: a found message brings its counterpart (seed `000`, "Context Pairing Logic").
 
 A user's message brings the assistant's reply, a reply brings the query before it, a tool's result the whole exchange. A
-summary stands alone; original messages that bear on the question come with it, as far as `expand_summaries` allows.
+summary stands alone; original messages that bear on the question come with it, as far as `memory_tokens` allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
-from ..text.excerpt import excerpt
+from ..text.passages import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
 
@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
+
+_SUMMARY_SHARE: Final = 2 / 3
+"""Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
 
 _MEMORY_SHARE: Final = 3
 """A memory of many fragments has at most so many times the tokens of one."""
@@ -129,7 +132,7 @@ def _with_fragments(memory: Memory, fragments: tuple[Fragment, ...]) -> Memory:
 
 async def _expanded(memories: list[Memory], question: str, live: set[str], turn: Turn) -> list[Memory]:
     """The memories; summaries among them bring original messages that share words with the question."""
-    left = turn.settings.expand_summaries
+    left = int(turn.settings.memory_tokens * _SUMMARY_SHARE)
     told = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}
     told |= {(turn.thread_id, id_) for id_ in live}
     expanded = []
@@ -177,7 +180,7 @@ async def _shortened(memories: list[Memory], question: str, turn: Turn) -> list[
     if not long:
         return memories
     try:
-        timeout = turn.settings.embedding_timeout
+        timeout = turn.settings.timeouts.embedding
         passages = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
     except EmbeddingError:
         passages = {}
@@ -188,8 +191,8 @@ def _cut_all(
     memories: Sequence[Memory], question: str, limit: int, passages: Mapping[tuple[str, str], str]
 ) -> list[Memory]:
     def cut(memory: Memory, fragment: Fragment) -> Fragment:
-        passage = passages.get((memory.thread_id, fragment.id), "")
-        content = excerpt(fragment.content, question, _share(limit, memory, fragment), passage=passage)
+        near = passages.get((memory.thread_id, fragment.id), "")
+        content = excerpt(fragment.content, question, _share(limit, memory, fragment), near=near)
         return fragment.model_copy(update={"content": content})
 
     return [m.model_copy(update={"fragments": tuple(cut(m, fragment) for fragment in m.fragments)}) for m in memories]

@@ -23,10 +23,11 @@ from ..runtime.turn import Turn
 from ..search.cleaning import search_query
 from ..search.router.answer import Answer
 from ..search.router.call import ask, is_about
+from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
-from ..state.messages import message_text, newest_question, role_of
+from ..state.messages import earlier_questions, message_text, newest_question, role_of
 from ..state.search_records import SearchOutcome
 from ..text.shorten import beginning
 
@@ -117,7 +118,7 @@ async def ask_model(
 ) -> SearchOutcome:
     """The outcome of `keyword_check`, decided by the small model.
 
-    No search is made without a model, where it fails or takes longer than 10 s or `settings.model_timeout`, or
+    No search is made without a model, where it fails or takes longer than 10 s or `settings.timeouts.model`, or
     where its answer is neither yes nor no; `reason` and `error` say why. An answer in `answers` is not asked for again.
     Never raises.
     """
@@ -126,7 +127,7 @@ async def ask_model(
     question = newest_question(state["messages"])
     if not question.strip():
         return _decided(state, False, "There is no user text to search for.")
-    seconds = min(settings.model_timeout, _MAX_SECONDS)
+    seconds = min(settings.timeouts.model, _MAX_SECONDS)
     prompt, plain = prompts(state["messages"])
     key = answers.key(settings, prompt) if answers is not None else ""
     if answers is not None and (known := answers.get(key)) is not None:
@@ -162,7 +163,9 @@ async def _outcome(state: ConversationState, answer: Answer | None, question: st
     query, reason = search_query(answer.query or ""), "The small model asks for a web search."
     if query and not await asyncio.to_thread(is_about, query, _said(state, question)):
         query, reason = "", f"{reason} Its query was about something else, so the question itself is searched for."
-    return _decided(state, True, reason, query or search_query(question))
+    if not query:
+        query = await asyncio.to_thread(standalone_query, question, earlier_questions(state["messages"]))
+    return _decided(state, True, reason, query)
 
 
 def _said(state: ConversationState, question: str) -> str:

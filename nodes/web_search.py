@@ -17,11 +17,11 @@ from ..runtime.turn import Turn
 from ..search.breaker import Breakers, process_breakers
 from ..search.cleaning import search_query
 from ..search.engines import SearchEngine
-from ..search.hunt import ResultCache
+from ..search.failover import ResultCache
 from ..search.language import results_language
 from ..search.pages import PageReader
 from ..search.privacy import Redacted, redact
-from ..search.run import WebAnswer, search_web
+from ..search.web_search import WebAnswer, search_web
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError

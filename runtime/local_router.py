@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..models.embeddings import Embedder
-from ..search.cleaning import search_query
 from ..search.router.keywords import Reading, read
 from ..search.router.model import LocalRouter, local_router
+from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.errors import EmbeddingError
-from ..state.messages import newest_question
+from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,11 @@ async def judge_locally(state: ConversationState, settings: Settings, embedder: 
         router, reading = await asyncio.to_thread(_read, text)
         vector, missing = await _vector(text, reading, router, settings, embedder)
         judgement = await asyncio.to_thread(router.judge, text, reading, vector)
-        query = search_query(text) if judgement.needed else ""
+        query = (
+            await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+            if judgement.needed
+            else ""
+        )
     except Exception as error:
         _log.warning("The local router failed to decide on a web search: %s.", type(error).__name__)
         sentence = f"The local router failed to decide ({type(error).__name__})"
@@ -70,8 +74,8 @@ async def _vector(
         return None, ""
     try:
         # The embedder's own timeout would mark its model as hanging; giving up here must not.
-        async with asyncio.timeout(min(settings.embedding_timeout, _MAX_SECONDS)):
-            return await embedder.query(text, timeout=settings.embedding_timeout), ""
+        async with asyncio.timeout(min(settings.timeouts.embedding, _MAX_SECONDS)):
+            return await embedder.query(text, timeout=settings.timeouts.embedding), ""
     except TimeoutError:
         return None, "; the embedding took too long"
     except EmbeddingError:

@@ -6,7 +6,6 @@ The LangGraph server lists what was created through it; `langgraph dev` keeps th
 from __future__ import annotations
 
 import logging
-import os
 import uuid
 from typing import Final
 
@@ -22,11 +21,6 @@ GRAPH_ID: Final = "everthread"
 
 MOST: Final = 200
 """Threads that are listed, at most, those of which something was said last."""
-
-
-def is_authenticated() -> bool:
-    """Whether the server has an authentication of its own; then each thread is listed by who creates it."""
-    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
 
 
 async def list_threads() -> int:

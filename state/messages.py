@@ -214,3 +214,9 @@ def newest_question(messages: Sequence[BaseMessage]) -> str:
         if isinstance(message, HumanMessage):
             return message_text(message).strip()
     return ""
+
+
+def earlier_questions(messages: Sequence[BaseMessage]) -> list[str]:
+    """The texts of the user's messages before the newest one, the oldest first; without those that hold no text."""
+    texts = [message_text(message).strip() for message in messages if isinstance(message, HumanMessage)]
+    return [text for text in texts[:-1] if text]

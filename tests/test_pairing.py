@@ -18,8 +18,14 @@ from everthread.nodes.pairing import paired, pairing
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import now
-from everthread.text.excerpt import excerpt
+from everthread.text.passages import excerpt
 from everthread.text.tokens import estimate_tokens
+
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
 
 
 @pytest.fixture
@@ -174,9 +180,8 @@ async def test_a_summary_stands_alone_and_brings_the_sources_that_bear_on_the_qu
     assert ids(memory) == ["up", "m0", "m3"]
     assert memory.source_type == "summary"
     assert memory.fragments[0].content == "About up."
-    for alone in ({"expand_summaries": 0}, {"question": "Anything else?"}):
-        assert ids((await bring(resources, summary_hit("up"), **{"question": question, **alone}))[0]) == ["up"]
-    (memory,) = await bring(resources, summary_hit("up"), question=question, expand_summaries=12)
+    assert ids((await bring(resources, summary_hit("up"), question="Anything else?"))[0]) == ["up"]
+    (memory,) = await bring(resources, summary_hit("up"), question=question, memory_tokens=20)
     assert len(memory.fragments) == 2
 
 
@@ -208,7 +213,7 @@ texts = st.text(max_size=400) | st.text("ab 你😀\n", max_size=6000)
 def test_an_excerpt_is_within_its_limit_and_a_short_text_is_whole(
     text: str, question: str, limit: int, passage: str
 ) -> None:
-    cut = excerpt(text, question, limit, passage=passage)
+    cut = excerpt(text, question, limit, near=passage)
     assert estimate_tokens(cut) <= limit
     assert cut == text or estimate_tokens(text) > limit
 

@@ -67,8 +67,9 @@ async def test_what_was_committed_late_is_found_though_later_writing_was_seen_be
     await say(resources, *CHAT)
     late = await sql(settings, schema)
     await late.execute(
-        "INSERT INTO messages SELECT user_id, 'late', 'l', 1, role, NULL, 'My locker is QX-4471.', message, 9, true, "
-        "NULL, NULL, now() FROM messages WHERE id = %s", [CHAT[0]],
+        "INSERT INTO messages (user_id, thread_id, id, seq, role, text, message, tokens, created_at) "
+        "SELECT user_id, 'late', 'l', 1, role, 'My locker is QX-4471.', message, 9, now() FROM messages WHERE id = %s",
+        [CHAT[0]],
     )  # fmt: skip
     await say(resources, "The dog barks.", thread="t2")
     assert "l" not in await found(resources, "QX-4471")

@@ -26,12 +26,12 @@ from everthread.storage.open import checkpointer_of, storage_of
 
 @pytest.fixture
 def sqlite(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="sqlite", data_dir=tmp_path)
+    return settings.but(database_url="sqlite", data_dir=tmp_path)
 
 
 @pytest.fixture
 def as_json(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="json", data_dir=tmp_path)
+    return settings.but(database_url="json", data_dir=tmp_path)
 
 
 def graph_on(stored: Settings, **values: Any) -> open_graph:
@@ -41,7 +41,7 @@ def graph_on(stored: Settings, **values: Any) -> open_graph:
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
 async def test_checkpoints_pass_the_conformance_suite_in_full(kind: str, settings: Settings, tmp_path: Path) -> None:
-    storage = storage_of(settings.but(database_url=None, storage=kind, data_dir=tmp_path))
+    storage = storage_of(settings.but(database_url=kind, data_dir=tmp_path))
 
     @checkpointer_test(name="everthread")
     async def checkpointer() -> Any:
@@ -84,6 +84,7 @@ async def test_writers_in_one_thread_and_in_many_lose_nothing(sqlite: Settings) 
         await writer.close()
 
 
+@pytest.mark.slow
 async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_path: Path) -> None:
     work = 'for n in range(5):\n    await say(graph, f"Remark {n} of the other.")'
     other = in_another_process(sqlite, work)
@@ -140,6 +141,7 @@ async def test_json_can_be_read_and_shows_what_was_said(as_json: Settings, tmp_p
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 async def test_json_whose_writer_dies_before_the_rename_is_the_old_version(as_json: Settings, tmp_path: Path) -> None:
     """Seed 003, "Atomic Writes"."""
     async with graph_on(as_json) as graph:
@@ -242,6 +244,7 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
     assert [message.text for message in kept][::2] == ["One.", "Two.", "Three."]
 
 
+@pytest.mark.slow
 async def test_json_whose_writer_dies_while_the_model_answers_has_the_question(as_json: Settings) -> None:
     work = (
         "import os, signal\n"

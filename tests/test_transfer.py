@@ -6,8 +6,6 @@ import asyncio
 import errno
 import json
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -16,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from command import run
 from conversation import EchoModel, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -33,7 +32,6 @@ from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database
 from everthread.storage.summary_rows import SummaryRows
 
-EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 MOMENT = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
 
 
@@ -347,6 +345,7 @@ def many(file: Path, count: int, to: str = "t") -> None:
             output.write(json.dumps(line) + "\n")
 
 
+@pytest.mark.slow
 async def test_memory_use_does_not_grow_with_the_file(database: Database, tmp_path: Path) -> None:
     import tracemalloc
 
@@ -389,12 +388,6 @@ def vectors_of(database: Database) -> list[dict[str, Any]]:
     with psycopg.connect(url.get_secret_value(), row_factory=dict_row) as connection:
         connection.execute(f'SET search_path TO "{database.schema}", public')
         return connection.execute("SELECT * FROM vectors ORDER BY langchain_id").fetchall()
-
-
-def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [EVERTHREAD, *words], env=environment, capture_output=True, text=True, timeout=280, check=False
-    )
 
 
 async def test_what_was_imported_by_the_command_is_recalled(

@@ -33,7 +33,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
 
     common: dict[str, Any] = {"web_search": "off", "summary_model": "extractive"}
     if request.param == "postgres":
-        schema = request.getfixturevalue("schema")
+        schema = request.getfixturevalue("new_schema")
         url = request.getfixturevalue("server_url")
         dump = gzip.decompress((DATA / "before_chain.sql.gz").read_bytes()).decode()
         dump = re.sub(r"(?m)^\\.*$", "", dump).replace("SCHEMA before", f"SCHEMA {schema}")
@@ -45,7 +45,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
     folder = request.getfixturevalue("tmp_path")
     ending = "db" if request.param == "sqlite" else "json"
     (folder / f"memory.{ending}").write_bytes(gzip.decompress((DATA / f"before_chain.{ending}.gz").read_bytes()))
-    return Settings(storage=request.param, data_dir=folder, **common)
+    return Settings(database_url=request.param, data_dir=folder, **common)
 
 
 async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
@@ -77,10 +77,10 @@ def told_before(earlier: Settings) -> dict[tuple[str, str], tuple[bool, int | No
     """By thread and id, what the earlier version noted of messages: whether they are active, and their chunk."""
     query = "SELECT thread_id, id, active, chunk_id FROM {}messages"
     rows: Any
-    if earlier.storage == "json":
+    if earlier.storage_kind == "json":
         kept = json.loads((earlier.data_dir / "memory.json").read_text())["messages"]["ada"]
         rows = [[row[name] for name in ("thread_id", "id", "active", "chunk_id")] for row in kept]
-    elif earlier.storage == "sqlite":
+    elif earlier.storage_kind == "sqlite":
         rows = sqlite3.connect(earlier.data_dir / "memory.db").execute(query.format("")).fetchall()
     else:
         with psycopg.connect(earlier.database_url.get_secret_value()) as connection:

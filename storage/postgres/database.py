@@ -207,8 +207,8 @@ class Database:
         await connection.execute("SET timezone TO 'UTC'")
 
     async def _url(self) -> str:
-        if self.settings.database_url is not None:
-            return self.settings.database_url.get_secret_value()
+        if (url := self.settings.server_url) is not None:
+            return url
         return await asyncio.to_thread(lambda: ensure_server(self.settings.data_dir or default_data_dir()))
 
     async def _close(self) -> None:

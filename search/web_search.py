@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 from ..settings.settings import Settings
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import EngineFailure, SearchResult
-from ..text.passages import relevant
 from ..text.shorten import beginning
 from .breaker import Breakers, process_breakers
-from .cleaning import MAX_CONTENT, harmless, search_query, trimmed
+from .cleaning import harmless, search_query, shortened, trimmed
 from .engines import SearchEngine, engine, is_import_path, needs
 from .extraction import Page
+from .failover import EngineCalls, Failover, ResultCache
 from .fusion import fused
-from .hunt import Hunt, ResultCache, new_candidates
 from .pages import PageReader
 
 _log = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ async def search_web(
     """Search the web. Never raises.
 
     Engines without a key are passed over. Each of those left may use an equal share of what remains of
-    `settings.search_timeout`, so that one that hangs leaves time for the next.
+    `settings.timeouts.search`, so that one that hangs leaves time for the next.
 
     Args:
         query: what to search for, without what is private; cut to what engines take.
@@ -68,11 +67,11 @@ async def search_web(
     if not query:
         return WebAnswer(error="The web was not searched: there is nothing to search for.")
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + settings.search_timeout
+    deadline = loop.time() + settings.timeouts.search
     # It looks for packages on disk, and may import some.
     usable, failures = await asyncio.to_thread(_usable, settings, engines or {}, importable)
     seconds = (deadline - loop.time()) * (_SHARE_OF_ENGINES if settings.fetch_pages else 1.0)
-    hunt = Hunt(
+    failover = Failover(
         query,
         settings.max_results,
         seconds,
@@ -80,26 +79,26 @@ async def search_web(
         cache=cache,
         cache_seconds=settings.search_cache_seconds,
     )
-    candidates = new_candidates(usable, breakers)
-    await hunt.ask(candidates, settings.search_at_once)
-    failures += [failure for candidate in candidates if (failure := candidate.failure())]
+    asked = [EngineCalls(engine, breakers.of(engine.name)) for engine in usable]
+    await failover.ask(asked, settings.search_at_once)
+    failures += [failure for calls in asked if (failure := calls.failure())]
     # An engine of one's own may call itself otherwise than the settings do.
     places = {name: place for place, name in enumerate(settings.search_engines)}
     failures.sort(key=lambda failure: places.get(failure.engine, len(places)))
-    answered = [candidate for candidate in candidates if candidate.found]
+    answered = [calls for calls in asked if calls.found]
     if not answered:
         told = "; ".join(failure.problem for failure in failures)
         return WebAnswer(error=f"The web search brought nothing: {told}.", failures=tuple(failures))
-    results = fused([candidate.found or [] for candidate in answered], settings.max_results)
+    results = fused([calls.found or [] for calls in answered], settings.max_results)
     if settings.fetch_pages:
         results, unread = await _with_pages(results, query, deadline - loop.time(), pages or PageReader())
         failures += unread
     results = await asyncio.to_thread(trimmed, results, query, settings.max_search_tokens)
     return WebAnswer(
-        engine="+".join(candidate.engine.name for candidate in answered),
+        engine="+".join(calls.engine.name for calls in answered),
         results=tuple(results),
         failures=tuple(failures),
-        from_cache=all(candidate.from_cache for candidate in answered),
+        from_cache=all(calls.from_cache for calls in answered),
     )
 
 
@@ -115,7 +114,7 @@ def _usable(
             if name not in given and is_import_path(name) and importable is not None and name not in importable:
                 problem = f"{name} is an import path, which only the settings of the process may name"
             else:
-                candidate = given[name] if name in given else engine(name, settings)
+                candidate = given[name] if name in given else engine(name)
                 if candidate.available():
                     usable.append(candidate)
                 else:
@@ -163,7 +162,7 @@ def _from_page(result: SearchResult, page: Page, query: str) -> SearchResult:
     title = beginning(harmless(page.title), _MAX_TITLE) if result.title == result.url else result.title
     return result.model_copy(
         update={
-            "content": relevant(text, query, MAX_CONTENT),
+            "content": shortened(text, query),
             "title": title or result.title,
             "published": result.published or page.published,
             "whole": True,
