@@ -8,9 +8,9 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import is_binary_block
 from ..state.messages import content_text
 from ..text.shorten import ELLIPSIS, Kept, beginning, share_out
+from ..text.tokens import is_binary_block
 from .chain import with_media_named
 
 _LEAST: Final = 8

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread.assembly.assemble import assemble
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import SummaryMessage
 from everthread.state.messages import clean_text
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
+from everthread.text.tokens import count_message_tokens
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
