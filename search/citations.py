@@ -8,8 +8,8 @@ from typing import Final
 
 from ..state.search_records import SearchResult
 from ..text.fold import fold
+from ..text.sentences import CODE
 
-_CODE: Final = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
 _NUMBERS: Final = r"\^?\s*\d{1,3}(?:\s*(?:[,;、，]|[-–—~])\s*\^?\d{1,3})*"
 _MARK: Final = re.compile(rf"\[({_NUMBERS})\]|【({_NUMBERS})(?:†[^】]*)?】")
 _PART: Final = re.compile(r"(\d{1,3})(?:\s*[-–—~]\s*\^?(\d{1,3}))?")
@@ -25,7 +25,7 @@ def cited(reply: str, results: Sequence[SearchResult]) -> tuple[SearchResult, ..
         reply: the model's text.
         results: as they were numbered in its context.
     """
-    text = _CODE.sub(" ", fold(reply))
+    text = CODE.sub(" ", fold(reply))
     found = [(place, number) for place, number in _numbers(text) if 1 <= number <= len(results)]
     for number, result in enumerate(results, start=1):
         address = fold(result.url).rstrip("/")
