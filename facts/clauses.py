@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ..text.sentences import sentences
+from ..text.sentences import CODE, sentence_spans
 from ..text.words import QUESTION_MARKS, WORD
 from .language import Language
 
@@ -16,9 +16,7 @@ MOST_CHARACTERS: Final = 4_000
 MASK: Final = "\u2022"
 """Stands for each character that is not the user's own word."""
 
-_CODE: Final = re.compile(
-    r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|<(\w+)[^<>]{0,200}>[^<]{0,2000}</\1>|https?://\S+"
-)
+_MARKUP: Final = re.compile(r"(?s)<(\w+)[^<>]{0,200}>[^<]{0,2000}</\1>|https?://\S+")
 _QUOTED_LINE: Final = re.compile(r"(?m)^[ \t]*(?:>|\||[$#%]\s).*$")
 _QUOTES: Final = re.compile(
     r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”]{1,2000}[“”]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』"
@@ -86,20 +84,17 @@ def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
     blotted = masked(text, language)
     if language["joke"].search(language.normalized(blotted)) or len(_SPEAKER.findall(blotted)) > 1:
         return
-    at = 0
-    for sentence in sentences(blotted):
-        start = blotted.find(sentence, at)
-        at = start + len(sentence)
-        plain = language.normalized(sentence)
+    for start, end in sentence_spans(blotted):
+        plain = language.normalized(blotted[start:end])
         if language["material"].search(plain):
             return
         if not language["fiction"].search(plain):
-            yield text[start:at], sentence
+            yield text[start:end], blotted[start:end]
 
 
 def masked(text: str, language: Language) -> str:
     """The text with code, links, quoted lines and quoted speech blotted out, as long as before."""
-    for noise in (_CODE, _QUOTED_LINE):
+    for noise in (CODE, _MARKUP, _QUOTED_LINE):
         text = noise.sub(
             lambda match: "\n" + MASK * (len(match[0]) - 2) + "\n" if len(match[0]) > 2 else match[0], text
         )

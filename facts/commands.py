@@ -8,11 +8,10 @@ becomes an instruction.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..text.fold import fold
-from ..text.sentences import sentences
+from ..text.sentences import sentence_spans
 from ..text.words import QUESTION_MARKS, is_question
 from .clauses import MASK, MOST_CHARACTERS, masked
 from .language import Language, language_in
@@ -36,7 +35,8 @@ def commands(text: str) -> list[Command]:
     if (language := language_in(text)) is None:
         return []
     blotted = masked(text, language)
-    return [command for sentence in _sentences(text, blotted) if (command := _command(sentence, language))]
+    own = (text[start:end] for start, end in sentence_spans(blotted) if not blotted.startswith(MASK, start))
+    return [command for sentence in own if (command := _command(sentence, language))]
 
 
 def attribute_named(words: str, language: Language | None) -> str | None:
@@ -44,16 +44,6 @@ def attribute_named(words: str, language: Language | None) -> str | None:
     plain = language.normalized(words) if language else ""
     named = language.attribute_words.items() if language else ()
     return next((name for name, pattern in named if pattern.search(plain)), None)
-
-
-def _sentences(text: str, blotted: str) -> Iterator[str]:
-    """The sentences that are the user's own, as they were said. A colon does not end a request."""
-    at = 0
-    for sentence in sentences(blotted):
-        start = blotted.find(sentence, at)
-        at = start + len(sentence)
-        if not sentence.startswith(MASK):
-            yield text[start:at]
 
 
 def _command(sentence: str, language: Language) -> Command | None:

@@ -13,12 +13,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import SummaryMessage
 from everthread.state.messages import clean_text
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
