@@ -1,4 +1,4 @@
-"""Main text of pages, ours beside trafilatura alone: `python -m bench.cleaning [--data FOLDER] [--json FILE]`.
+"""Main text of pages, ours beside single extractors: `python -m bench.cleaning [--data FOLDER] [--json FILE]`.
 
 Each page is decoded once, in the same way for all. Figures, over the pages that have them: token F1 of the text against
 the gold text (mean over pages; a character of Chinese, Japanese or Thai is a token), the share of segments that must be
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import json
 import logging
 import re
@@ -44,10 +45,39 @@ def trafilatura(html: str) -> str:
     return extract(html, include_comments=False) or ""
 
 
-EXTRACTORS: dict[str, Callable[[str], str]] = {
-    "everthread": everthread,
-    "trafilatura": trafilatura,
+def readability(html: str) -> str:
+    from lxml import html as parser
+    from readability import Document
+
+    element = parser.fromstring(Document(html).summary(html_partial=True))
+    for part in element.iter():
+        part.tail = f" {part.tail or ''}"
+    return str(element.text_content())
+
+
+def justext(html: str) -> str:
+    from justext import get_stoplist
+    from justext import justext as paragraphs
+
+    languages = ("English", "German", "French", "Spanish", "Portuguese", "Italian", "Polish", "Russian", "Turkish")
+    stop = frozenset().union(*(get_stoplist(language) for language in languages))
+    return "\n".join(paragraph.text for paragraph in paragraphs(html, stop) if not paragraph.is_boilerplate)
+
+
+def resiliparse(html: str) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return str(extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False))
+
+
+EXTRACTORS: dict[str, tuple[Callable[[str], str], str]] = {
+    "everthread": (everthread, "everthread"),
+    "trafilatura": (trafilatura, "trafilatura"),
+    "readability-lxml": (readability, "readability"),
+    "resiliparse": (resiliparse, "resiliparse"),
+    "justext": (justext, "justext"),
 }
+"""By name: what reads a page, and the module it needs; of those not installed there are no figures."""
 
 
 def pages(folder: Path, limit: int | None) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -101,7 +131,9 @@ def main() -> None:
     loaded = list(pages(options.data, options.limit))
     figures: dict[str, dict[str, float]] = {}
     print(f"{len(loaded)} pages\n{'':<18}{'article F1':>12}{'readab. F1':>12}{'must':>8}{'must not':>10}{'ms/page':>9}")
-    for name, extract in EXTRACTORS.items():
+    for name, (extract, module) in EXTRACTORS.items():
+        if importlib.util.find_spec(module) is None:
+            continue
         row = figures[name] = measured(extract, loaded)
         shown = [row.get(key, float("nan")) for key in ("article", "readability", "contains", "leaks", "ms_per_page")]
         print(f"{name:<18}{shown[0]:>12}{shown[1]:>12}{shown[2]:>8}{shown[3]:>10}{shown[4]:>9}", flush=True)

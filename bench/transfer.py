@@ -47,7 +47,9 @@ async def prepare(folder: Path, messages: list[Any], file: Path) -> None:
 
 
 async def import_seconds(folder: Path, file: Path, embedder: Embedder, number: int, *, embed: bool = True) -> float:
-    settings = Settings(data_dir=folder, database_schema=f"target_{number}", user_id="bench", embedding_timeout=600)
+    settings = Settings(
+        data_dir=folder, database_schema=f"target_{number}", user_id="bench", timeouts={"embedding": 600}
+    )
     database = Database(settings)
     await database.open()
     started = time.perf_counter()

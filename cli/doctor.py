@@ -10,9 +10,9 @@ from rich.console import Console
 
 from ..graph.open import conversation_on
 from ..maintenance.doctor import examine
+from ..maintenance.findings import Checkup
 from ..runtime.resources import Resources
 from ..settings.settings import Settings
-from ..state.health_records import Checkup
 from .naming import as_typed
 
 

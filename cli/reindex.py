@@ -27,7 +27,7 @@ def run_reindex(values: dict[str, Any]) -> None:
 
 async def _reindex(settings: Settings) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    user_id, timeout = settings.user_id, settings.embedding_timeout
+    user_id, timeout = settings.user_id, settings.timeouts.embedding
     database, embedder = storage_of(settings), Embedder(settings.embedding_model)
     try:
         if settings.vector_store is not None:

@@ -70,5 +70,5 @@ async def _feed(
 async def _embed_rest(resources: Resources, settings: Settings) -> None:
     """Wait until everything of the user has its vector."""
     with Console().status("Embedding what is left ..."):
-        while await resources.vectors.embed_pending(settings.user_id, timeout=settings.embedding_timeout):
+        while await resources.vectors.embed_pending(settings.user_id, timeout=settings.timeouts.embedding):
             pass

@@ -95,7 +95,7 @@ async def into_store(database: Storage, embedder: Embedder, settings: Settings) 
     total = 0
     with progress_bar() as bar:
         task = bar.add_task("Embedding", total=None)
-        while done := await index.embed_pending(settings.user_id, timeout=settings.embedding_timeout):
+        while done := await index.embed_pending(settings.user_id, timeout=settings.timeouts.embedding):
             total += done
             bar.advance(task, done)
         bar.update(task, total=total)
@@ -131,7 +131,7 @@ class Import:
             embedder,
             self._settings.user_id,
             which="pending",
-            timeout=self._settings.embedding_timeout,
+            timeout=self._settings.timeouts.embedding,
             advance=self._embedded,
         )
         self._pending = await bulk.count()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ..graph.conversation import CompiledConversation
 from ..runtime.regenerate_rejected import remake
-from ..runtime.turn import Turn
 from ..state.chain import SummaryMessage, empty_chain, summary_ids
 from ..state.compression_records import Remade
 from ..state.errors import InputError
@@ -73,12 +72,11 @@ async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_
 
 async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]:
     """Make these again one after the other; each is in the chain before the next is begun."""
-    settings = state.conversation.resources.settings.model_copy(update={"user_id": state.user_id})
-    turn = Turn(state.conversation.resources, settings, state.config)
+    turn = state.turn
     rows = state.conversation.resources.summaries
     done: list[Remade] = []
     for summary in wanted:
         standing = await rows.some(state.user_id, state.thread_id, summary_ids(state.chain or empty_chain()))
         beside = [SummaryMessage.of(one) for one in standing.values()]
-        done.append(await remake(summary, settings, turn, standing=beside))
+        done.append(await remake(summary, turn.settings, turn, standing=beside))
     return done

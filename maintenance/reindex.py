@@ -13,27 +13,6 @@ from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .bulk_embedding import BulkEmbedding
 
-_FORGET_MESSAGES = """
-UPDATE messages AS m SET embedded_with = NULL FROM vectors AS v
-WHERE v.user_id = %(user_id)s AND v.model = %(model)s AND v.source_type = 'message'
-  AND public.vector_dims(v.embedding) <> %(dimensions)s
-  AND m.user_id = %(user_id)s AND m.thread_id = v.thread_id AND m.id = v.source_id AND m.embedded_with = %(model)s
-"""
-_FORGET_SUMMARIES = """
-UPDATE summaries AS s SET embedded_with = NULL FROM vectors AS v
-WHERE v.user_id = %(user_id)s AND v.model = %(model)s AND v.source_type = 'summary'
-  AND public.vector_dims(v.embedding) <> %(dimensions)s
-  AND s.user_id = %(user_id)s AND s.thread_id = v.thread_id AND s.id = v.source_id AND s.embedded_with = %(model)s
-"""
-_REMOVE_STRAYS = """
-DELETE FROM vectors AS v WHERE v.user_id = %(user_id)s
-  AND (v.model <> %(model)s OR public.vector_dims(v.embedding) <> %(dimensions)s)
-  AND NOT EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thread_id = v.thread_id
-                  AND m.id = v.source_id AND v.source_type = 'message' AND m.embedded_with IS DISTINCT FROM %(model)s)
-  AND NOT EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = v.thread_id
-                  AND s.id = v.source_id AND v.source_type = 'summary' AND s.embedded_with IS DISTINCT FROM %(model)s)
-"""
-
 
 class Reindex:
     """Embeds everything of a user whose vectors are not of the current model, and what has none.
@@ -70,7 +49,7 @@ class Reindex:
             StorageError: the database fails.
         """
         values = {"model": self._embedder.name, "dimensions": await self._size()}
-        await self._rows.transaction((_FORGET_MESSAGES, values), (_FORGET_SUMMARIES, values))
+        await self._rows.transaction(("reindex.forget_messages", values), ("reindex.forget_summaries", values))
         return await self._bulk.count()
 
     async def run(self) -> int:
@@ -81,7 +60,7 @@ class Reindex:
             StorageError: the database fails.
         """
         done = await self._bulk.run()
-        await self._rows.fetch(_REMOVE_STRAYS, model=self._embedder.name, dimensions=await self._size())
+        await self._rows.fetch("reindex.remove_strays", model=self._embedder.name, dimensions=await self._size())
         return done
 
     async def _size(self) -> int:

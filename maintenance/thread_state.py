@@ -11,8 +11,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
+from ..runtime.turn import Turn
 from ..state.chain import Chain
 from ..state.errors import InputError
+from ..storage.user_rows import UserRows
 
 _LAST_NODE: Final = "command"
 """The node in whose name the chain is written: after it a turn is over, so that nothing is left to run."""
@@ -41,9 +43,15 @@ class ThreadState:
         return {"configurable": {"thread_id": self.thread_id}}
 
     @property
-    def exists(self) -> bool:
-        """Whether the thread has a state; an imported one that nobody went on with has none."""
-        return bool(self.snapshot.values)
+    def rows(self) -> UserRows:
+        """The rows of its user."""
+        return UserRows(self.conversation.resources.database, self.user_id)
+
+    @property
+    def turn(self) -> Turn:
+        """What a node would be given in a turn of the thread."""
+        resources = self.conversation.resources
+        return Turn(resources, resources.settings.model_copy(update={"user_id": self.user_id}), self.config)
 
     @property
     def is_writable(self) -> bool:

@@ -9,17 +9,6 @@ from ..state.errors import EmbeddingError
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 
-# Three steps through the index (user_id, model, ...), however many vectors there are.
-_STORED = """
-(SELECT model, public.vector_dims(embedding) AS dimensions FROM vectors
- WHERE user_id = %(user_id)s AND model < %(model)s ORDER BY model DESC LIMIT 1)
-UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors
- WHERE user_id = %(user_id)s AND model > %(model)s ORDER BY model LIMIT 1)
-UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s LIMIT 1)
-"""
-
 
 class ChangedModel(NamedTuple):
     """Vectors of another model than the current one were found; dimensions are None where the model did not load."""
@@ -52,7 +41,7 @@ async def changed_model(
     Raises:
         StorageError: the database fails.
     """
-    stored = await UserRows(database, user_id).fetch(_STORED, model=embedder.name)
+    stored = await UserRows(database, user_id).fetch("vectors.stored", model=embedder.name)
     others = [row for row in stored if row["model"] != embedder.name]
     if not others and not (wait and stored):
         return None

@@ -14,16 +14,6 @@ from ..storage.user_rows import UserRows
 
 _BATCH: Final = 500
 
-_WITHOUT_TERMS = """
-SELECT thread_id, id, text, created_at FROM messages
-WHERE user_id = %(user_id)s AND term_keys IS NULL LIMIT %(limit)s
-"""
-_SET_TERMS = """
-UPDATE messages SET term_keys = ARRAY(SELECT jsonb_array_elements_text(done.keys)::bigint)
-FROM jsonb_to_recordset(%(rows)s) AS done(thread_id text, id text, keys jsonb)
-WHERE user_id = %(user_id)s AND messages.thread_id = done.thread_id AND messages.id = done.id
-"""
-
 
 class KeywordIndex:
     """Terms in Postgres, in the rows of the archive.
@@ -38,10 +28,10 @@ class KeywordIndex:
     async def index_pending(self, user_id: str) -> int:
         """Find the terms of messages that have none yet (imported ones, say); returns how many were done."""
         rows = UserRows(self._database, user_id)
-        pending = await rows.fetch(_WITHOUT_TERMS, limit=_BATCH)
+        pending = await rows.fetch("keywords.without_terms", limit=_BATCH)
         if pending:
             done = await asyncio.to_thread(lambda: [_with_keys(user_id, row) for row in pending])
-            await rows.fetch(_SET_TERMS, rows=Jsonb(done))
+            await rows.fetch("keywords.set_terms", rows=Jsonb(done))
         return len(pending)
 
 

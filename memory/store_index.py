@@ -28,34 +28,6 @@ logger = logging.getLogger(__name__)
 _SEARCHES: Final = 64
 """Searches whose passages are remembered."""
 
-_ADOPT: Final = """
-WITH m AS (UPDATE messages SET embedded_with = NULL
-           WHERE user_id = %(user_id)s AND embedded_with <> '' AND (embedded_with = %(name)s) = %(lost)s RETURNING 1),
-     s AS (UPDATE summaries SET embedded_with = NULL
-           WHERE user_id = %(user_id)s AND embedded_with <> '' AND (embedded_with = %(name)s) = %(lost)s RETURNING 1)
-SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s) AS n
-"""
-_ROWS: Final = """
-SELECT found.source_type, found.source_id, found.thread_id, coalesce(m.role, 'assistant') AS role,
-       coalesce(m.created_at, s.created_at) AS created_at, found.cosine
-FROM unnest(%(types)s::text[], %(threads)s::text[], %(ids)s::text[], %(cosines)s::float8[])
-     AS found(source_type, thread_id, source_id, cosine)
-LEFT JOIN messages AS m ON m.user_id = %(user_id)s AND m.thread_id = found.thread_id AND m.id = found.source_id
-                       AND found.source_type = 'message'
-LEFT JOIN summaries AS s ON s.user_id = %(user_id)s AND s.thread_id = found.thread_id AND s.id = found.source_id
-                        AND found.source_type = 'summary'
-WHERE m.id IS NOT NULL OR s.id IS NOT NULL
-ORDER BY found.cosine DESC, found.source_id LIMIT %(limit)s
-"""
-
-_EMBEDDED: Final = """
-(SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
- WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
-UNION ALL
-(SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
- WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s) AND embedded_with = %(name)s LIMIT %(limit)s)
-"""
-
 
 class _Key(NamedTuple):
     """Where a hit comes from."""
@@ -143,7 +115,7 @@ class StoreIndex(VectorIndex):
                 passages[key.thread_id, key.source_id] = document.page_content
         self._passages[user_id, question] = passages
         return await UserRows(self._database, user_id).fetch(
-            _ROWS,
+            "vector_store.rows",
             types=[key.source_type for key in best],
             threads=[key.thread_id for key in best],
             ids=[key.source_id for key in best],
@@ -166,7 +138,7 @@ class StoreIndex(VectorIndex):
         """
         self._passages.clear()
         while rows := await UserRows(self._database, user_id).fetch(
-            _EMBEDDED, threads=list(threads), name=self._store.name, limit=BATCH
+            "vector_store.embedded", threads=list(threads), name=self._store.name, limit=BATCH
         ):
             parts = await asyncio.to_thread(lambda: [(row, len(chunks(row))) for row in rows])
             ids = [str(vector_id(user_id, self._store.name, row, n)) for row, number in parts for n in range(number)]
@@ -179,7 +151,7 @@ class StoreIndex(VectorIndex):
 
     async def _adopt(self, user_id: str, *, lost: bool) -> int:
         """Mark what is elsewhere (or, where the store lost it, what should be there) as still to be embedded."""
-        rows = await UserRows(self._database, user_id).fetch(_ADOPT, name=self._store.name, lost=lost)
+        rows = await UserRows(self._database, user_id).fetch("vector_store.adopt", name=self._store.name, lost=lost)
         return int(rows[0]["n"])
 
     async def _embed(self, rows: UserRows, pending: Sequence[DictRow], timeout: float) -> None:
@@ -204,7 +176,7 @@ def vector_index(
     """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
 
     Args:
-        settings: `vector_store`, `embedding_timeout`, `recall_cache`.
+        settings: `vector_store`, `timeouts`, `recall_cache`.
         database: where the archive is.
         embedder: the embedding model.
         store: a vector store or its import path, before the one that the settings name.
@@ -213,4 +185,4 @@ def vector_index(
     wanted = store if store is not None else settings.vector_store
     if wanted is None:
         return VectorIndex(database, embedder, memories)
-    return StoreIndex(database, embedder, memories, wanted, timeout=settings.embedding_timeout)
+    return StoreIndex(database, embedder, memories, wanted, timeout=settings.timeouts.embedding)

@@ -40,24 +40,6 @@ _REMEMBERED: Final = 10_000
 Lookup = Callable[[UserMemory, View], Near]
 """Finds what is near in a user's memory; to be called with its lock held."""
 
-_PENDING = """
-(SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with,
-        1 AS version FROM messages
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
- ORDER BY created_at DESC LIMIT %(limit)s)
-UNION ALL
-(SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version FROM summaries
- WHERE user_id = %(user_id)s AND embedded_with IS NULL AND thread_id || '/' || id <> ALL(%(refused)s)
- LIMIT %(limit)s)
-"""
-_PASSAGES = """
-SELECT DISTINCT ON (v.thread_id, v.source_id) v.thread_id, v.source_id, v.content
-FROM unnest(%(threads)s::text[], %(ids)s::text[]) AS wanted(thread_id, id)
-JOIN vectors AS v ON v.user_id = %(user_id)s AND v.model = %(model)s AND v.thread_id = wanted.thread_id
-                 AND v.source_id = wanted.id AND public.vector_dims(v.embedding) = %(dimensions)s
-ORDER BY v.thread_id, v.source_id, v.embedding <=> %(query)s::public.vector
-"""
-
 
 class NearSource(NamedTuple):
     """A message or summary with its cosine in [-1, 1]."""
@@ -109,7 +91,7 @@ class VectorIndex:
     async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
         rows = UserRows(self._database, user_id)
         refused = [place for owner, place in self._refused if owner == user_id]
-        pending = await rows.fetch(_PENDING, limit=limit, refused=refused)
+        pending = await rows.fetch("vectors.pending", limit=limit, refused=refused)
         if not pending:
             return 0
         try:
@@ -178,7 +160,7 @@ class VectorIndex:
         """
         vector = await self._embedder.query(question, timeout=timeout)
         found = await UserRows(self._database, user_id).fetch(
-            _PASSAGES,
+            "vectors.passages",
             query=_literal(vector),
             dimensions=len(vector),
             model=self._embedder.name,

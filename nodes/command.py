@@ -131,7 +131,7 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
     if found.name == "storage":
         chosen = STORAGES[found.value]
         if chosen != storage:
-            how = f"where everthread is started (EVERTHREAD_STORAGE={found.value})"
+            how = f"where everthread is started (EVERTHREAD_DATABASE_URL={found.value})"
             threshold = f"{chosen} is chosen {how}; here it is {storage}. {threshold}"
         return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
     name = policy_of(turn.settings).threshold_name

@@ -135,7 +135,7 @@ def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
 
 async def _ask(prompt: _Prompt, turn: Turn) -> Answer:
     settings = turn.settings
-    policy = Policy(settings.model_timeout, settings.reply_timeout, settings.model_retries)
+    policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
     return await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
 
@@ -209,8 +209,8 @@ async def _attempt(
         return await responder.respond(
             messages,
             config,
-            turn.settings.reply_timeout,
-            context=None if own is None else without_ours(own),
+            turn.settings.timeouts.reply,
+            context=turn.settings if own is None else without_ours(own),
             state=kept,
         )
     except ResponderError as error:

@@ -81,9 +81,9 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         threshold=settings.similarity_threshold,
         live_ids=live_ids,
         this_thread_only=settings.memory_scope == "thread",
-        timeout=settings.embedding_timeout,
+        timeout=settings.timeouts.embedding,
     )
     if recall.error is None:
-        notice = await resources.vectors.notice(turn.user_id, timeout=settings.embedding_timeout)
+        notice = await resources.vectors.notice(turn.user_id, timeout=settings.timeouts.embedding)
         recall = recall.model_copy(update={"error": notice})
     return recall

@@ -1,7 +1,7 @@
 """Pairing: a found message brings its counterpart (seed `000`, "Context Pairing Logic").
 
 A user's message brings the assistant's reply, a reply brings the query before it, a tool's result the whole exchange. A
-summary stands alone; original messages that bear on the question come with it, as far as `expand_summaries` allows.
+summary stands alone; original messages that bear on the question come with it, as far as `memory_tokens` allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Fragment, Hit, Memory, Recall
-from ..storage.archive_rows import ArchivedMessage
 from ..text.excerpt import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
@@ -27,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
+
+_SUMMARY_SHARE: Final = 2 / 3
+"""Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
 
 _MEMORY_SHARE: Final = 3
 """A memory of many fragments has at most so many times the tokens of one."""
@@ -130,7 +132,7 @@ def _with_fragments(memory: Memory, fragments: tuple[Fragment, ...]) -> Memory:
 
 async def _expanded(memories: list[Memory], question: str, live: set[str], turn: Turn) -> list[Memory]:
     """The memories; summaries among them bring original messages that share words with the question."""
-    left = turn.settings.expand_summaries
+    left = int(turn.settings.memory_tokens * _SUMMARY_SHARE)
     told = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}
     told |= {(turn.thread_id, id_) for id_ in live}
     expanded = []
@@ -139,7 +141,7 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
             below = await turn.resources.archive.newest_sources(
                 turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
             )
-            raw = [message for message in below if (message.thread_id, message.id) not in told]
+            raw = [message for message in below if (memory.thread_id, message.id) not in told]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             told |= {(memory.thread_id, fragment.id) for fragment in chosen}
@@ -148,7 +150,7 @@ async def _expanded(memories: list[Memory], question: str, live: set[str], turn:
     return expanded
 
 
-def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -> list[Fragment]:
+def bearing_on(messages: Sequence[Fragment], question: str, limit: int) -> list[Fragment]:
     """Those messages, in the order they were said, that share most words with the question.
 
     Args:
@@ -157,22 +159,17 @@ def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -
         limit: tokens of all together, at most; a long message gets half of what is left.
     """
     wanted = set(search_terms(question))
-    shared = {m.id: len(wanted.intersection(search_terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
+    shared = {
+        m.id: len(wanted.intersection(search_terms(m.content))) for m in messages if m.role in {"user", "assistant"}
+    }
     chosen: dict[str, Fragment] = {}
     for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
         if not shared.get(message.id):
             continue
-        content = excerpt(message.text, question, max(limit // 2, _WHOLE))
+        content = excerpt(message.content, question, max(limit // 2, _WHOLE))
         if (cost := estimate_tokens(content)) <= limit:
             limit -= cost
-            chosen[message.id] = Fragment(
-                id=message.id,
-                role=message.role,
-                content=content,
-                name=message.name,
-                seq=message.seq,
-                created_at=message.created_at,
-            )
+            chosen[message.id] = message.model_copy(update={"content": content})
     return [chosen[message.id] for message in messages if message.id in chosen]
 
 
@@ -183,7 +180,7 @@ async def _shortened(memories: list[Memory], question: str, turn: Turn) -> list[
     if not long:
         return memories
     try:
-        timeout = turn.settings.embedding_timeout
+        timeout = turn.settings.timeouts.embedding
         passages = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
     except EmbeddingError:
         passages = {}

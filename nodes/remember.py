@@ -35,9 +35,9 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": Upkeep(error=str(error))}
     learn(turn)
-    turn.resources.embed_later(turn.user_id, turn.settings.embedding_timeout)
+    turn.resources.embed_later(turn.user_id, turn.settings.timeouts.embedding)
     chain = without(chain, outdated_ids(view_in({**state, "chain": chain}), turn.settings))
-    shown = visible(state["messages"], turn.settings.visible_messages, turn.settings.visible_kilobytes)
+    shown = visible(state["messages"], turn.settings.visible_messages)
     chain["known"] = {str(message.id): chain["known"][str(message.id)] for message in shown}
     update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
     update.pop("messages", None)

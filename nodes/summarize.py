@@ -58,7 +58,7 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
-        turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
+        turn.resources.embed_later(turn.user_id, settings.timeouts.embedding)
     summary = written.summary
     done: Update = {"summaries": (*upkeep.summaries, summary.id)}
     if written.instead:

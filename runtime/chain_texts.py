@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
-from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_link
+from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
 from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
@@ -36,7 +36,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         state = cast("ConversationState", {**state, **update})
     texts = state.get("chain_texts")
     if texts is None:
-        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
+        ids = summary_ids(state["chain"])
+        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id, ids)
         if (anew := await _settle(state, last, turn)) is not None:
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
@@ -117,7 +118,7 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
         summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
         for id_ in standing.places
     ]
-    aside = _commands(messages)
+    aside = command_ids(messages)
     known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}
     return Chain(links=links, known=known, last=standing.last)
 
@@ -126,7 +127,7 @@ def _message_link(id_: str, kept: bool) -> Link:
     return Link(id=id_, kept=True) if kept else Link(id=id_)
 
 
-def _commands(messages: Sequence[AnyMessage]) -> set[str]:
+def command_ids(messages: Sequence[AnyMessage]) -> set[str]:
     """Ids of commands in the chat and of the answers to them, which are no part of the chain; not of a newest one."""
     found: set[str] = set()
     for asked, answer in pairwise(messages):

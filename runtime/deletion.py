@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Final, LiteralString
+from typing import Any, Final
 
 from ..facts.release import release_facts
 from ..memory.vectors import VectorIndex
@@ -18,31 +18,18 @@ from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
 
-_THREADS: Final = """
-SELECT thread_id FROM threads
-WHERE user_id = %(user_id)s AND (%(thread_id)s::text IS NULL OR thread_id = %(thread_id)s) ORDER BY thread_id
-"""
-_COUNTS: Final = """
-SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)) AS messages,
-       (SELECT count(*) FROM summaries WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)) AS summaries,
-       (SELECT count(*) FROM facts WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)) AS facts,
-       (SELECT count(*) FROM pins WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)) AS pins
-"""
-_DELETE: Final[tuple[LiteralString, ...]] = (
-    "DELETE FROM vectors WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM facts WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM pins WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM turn_reports WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM summary_versions WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM summaries WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM messages WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
-    "DELETE FROM checkpoint_writes USING threads AS t "
-    "WHERE t.user_id = %(user_id)s AND t.thread_id = checkpoint_writes.thread_id AND t.thread_id = ANY(%(threads)s)",
-    "DELETE FROM checkpoint_blobs USING threads AS t "
-    "WHERE t.user_id = %(user_id)s AND t.thread_id = checkpoint_blobs.thread_id AND t.thread_id = ANY(%(threads)s)",
-    "DELETE FROM checkpoints USING threads AS t "
-    "WHERE t.user_id = %(user_id)s AND t.thread_id = checkpoints.thread_id AND t.thread_id = ANY(%(threads)s)",
-    "DELETE FROM threads WHERE user_id = %(user_id)s AND thread_id = ANY(%(threads)s)",
+_DELETE: Final = (
+    "deletion.vectors",
+    "deletion.facts",
+    "deletion.pins",
+    "deletion.turn_reports",
+    "deletion.summary_versions",
+    "deletion.summaries",
+    "deletion.messages",
+    "deletion.checkpoint_writes",
+    "deletion.checkpoint_blobs",
+    "deletion.checkpoints",
+    "deletion.own_threads",
 )
 
 
@@ -67,7 +54,7 @@ class Deletion:
             InputError: the user has no such thread.
             StorageError: the database fails.
         """
-        rows = await UserRows(self._database, user_id).fetch(_THREADS, thread_id=thread_id)
+        rows = await UserRows(self._database, user_id).fetch("deletion.threads", thread_id=thread_id)
         if thread_id is not None and not rows:
             raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
         return [row["thread_id"] for row in rows]
@@ -95,7 +82,7 @@ class Deletion:
 
 
 async def _delete(rows: Exchange, user_id: str, threads: Sequence[str]) -> Deleted:
-    counts: dict[str, Any] = (await rows.fetch(_COUNTS, threads=list(threads)))[0]
+    counts: dict[str, Any] = (await rows.fetch("deletion.counts", threads=list(threads)))[0]
     await release_facts(rows, user_id, threads)
     for query in _DELETE:
         await rows.fetch(query, threads=list(threads))

@@ -100,7 +100,7 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
     if written.facts:
         await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], sources.messages)
     if turn.resources.embedder.ready:  # else the next turn does it
-        turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
+        turn.resources.embed_later(turn.user_id, settings.timeouts.embedding)
     return Remade(summary=written.summary, replaced=True)
 
 

@@ -23,12 +23,15 @@ from ..memory.keywords import KeywordIndex
 from ..memory.recall import MemorySearch
 from ..memory.store_index import StoreIndex, vector_index
 from ..models.answering import Candidate
+from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
 from ..models.chat import aload, check_models, is_capable, model_name
-from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.embeddings import Embedder
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
+from ..settings.profiles import PROFILES
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
@@ -41,13 +44,17 @@ from ..storage.storage import Storage
 from ..storage.summary_rows import SummaryRows
 from .background import Background
 from .responder import Responder
-from .run_settings import RunSettings
+from .run_settings import LayeredSettings
 from .toolbox import Tool, Toolbox
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
+
+
+EMBEDDINGS_SHARE: Final = 32
+"""The part of `recall_cache` that embeddings may take beside it: one in so many."""
 
 
 class Resources:
@@ -92,7 +99,9 @@ class Resources:
         self.reports = TurnReports(self.database)
         self.facts = FactRows(self.database)
         self.embedder = Embedder(
-            _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
+            _embedding_name(settings, embeddings),
+            embeddings,
+            cache_bytes=settings.recall_cache * 1_000_000 // EMBEDDINGS_SHARE,
         )
         self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
         self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))
@@ -105,7 +114,7 @@ class Resources:
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._runs = RunSettings(settings)
+        self._runs = LayeredSettings(settings)
         self._checking: Future[None] | None = None
 
     def watch(self, observer: Observer) -> None:
@@ -124,11 +133,11 @@ class Resources:
         """
         return self._runs.settings_of(runtime, config)
 
-    def read_context(self, context: Mapping[str, Any]) -> Settings:
-        """The settings that a run is given as a mapping.
+    def read_context(self, context: Mapping[str, Any]) -> RunContext:
+        """What a mapping chooses for a run.
 
         Raises:
-            SettingsError: a value is not allowed or a name is unknown.
+            SettingsError: a value is not allowed, or a name is unknown or the operator's.
         """
         return self._runs.read(context)
 
@@ -157,7 +166,7 @@ class Resources:
     def candidates(self, settings: Settings) -> list[Candidate]:
         """The models that may answer, in the order in which they are asked."""
         named = [] if self._model is not None else [settings.model]
-        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
         given = [model for model in (self._model, *self._fallbacks) if model is not None]
         by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
         first = [Candidate(name or "default", partial(load, name)) for name in named]
@@ -168,19 +177,19 @@ class Resources:
         """The small model that decides on web search, or None where none is set."""
         if settings.slm_model is None:
             return None
-        return await aload(settings.slm_model, timeout=settings.model_timeout)
+        return await aload(settings.slm_model, timeout=settings.timeouts.model)
 
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
-        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+        if PROFILES[settings.profile].summarizes_locally and name != "extractive" and self._answers_locally(settings):
             name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
 
     def _answers_locally(self, settings: Settings) -> bool:
         return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)
@@ -193,7 +202,7 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
-        self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+        self.embed_later(self.settings.user_id, self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 
     async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:
@@ -205,7 +214,7 @@ class Resources:
         Raises:
             StorageError: the database cannot be reached.
         """
-        user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
+        user_id, timeout = self.settings.user_id, self.settings.timeouts.embedding
         if isinstance(self.vectors, StoreIndex):
             return None
         return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from ..models.failures import retry_after
-from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
 from .faults import status_error
@@ -32,7 +31,7 @@ class DuckDuckGo:
 
     name = "duckduckgo"
 
-    def __init__(self, settings: Settings, search_url: str | None = None) -> None:
+    def __init__(self, search_url: str | None = None) -> None:
         self._search_url = search_url
 
     def available(self) -> bool:

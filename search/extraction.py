@@ -1,7 +1,4 @@
-"""A page's HTML to its main text: without navigation, advertising, scripts and what is hidden from readers.
-
-Trafilatura reads the page, and weighs its own reading against Readability's and jusText's (`bench/cleaning.py`).
-"""
+"""A page's HTML to its main text with trafilatura: without navigation, advertising, scripts and what is hidden."""
 
 from __future__ import annotations
 
@@ -24,6 +21,9 @@ _HIDING: Final = re.compile(
 """Styles by which text is kept from readers but not from machines."""
 _NO_TEXT: Final = ("script", "style", "template", "svg")
 """Elements that hold no text for readers. `noscript` stays: some pages stand in it as a whole."""
+_MAX_ELEMENTS: Final = 20_000
+"""Elements of a page that are read: beyond them is no text for people, only seconds of processor."""
+_ELEMENT: Final = re.compile(r"<(?=[a-zA-Z])")
 
 
 class Page(NamedTuple):
@@ -42,10 +42,18 @@ def read_page(markup: str, url: str = "") -> Page:
         url: its address, from which the date may be read.
     """
     try:
-        return _read(clean_text(markup[:MAX_CHARACTERS]), url or None)
+        return _read(_bounded(clean_text(markup[:MAX_CHARACTERS])), url or None)
     except Exception as error:  # parsers raise all kinds of errors on broken pages
         _log.info("A page could not be read: %s.", type(error).__name__)
         return Page("")
+
+
+def _bounded(markup: str) -> str:
+    """The markup up to the last element that is read."""
+    for number, element in enumerate(_ELEMENT.finditer(markup)):
+        if number == _MAX_ELEMENTS:
+            return markup[: element.start()]
+    return markup
 
 
 def _read(markup: str, url: str | None) -> Page:

@@ -51,7 +51,7 @@ async def search_web(
     """Search the web. Never raises.
 
     Engines without a key are passed over. Each of those left may use an equal share of what remains of
-    `settings.search_timeout`, so that one that hangs leaves time for the next.
+    `settings.timeouts.search`, so that one that hangs leaves time for the next.
 
     Args:
         query: what to search for, without what is private; cut to what engines take.
@@ -68,7 +68,7 @@ async def search_web(
     if not query:
         return WebAnswer(error="The web was not searched: there is nothing to search for.")
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + settings.search_timeout
+    deadline = loop.time() + settings.timeouts.search
     # It looks for packages on disk, and may import some.
     usable, failures = await asyncio.to_thread(_usable, settings, engines or {}, importable)
     seconds = (deadline - loop.time()) * (_SHARE_OF_ENGINES if settings.fetch_pages else 1.0)
@@ -115,7 +115,7 @@ def _usable(
             if name not in given and is_import_path(name) and importable is not None and name not in importable:
                 problem = f"{name} is an import path, which only the settings of the process may name"
             else:
-                candidate = given[name] if name in given else engine(name, settings)
+                candidate = given[name] if name in given else engine(name)
                 if candidate.available():
                     usable.append(candidate)
                 else:

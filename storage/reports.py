@@ -11,19 +11,6 @@ from ..state.report_records import TurnReport
 from .storage import Storage
 from .user_rows import UserRows
 
-_KEEP = """
-INSERT INTO turn_reports (user_id, thread_id, turn, started_at, report)
-VALUES (%(user_id)s, %(thread_id)s, %(turn)s, %(started_at)s, %(report)s)
-ON CONFLICT (user_id, thread_id, turn) DO UPDATE SET started_at = excluded.started_at, report = excluded.report
-"""
-_FIND = """
-SELECT report FROM turn_reports
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND turn = %(turn)s
-"""
-_LAST = """
-SELECT max(turn) AS turn FROM turn_reports WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s
-"""
-
 
 class TurnReports:
     """Reports of turns in Postgres, one row a turn; a turn that is done once more replaces its report.
@@ -42,7 +29,7 @@ class TurnReports:
             StorageError: the database fails.
         """
         await UserRows(self._database, user_id).fetch(
-            _KEEP,
+            "reports.keep",
             thread_id=thread_id,
             turn=report.turn,
             started_at=report.started_at,
@@ -56,7 +43,7 @@ class TurnReports:
             StorageError: the database fails.
         """
         rows = UserRows(self._database, user_id)
-        found = await rows.fetch(_FIND, thread_id=thread_id, turn=turn)
+        found = await rows.fetch("reports.find", thread_id=thread_id, turn=turn)
         return found[0]["report"] if found else None
 
     async def last_turn(self, user_id: str, thread_id: str) -> int:
@@ -65,5 +52,5 @@ class TurnReports:
         Raises:
             StorageError: the database fails.
         """
-        found = await UserRows(self._database, user_id).fetch(_LAST, thread_id=thread_id)
+        found = await UserRows(self._database, user_id).fetch("reports.last", thread_id=thread_id)
         return int(found[0]["turn"] or 0)

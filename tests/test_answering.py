@@ -103,11 +103,11 @@ async def test_where_no_model_answers_each_is_named_with_its_reason(reopen: Call
 
 async def test_a_slow_model_is_given_up_and_the_next_answers(reopen: Callable[..., open_graph]) -> None:
     slow = scripted(30, "late", name="slow")
-    async with reopen(model=slow, fallbacks=[scripted("quick")], model_timeout=0.2) as graph:
+    async with reopen(model=slow, fallbacks=[scripted("quick")], timeouts={"model": 0.2}) as graph:
         state = await say(graph, "hello")
         assert state["messages"][-1].text == "quick"
         assert state["reply"].calls[0].failure == "timeout"
-    async with reopen(model=scripted(30, "late"), reply_timeout=0.2) as graph:
+    async with reopen(model=scripted(30, "late"), timeouts={"reply": 0.2}) as graph:
         with pytest.raises(ModelError, match=r"took longer than 0\.2 s.*raise EVERTHREAD_REPLY_TIMEOUT"):
             await say(graph, "hello", to="t2")
 

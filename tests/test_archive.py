@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 from everthread import Archive, InputError, Settings, Summary, examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.storage.archive_rows import said_at
+from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database
 
 MOMENT = datetime(2024, 3, 4, 10, tzinfo=UTC)
@@ -59,6 +60,30 @@ async def test_compression_marks_the_sources_with_a_chunk_and_deletes_nothing(ar
     kept = await archive.messages("ada", "t")
     assert [(m.active, m.chunk_id) for m in kept] == [(False, 1)] * 2 + [(False, 2)] * 2 + [(True, None)] * 2
     assert [summary.source_ids for summary in await archive.summaries("ada", "t")] == [("m0", "m1"), ("m2", "m3")]
+
+
+async def test_what_is_active_follows_from_the_summaries_of_the_conversation(archive: Archive) -> None:
+    """A summary of summaries is no chunk; of two summaries the first has a message; one that left has none."""
+
+    async def chunks() -> list[tuple[bool, int | None]]:
+        assert await archive.page("ada", "t", with_left=True) == await archive.messages("ada", "t")
+        return [(m.active, m.chunk_id) for m in await archive.messages("ada", "t")]
+
+    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
+    made = [("s1", 1, ("m0", "m1")), ("top", 2, ("s1",)), ("s2", 1, ("m1", "m2")), ("s3", 1, ("m4",))]
+    for id_, level, ids in made:
+        await archive.add_summary("ada", "t", Summary(id=id_, content="x", level=level, source_ids=ids))
+    assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, 3), (True, None)]
+    counts = await archive.compression("ada", "t")
+    assert (counts["messages"], counts["archived"], counts["summaries"]) == (6, 4, 3)
+    standing = await archive.standing("ada", "t", recent=2, limit=10)
+    assert list(standing.places) == ["top", "s2", "m3", "s3", "m4", "m5"]
+    assert standing.kept == {"m4"}
+    await Branches(archive._database).settle("ada", "t", ["m2", "m3", "m4", "m5"], removed=["m0"])
+    assert await chunks() == [(False, None), (False, 1), (False, 1), (True, None), (False, 2), (True, None)]
+    assert (await archive.compression("ada", "t"))["summaries"] == 2
+    await Branches(archive._database).settle("ada", "t", [f"m{n}" for n in range(4)])
+    assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, None), (False, None)]
 
 
 async def test_the_same_message_twice_is_kept_once_also_within_one_call(archive: Archive) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pytest
 from conversation import EchoModel, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.conformance import checkpointer_test, validate
@@ -41,6 +42,7 @@ def stored(settings: Settings) -> int:
     return sum(bytes_of(settings, table) for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"))
 
 
+@pytest.mark.slow
 async def test_the_bytes_of_a_turn_do_not_grow_with_the_conversation(
     settings: Settings, embeddings: Embeddings
 ) -> None:

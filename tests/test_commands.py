@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from command import run
 from conversation import BrokenModel, EchoModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
-from test_cli import run
 
 from everthread import Archive, Settings, ThreadOwnershipError, build_graph, open_graph
 from everthread.compression.commands import read_command

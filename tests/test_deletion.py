@@ -9,10 +9,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from command import run
 from conversation import EchoModel, say
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
-from test_cli import run
 
 from everthread import InputError, Settings, StorageError, open_graph
 from everthread.facts.extraction import Said, extract

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -32,7 +31,6 @@ from everthread.state.fact_records import Fact, FactSheet
 from everthread.storage.loop_thread import io_thread
 from everthread.storage.postgres.database import Database
 
-EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 MOMENT = datetime(2024, 5, 1, tzinfo=UTC)
 
 
@@ -369,14 +367,8 @@ async def test_a_fact_whose_state_and_interval_disagree_is_refused(database: Dat
         await asyncio.to_thread(check_file, tmp_path / "a.jsonl")
 
 
-def run(environment: dict[str, str], *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    wide = {**environment, "COLUMNS": "200"}
-    return subprocess.run(
-        [EVERTHREAD, *words], input=typed, env=wide, capture_output=True, text=True, timeout=180, check=False
-    )
-
-
 def test_the_command_lists_facts_and_forgets_one(environment: dict[str, str]) -> None:
+    environment["COLUMNS"] = "200"
     typed = "I live in Oslo\nI moved to Rome\nRemember that the code is [1234]\n"
     assert run(environment, "chat", "--thread", "work", typed=typed).returncode == 0
     shown = run(environment, "facts").stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from conversation import BrokenModel, EchoModel, counting_model, say, thread
@@ -242,17 +241,6 @@ EDGES = {
 def test_the_drawn_graph_is_the_diagram_with_every_condition_labelled() -> None:
     drawn = build_graph().compile().get_graph()
     assert {(edge.source, edge.target, edge.data) for edge in drawn.edges} == EDGES
-
-
-def test_the_settings_are_the_context_form() -> None:
-    form: Any = build_graph().compile().get_context_jsonschema()
-    assert set(form["properties"]) == set(Settings.model_fields)
-    for name, field in form["properties"].items():
-        assert field["title"], name
-        assert field["description"], name
-        assert "default" in field, name
-    assert form["properties"]["similarity_threshold"]["maximum"] == 1.0
-    assert form["properties"]["web_search"]["enum"] == ["auto", "always", "off"]
 
 
 def test_input_and_output_are_described_by_a_schema() -> None:

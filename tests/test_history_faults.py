@@ -146,6 +146,7 @@ SELECT %(user_id)s, 't1', 's' || n, 1, 'Summary ' || n, CASE n WHEN 1 THEN ARRAY
 """
 
 
+@pytest.mark.slow
 async def test_a_summary_that_stands_on_a_thousand_others_leads_down_to_what_was_said(
     graph: CompiledConversation, environment: dict[str, str]
 ) -> None:
@@ -160,7 +161,7 @@ async def test_a_summary_that_stands_on_a_thousand_others_leads_down_to_what_was
     assert shown.exit_code == 0
     assert "The first remark." in shown.stdout
     (checkup,) = await examine(graph, "ada", "t1")
-    assert {finding.kind for finding in checkup.findings} <= {"active flag", "chunk id", "lost from chain"}
+    assert checkup.findings == ()
 
 
 def facts_of(*texts: str) -> list[Fact]:

@@ -25,6 +25,13 @@ from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
 from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
 
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
 MONDAY = datetime(2024, 3, 4, 10, tzinfo=UTC)
 
 

@@ -10,9 +10,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Settings
-from everthread.memory import vectors
 from everthread.runtime.resources import Resources
-from everthread.storage import memory_changes
+from everthread.storage.postgres.queries import QUERIES
 
 
 @pytest.fixture
@@ -109,7 +108,7 @@ async def test_rows_restored_from_another_server_are_found_and_read_once(
         assert await cursor.fetchone() == (0,)
 
 
-@pytest.mark.parametrize("query", [memory_changes._HEAD, vectors._PENDING])
+@pytest.mark.parametrize("query", ["memory.head", "vectors.pending"])
 async def test_what_is_asked_for_in_every_turn_reads_no_whole_table_after_an_import(
     resources: Resources, settings: Settings, schema: str, query: str
 ) -> None:
@@ -119,7 +118,7 @@ async def test_what_is_asked_for_in_every_turn_reads_no_whole_table_after_an_imp
         await by_hand.execute("ANALYZE messages")
         await by_hand.execute("UPDATE messages SET embedded_with = 'x'")
         values = {"user_id": "ada", "model": "x", "refused": [], "limit": 64}
-        plan = str(await (await by_hand.execute(f"EXPLAIN {query}", values)).fetchall())
+        plan = str(await (await by_hand.execute(f"EXPLAIN {QUERIES[query]}", values)).fetchall())
     assert "messages_embed_next" in plan
     assert "Seq Scan on messages" not in plan
 

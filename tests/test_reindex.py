@@ -6,16 +6,16 @@ import asyncio
 import logging
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from command import EVERTHREAD, run_process
 from conversation import say
+from fakes.embeddings import SIZE, SLOW
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -23,10 +23,8 @@ from everthread import Archive, EmbeddingError, Settings, Summary, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
 from everthread.memory.changed_model import changed_model
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.embeddings import Embedder
 from everthread.storage.postgres.database import Database
-
-EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 
 
 class Named(DeterministicFakeEmbedding):
@@ -165,26 +163,28 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_killed_in_the_middle_the_command_goes_on_where_it_was(
     database: Database, settings: Settings, environment: dict[str, str]
 ) -> None:
+    environment["EVERTHREAD_EMBEDDING_MODEL"] = SLOW.model_name
     await fill(database, settings.user_id, embedder("old"), count=500)
     process = await asyncio.to_thread(
         lambda: subprocess.Popen([EVERTHREAD, "reindex"], env=environment, stdout=subprocess.DEVNULL)
     )
     deadline = time.monotonic() + 120
-    while not (half := (await vectors(settings, settings.user_id))[BUNDLED_MODEL, 384]) and time.monotonic() < deadline:
+    while (
+        not (half := (await vectors(settings, settings.user_id))[SLOW.model_name, SIZE]) and time.monotonic() < deadline
+    ):
         await asyncio.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     await asyncio.to_thread(process.wait)
     assert half
     both = await vectors(settings, settings.user_id)
     assert both["old", 8] > 0
-    done = await asyncio.to_thread(
-        subprocess.run, [EVERTHREAD, "reindex"], env=environment, capture_output=True, text=True, timeout=250
-    )
+    done = await asyncio.to_thread(run_process, environment, "reindex")
     assert done.returncode == 0, done.stderr
     assert "from 'old' (8 dimensions)" in done.stdout
-    assert f"were embedded with {BUNDLED_MODEL}" in done.stdout
+    assert f"were embedded with {SLOW.model_name}" in done.stdout
     assert "502 messages" not in done.stdout
-    assert list(await vectors(settings, settings.user_id)) == [(BUNDLED_MODEL, 384)]
+    assert list(await vectors(settings, settings.user_id)) == [(SLOW.model_name, SIZE)]

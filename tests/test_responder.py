@@ -393,7 +393,7 @@ async def test_one_that_takes_too_long_is_given_up(reopen: Callable[..., open_gr
         await asyncio.sleep(30)
         return "late"
 
-    async with reopen(model=None, responder=sleeper, reply_timeout=0.2) as graph:
+    async with reopen(model=None, responder=sleeper, timeouts={"reply": 0.2}) as graph:
         with pytest.raises(ModelError, match=r"The responder 'sleeper' failed: no reply in 0\.2 s"):
             await say(graph, "hi")
 

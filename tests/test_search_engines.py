@@ -124,7 +124,7 @@ async def test_a_failing_engine_says_what_is_wrong_and_not_the_query(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(**{name: reply})
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=(name,))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=(name,))
     assert (outcome.engine, outcome.results) == (None, ())
     (failure,) = outcome.failures
     assert any(words in failure.problem for words in problem.split("|"))
@@ -151,7 +151,7 @@ async def test_duckduckgos_refusals_are_told_apart(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(duckduckgo=reply)
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=("duckduckgo",))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=("duckduckgo",))
     (failure,) = outcome.failures
     assert problem in failure.problem
     assert kind is None or failure.kind == kind
@@ -193,10 +193,10 @@ async def test_an_answer_of_many_megabytes_is_given_up(server: Server) -> None:
 def test_keys_may_come_from_the_usual_variables(
     monkeypatch: pytest.MonkeyPatch, made: Any, variables: dict[str, str]
 ) -> None:
-    assert not made(Settings()).available()
+    assert not made().available()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert made(Settings()).available()
+    assert made().available()
 
 
 async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
@@ -207,4 +207,4 @@ async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
         assert words in str(answer.error)
     assert (await search_web("  ", settings)).error == "The web was not searched: there is nothing to search for."
     with pytest.raises(SearchError, match="everthread knows tavily, duckduckgo, google, searxng, brave"):
-        engine("altavista", settings)
+        engine("altavista")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, running_server, search
+from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.models.failures import retry_after
 from everthread.search import failover
@@ -70,7 +70,7 @@ async def test_an_engine_of_ones_own_may_have_another_name_than_in_the_settings(
 
 
 async def test_an_engine_without_its_key_is_passed_over(server: Server) -> None:
-    outcome = await search(server, tavily_api_key=None)
+    outcome = await search(server, engines=engines_of(server, tavily=""))
     assert outcome.engine == "duckduckgo"
     assert [failure.attempts for failure in outcome.failures] == [0]
 
@@ -133,14 +133,14 @@ async def test_a_wrong_key_is_not_tried_again(server: Server) -> None:
 async def test_all_engines_together_stay_within_the_time(server: Server) -> None:
     server.play(tavily=Reply(TAVILY, seconds=3), duckduckgo=Reply(DUCK, seconds=3))
     start = time.perf_counter()
-    outcome = await search(server, search_timeout=0.4)
+    outcome = await search(server, timeouts={"search": 0.4})
     assert time.perf_counter() - start < 3
     assert [failure.kind for failure in outcome.failures] == ["timeout", "timeout"]
 
 
 async def test_one_that_hangs_leaves_time_for_the_next(server: Server) -> None:
     server.play(tavily=Reply(TAVILY, seconds=5))
-    outcome = await search(server, search_timeout=4)
+    outcome = await search(server, timeouts={"search": 4})
     assert outcome.engine == "duckduckgo"
 
 

@@ -131,7 +131,7 @@ async def test_a_failing_model_is_no_and_does_not_raise() -> None:
 
 async def test_a_slow_model_is_no() -> None:
     start = time.perf_counter()
-    outcome = await route(Spy(seconds=5), model_timeout=0.1)
+    outcome = await route(Spy(seconds=5), timeouts={"model": 0.1})
     assert time.perf_counter() - start < 2
     assert outcome.error == "The small model did not decide within 0.1 s."
 

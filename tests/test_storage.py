@@ -37,13 +37,17 @@ asyncio.run(main())
 """
 
 
-def test_processes_that_start_at_once_migrate_once(environment: dict[str, str], settings: Settings) -> None:
+@pytest.mark.slow
+def test_processes_that_start_at_once_migrate_once(
+    environment: dict[str, str], settings: Settings, new_schema: str
+) -> None:
     """Reports hindsight #3396, #3245, #3543: deadlocks from concurrent DDL."""
+    environment["EVERTHREAD_DATABASE_SCHEMA"] = new_schema
     starts = [subprocess.Popen([sys.executable, "-c", OPEN], env=environment, stderr=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate(timeout=120)[1] for process in starts] == [b""] * 4
     assert settings.database_url is not None
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
-        table = f"{settings.database_schema}.everthread_migrations"
+        table = f"{new_schema}.everthread_migrations"
         assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [
             (step.version,) for step in migrations()
         ]
@@ -85,6 +89,7 @@ def postmaster(folder: Path) -> int:
     return int(next(folder.glob("pg*/postmaster.pid")).read_text().split()[0])
 
 
+@pytest.mark.slow
 async def test_a_server_killed_between_two_turns_comes_back_with_everything(
     own_server: Path, embeddings: Embeddings
 ) -> None:
@@ -104,6 +109,7 @@ async def talk_on(graph: CompiledConversation) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs to mount a small disk")
+@pytest.mark.slow
 async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(embeddings: Embeddings) -> None:
     disk = Path(tempfile.mkdtemp(prefix="everthread-disk-"))
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(disk)], check=False)
@@ -142,8 +148,8 @@ def stored(settings: Settings) -> int:
 @pytest.mark.parametrize(
     "content",
     [
-        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 300_000}}],
-        "x = 1\n" * 60_000,
+        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_500_000}}],
+        "x = 1\n" * 250_000,
     ],
     ids=["an image", "a long text"],
 )
@@ -152,10 +158,10 @@ async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
 ) -> None:
     """Reports deer-flow #4138, #4189: base64 and big results in each checkpoint. The archive keeps them whole.
 
-    It leaves the state with the turn that no longer fits into `visible_kilobytes` beside it, and is sent in short.
+    It leaves the state with the turn that no longer fits into a megabyte beside it, and is sent in short.
     """
     model = EchoModel(prompts=[])
-    async with reopen(model=model, visible_kilobytes=100) as graph:
+    async with reopen(model=model) as graph:
         state = await say(graph, {"messages": [HumanMessage(content, id="heavy")]})
         assert state["messages"][0].content == content
         await say(graph, "Remark 0.")

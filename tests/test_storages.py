@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from command import run
 from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from test_cli import run
 
 from everthread import (
     Settings,
@@ -39,7 +39,7 @@ KINDS: list[Kind] = ["postgres", "sqlite", "json"]
 def settings_of(kind: Kind, settings: Settings, folder: Path) -> Settings:
     if kind == "postgres":
         return settings
-    return settings.but(database_url=None, storage=kind, data_dir=folder)
+    return settings.but(database_url=kind, data_dir=folder)
 
 
 @pytest.fixture(params=KINDS)
@@ -329,7 +329,7 @@ async def test_what_one_storage_exports_another_imports_and_exports_the_same(
 def test_the_command_line_works_without_postgres(
     kind: Kind, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values: dict[str, Any] = {"storage": kind, "data_dir": tmp_path, "user_id": "ada"}
+    values: dict[str, Any] = {"database_url": kind, "data_dir": tmp_path, "user_id": "ada"}
     name, file = thread_id("work", "ada"), tmp_path / "all.jsonl"
     with open_graph(
         settings_of(kind, settings, tmp_path),
@@ -358,7 +358,7 @@ def test_the_command_line_works_without_postgres(
 
 def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:
     environment = {name: value for name, value in environment.items() if "DATABASE" not in name}
-    environment |= {"EVERTHREAD_STORAGE": "sqlite", "EVERTHREAD_DATA_DIR": str(tmp_path)}
+    environment |= {"EVERTHREAD_DATABASE_URL": "sqlite", "EVERTHREAD_DATA_DIR": str(tmp_path)}
     done = run(environment, "threads")
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["memory.db"]
@@ -389,11 +389,9 @@ async def test_a_deleted_thread_is_gone_with_all_that_was_made_from_it(
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"storage": "json", "database_url": "sqlite:///a.db"}, "storage is 'json' and database_url names sqlite"),
-        ({"storage": "sqlite", "database_url": "postgresql://h/d"}, "database_url names postgres"),
         ({"database_url": "sqlite://"}, "expected sqlite:///FILE"),
         ({"database_url": "json:///folder/"}, "expected json:///FILE"),
-        ({"storage": "mysql"}, "storage"),
+        ({"database_url": "mysql"}, "one of the words postgres, sqlite and json"),
     ],
 )
 def test_a_storage_that_cannot_be_is_told_in_one_sentence(values: dict[str, Any], told: str) -> None:
@@ -401,13 +399,21 @@ def test_a_storage_that_cannot_be_is_told_in_one_sentence(values: dict[str, Any]
         Settings(**values)
 
 
-def test_the_storage_follows_from_the_url_or_the_setting(tmp_path: Path) -> None:
+def test_the_storage_follows_from_the_url_or_the_word(tmp_path: Path) -> None:
     assert Settings().storage_kind == "postgres"
-    assert Settings(storage="sqlite").storage_kind == "sqlite"
+    assert (Settings(database_url="postgres").storage_kind, Settings(database_url="postgres").server_url) == (
+        "postgres",
+        None,
+    )
+    assert Settings(database_url="postgresql://h/d").server_url == "postgresql://h/d"
+    assert (Settings(database_url="sqlite").storage_kind, Settings(database_url="sqlite").storage_path) == (
+        "sqlite",
+        None,
+    )
     relative = Settings(database_url="json:///memory.json")
     assert (relative.storage_kind, relative.storage_path) == ("json", Path("memory.json"))
-    assert Settings(database_url="sqlite:////var/m.db", storage="sqlite").storage_path == Path("/var/m.db")
-    assert Resources(Settings(storage="sqlite", data_dir=tmp_path)).database.kind == "sqlite"
+    assert Settings(database_url="sqlite:////var/m.db").storage_path == Path("/var/m.db")
+    assert Resources(Settings(database_url="sqlite", data_dir=tmp_path)).database.kind == "sqlite"
 
 
 ANOTHER_PROCESS = """
@@ -429,7 +435,7 @@ asyncio.run(main())
 def in_another_process(stored: Settings, work: str) -> subprocess.Popen[str]:
     """Run lines of Python, given the graph, in a process of its own."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("EVERTHREAD_")}
-    environment |= {"EVERTHREAD_STORAGE": stored.storage_kind, "EVERTHREAD_DATA_DIR": str(stored.data_dir)}
+    environment |= {"EVERTHREAD_DATABASE_URL": stored.storage_kind, "EVERTHREAD_DATA_DIR": str(stored.data_dir)}
     code = ANOTHER_PROCESS.format(tests=str(Path(__file__).parent), work=work.replace("\n", "\n        "))
     return subprocess.Popen(
         [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -172,7 +172,7 @@ async def test_what_only_the_caller_can_run_ends_the_turn_and_its_result_goes_on
 async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(
     with_tools: Callable[..., open_graph], call: Any, told: str
 ) -> None:
-    opened = with_tools(calls(call, ("weather", {"city": "Oslo"})), "I could not find out.", tool_timeout=0.3)
+    opened = with_tools(calls(call, ("weather", {"city": "Oslo"})), "I could not find out.", timeouts={"tool": 0.3})
     async with opened as graph:
         state = await say(graph, "Try.")
     failed, fine = (message for message in state["messages"] if isinstance(message, ToolMessage))

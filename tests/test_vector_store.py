@@ -22,6 +22,13 @@ from everthread.memory.store_index import StoreIndex
 from everthread.memory.store_scores import SCALES, fit
 from everthread.runtime.resources import Resources
 
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
 CHAT = [
     "Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.",
     "My locker is QX-4471.", "I bought tomatoes.", "The bus was late.",

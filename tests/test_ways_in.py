@@ -467,7 +467,7 @@ async def test_an_imported_thread_goes_on_with_the_same_prompt(
         await graph.asettled()
         storage = graph.resources.database
         await export_rows(storage, "ada", file, written=lambda _done, _all: None)
-        moved = Settings(storage="sqlite", data_dir=tmp_path, web_search="off", summary_model="extractive")
+        moved = Settings(database_url="sqlite", data_dir=tmp_path, web_search="off", summary_model="extractive")
         async with open_graph(moved, model=other, embeddings=embeddings) as imported:
             checked = check_file(file)
             await import_rows(imported.resources.database, "ada", file, checked, added=lambda _added: None)

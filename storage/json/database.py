@@ -153,7 +153,7 @@ class JsonDatabase(SqliteDatabase):
     def _taken(self) -> str:
         return (
             f"{self.path} is in use by {self._holder}, and a JSON file takes one at a time: end that one, or choose "
-            "sqlite or postgres as EVERTHREAD_STORAGE."
+            "sqlite or postgres as EVERTHREAD_DATABASE_URL."
         )
 
 
