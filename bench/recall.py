@@ -27,6 +27,7 @@ from langchain_core.messages import HumanMessage
 from peers import Peer, open_peers
 from server_folder import server_folder
 
+from bench.nearest import nearest
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -86,7 +87,7 @@ async def ask(
         rows["pairing ms"].append((time.perf_counter() - found) * 1000)
         ranked = [hit.source_id for hit in state["recall"].hits]
         returned = [f.id for memory in state["recall"].memories for f in memory.fragments]
-        near = await resources.vectors.nearest(haystack.name, question.text, limit=MEMORIES * 3, timeout=60)
+        near = await nearest(resources.vectors, haystack.name, question.text, limit=MEMORIES * 3)
         by_vector = [source.source_id for source in near]
         rows["everthread"].append(measures(ranked, tokens, question, returned))
         rows["vector only"].append(measures(by_vector, tokens, question, by_vector))

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from pgvector.psycopg import register_vector_async
 from server_folder import server_folder
 
+from bench.nearest import nearest
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.runtime.resources import Resources
@@ -144,7 +145,7 @@ async def measure(resources: Resources, fill: Fill, questions: list[str], users:
             times.append((time.perf_counter() - begun) * 1000)
             assert recall.error is None
         vector = np.array(await resources.embedder.query(text, timeout=60), dtype=np.float32)
-        near = await resources.vectors.nearest(f"u{user}", text, limit=10, timeout=60)
+        near = await nearest(resources.vectors, f"u{user}", text, limit=10)
         exact = np.argsort(-(np.array(fill.known[user]) @ vector))[:10]
         found.append(len({f"m{n}" for n in exact} & {source.source_id for source in near}) / len(exact))
     rows = await resources.database.run(_sizes)

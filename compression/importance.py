@@ -22,12 +22,6 @@ ASSISTANT: Final = 0.05
 LONG_CHARS: Final = 200
 """Characters above which a message is long."""
 
-PIN_IMPORTANCE: Final = 0.8
-"""The importance of a pin, where none is given."""
-
-SUMMARY_IMPORTANCE: Final = 0.7
-"""The importance of a summary."""
-
 
 def _pattern(words: tuple[str, ...], *, at_start: bool = False) -> re.Pattern[str]:
     """A pattern for any of the words; only those in scripts with spaces end where the word does."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -39,15 +39,6 @@ _REMEMBERED: Final = 10_000
 
 Lookup = Callable[[UserMemory, View], Near]
 """Finds what is near in a user's memory; to be called with its lock held."""
-
-
-class NearSource(NamedTuple):
-    """A message or summary with its cosine in [-1, 1]."""
-
-    source_type: str
-    thread_id: str
-    source_id: str
-    cosine: float
 
 
 class VectorIndex:
@@ -130,19 +121,6 @@ class VectorIndex:
         """
         vector = await self._embedder.query(question, timeout=timeout)
         return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.level)
-
-    async def nearest(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> list[NearSource]:
-        """The user's messages and summaries nearest to the question, the best first: as `lookup` finds them.
-
-        Raises:
-            EmbeddingError: the model fails or is too slow.
-            StorageError: the database fails.
-        """
-        found = await self.lookup(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
-        memory = (await self.memories.of(user_id)).memory
-        return await asyncio.to_thread(_nearest, memory, found, thread_only)
 
     async def passages(
         self, user_id: str, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
@@ -227,11 +205,3 @@ def on_scale(near: Near, level: float) -> Near:
     of_summaries = calibrated(np.array([cosine for _, cosine in near.summaries]), level)
     summaries = [(source, float(cosine)) for (source, _), cosine in zip(near.summaries, of_summaries, strict=True)]
     return Near(calibrated(near.messages, level), summaries)
-
-
-def _nearest(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:
-    with memory.lock:
-        messages, summaries = found(memory, memory.view(thread_only))
-        near = [NearSource("message", *memory.ids[n], float(messages[n])) for n in np.flatnonzero(~np.isnan(messages))]
-    near += [NearSource("summary", source.thread_id, source.id, cosine) for source, cosine in summaries]
-    return sorted(near, key=lambda source: (-source.cosine, source.source_id))

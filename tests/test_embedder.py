@@ -15,6 +15,7 @@ from conversation import EchoModel, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import HumanMessage
 
+from bench.nearest import nearest
 from everthread import EmbeddingError, Settings, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
@@ -200,7 +201,7 @@ async def test_a_text_that_the_model_refuses_does_not_keep_the_others_from_being
     await resources.archive.add_messages("ada", "t", said)
     assert await resources.vectors.embed_pending("ada", timeout=60) == 4
     assert await resources.vectors.embed_pending("ada", timeout=60) == 0
-    near = await resources.vectors.nearest("ada", "two", limit=9, timeout=60)
+    near = await nearest(resources.vectors, "ada", "two", limit=9)
     assert near[0].source_id == "m3"
     assert {row.source_id for row in near} == {"m0", "m3", "m4"}
     assert all(-1.001 <= row.cosine <= 1.001 for row in near)
@@ -235,7 +236,7 @@ async def test_a_model_of_any_number_of_dimensions_recalls_and_is_reindexed(
     async with opened as graph:
         await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
         await opened.resources.settled()
-        near = await opened.resources.vectors.nearest(settings.user_id, "The kayak is blue.", limit=1, timeout=60)
+        near = await nearest(opened.resources.vectors, settings.user_id, "The kayak is blue.", limit=1)
         assert near[0].cosine == pytest.approx(1.0, abs=1e-5)
         new = Embedder("new", DeterministicFakeEmbedding(size=size + 1))
         assert await Reindex(opened.resources.database, new, settings.user_id, timeout=60).run() == 2

@@ -10,6 +10,7 @@ from conversation import EVERYTHING, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
+from bench.nearest import nearest
 from everthread import EverthreadError, Hit, Settings, Summary, ThreadOwnershipError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.runtime.resources import Resources
@@ -61,7 +62,7 @@ async def test_users_whose_ids_look_alike_or_like_code_share_nothing(settings: S
             assert bool(await resources.archive.sources(user, theirs, "s")) is seen
             assert bool(await resources.archive.messages(user, theirs)) is seen
             assert bool(await resources.vectors.passages(user, "locker", [(theirs, "m")], timeout=60)) is seen
-            only = await resources.vectors.nearest(user, "locker", limit=9, thread_only=theirs, timeout=60)
+            only = await nearest(resources.vectors, user, "locker", limit=9, thread_only=theirs)
             assert bool(only) is seen
     await resources.close()
 

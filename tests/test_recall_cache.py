@@ -9,6 +9,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
+from bench.nearest import nearest
 from everthread import Settings
 from everthread.runtime.resources import Resources
 from everthread.storage.postgres.queries import QUERIES
@@ -147,5 +148,5 @@ async def test_a_chunk_at_the_end_of_a_long_message_is_found_once(resources: Res
     said = [HumanMessage(long, id="long"), AIMessage("Noted.", id="r")]
     await resources.archive.add_messages("ada", "t1", said)
     await resources.vectors.embed_pending("ada", timeout=60)
-    near = await resources.vectors.nearest("ada", "The vault opens with ZZ-99.", limit=9, timeout=60)
+    near = await nearest(resources.vectors, "ada", "The vault opens with ZZ-99.", limit=9)
     assert sorted(source.source_id for source in near) == ["long", "r"]

@@ -15,6 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import StateGraph
 from typer.testing import CliRunner
 
+from bench.nearest import nearest
 from everthread import (
     Archive,
     InputError,
@@ -193,7 +194,7 @@ async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
             "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s", id=before.id
         )
         assert [row["content"] for row in rows] == [model.mood[0]]
-        found = await graph.resources.vectors.nearest("ada", str(model.mood[0]), limit=1, timeout=60)
+        found = await nearest(graph.resources.vectors, "ada", str(model.mood[0]), limit=1)
         assert found[0].source_id == before.id
         model.mood[0] = None
         await talk(graph, 1, start=7)

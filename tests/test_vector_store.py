@@ -17,6 +17,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_postgres import PGEngine, PGVectorStore
 
+from bench.nearest import nearest
 from everthread import EmbeddingError, Settings, SettingsError, open_graph
 from everthread.memory.store_index import StoreIndex
 from everthread.memory.store_scores import SCALES, fit
@@ -45,7 +46,7 @@ async def filled(settings: Settings, embeddings: Embeddings, store: VectorStore 
 
 
 async def near(resources: Resources, user: str = "ada", limit: int = 3, **more: Any) -> list[tuple[str, float]]:
-    rows = await resources.vectors.nearest(user, "Which instrument do I hear?", limit=limit, timeout=60, **more)
+    rows = await nearest(resources.vectors, user, "Which instrument do I hear?", limit=limit, **more)
     return [(row.source_id, row.cosine) for row in rows]
 
 
@@ -244,7 +245,7 @@ class Slow(InMemoryVectorStore):
 async def test_a_slow_store_is_not_waited_for(settings: Settings, embeddings: Embeddings) -> None:
     resources = await filled(settings, embeddings, Slow(embeddings))
     with pytest.raises(EmbeddingError, match=r"The vector store 'Slow' took longer than 0.05 s"):
-        await resources.vectors.nearest("ada", "instrument", limit=3, timeout=0.05)
+        await nearest(resources.vectors, "ada", "instrument", limit=3, timeout=0.05)
     await resources.close()
 
 
