@@ -87,14 +87,14 @@ async def _archive(thread: ThreadSnapshot, lost: Mapping[str, _Lost]) -> None:
     new = {str(message.id) for message in state.messages} - thread.above.keys()
     rows = await asyncio.to_thread(_rows_of, thread, lost, new)
     values = {"thread_id": state.thread_id, "rows": as_jsonb(rows), "ids": list(lost.keys() - new)}
-    await state.rows.transaction(
+    await state.user.rows.transaction(
         ("archive.lock_thread", values), ("transfer.add_messages", values), ("doctor.read_for_facts", values)
     )
 
 
 def _rows_of(thread: ThreadSnapshot, lost: Mapping[str, _Lost], new: Collection[str]) -> list[dict[str, Any]]:
     """The rows of messages: behind what stood before them, and said when that was, unless they are new."""
-    user_id, thread_id = thread.state.user_id, thread.state.thread_id
+    user_id, thread_id = thread.state.user.id, thread.state.thread_id
     numbers = {id_: row.seq for id_, row in thread.rows.messages.items()}
     times = {id_: row.created_at for id_, row in thread.rows.messages.items()}
     used = set(numbers.values())
@@ -119,7 +119,7 @@ async def _order(thread: ThreadSnapshot) -> None:
         moved |= in_order({id_: numbers[id_] for id_ in known})
         numbers |= moved
     values = {"thread_id": thread.state.thread_id, "ids": list(moved)}
-    await thread.state.rows.transaction(
+    await thread.state.user.rows.transaction(
         ("archive.lock_thread", values),
         ("doctor.renumber", {**values, "numbers": [-number for number in moved.values()]}),  # each number stands once
         ("doctor.renumber", {**values, "numbers": list(moved.values())}),
@@ -129,7 +129,7 @@ async def _order(thread: ThreadSnapshot) -> None:
 async def _edit(thread: ThreadSnapshot) -> None:
     state = thread.state
     changed = [message for message in state.messages if message.id in thread.changed]
-    await state.conversation.resources.branches.edit(state.user_id, state.thread_id, changed)
+    await state.user.branches.edit(state.thread_id, changed)
 
 
 async def _rebuild_chain(thread: ThreadSnapshot) -> None:
@@ -138,10 +138,10 @@ async def _rebuild_chain(thread: ThreadSnapshot) -> None:
 
 async def _embed(thread: ThreadSnapshot) -> None:
     values = {"thread_id": thread.state.thread_id, "ids": list(thread.rows.unembedded)}
-    await thread.state.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
+    await thread.state.user.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
     resources = thread.state.conversation.resources
     if resources.embedder.ready:  # else the next start does it
-        resources.embed_later(thread.state.user_id, resources.settings.timeouts.embedding)
+        thread.state.user.embed_later(resources.settings.timeouts.embedding)
 
 
 _STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadSnapshot], Awaitable[None]]]]] = (

@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.turn import Turn
+from ..runtime.user import User
 from ..state.chain import Chain, empty_chain
 from ..state.errors import InputError
-from ..storage.user_rows import UserRows
 
 _LAST_NODE: Final = "command"
 """The node in whose name the chain is written: after it a turn is over, so that nothing is left to run."""
@@ -28,21 +27,19 @@ class ThreadState:
         chain: the `chain` of the state; an empty one where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
         is_writable: whether no turn waits to be resumed, which writing the chain would give up.
-        rows: those of its user.
         turn: what a node is given in a turn of the thread.
     """
 
-    def __init__(self, conversation: Conversation, user_id: str, thread_id: str, snapshot: StateSnapshot) -> None:
-        resources, config = conversation.resources, RunnableConfig(configurable={"thread_id": thread_id})
+    def __init__(self, conversation: Conversation, user: User, thread_id: str, snapshot: StateSnapshot) -> None:
         self.conversation = conversation
-        self.user_id = user_id
+        self.user = user
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
         self.chain: Chain = snapshot.values.get("chain") or empty_chain()
         self.is_writable = not snapshot.tasks
-        self.rows = UserRows(resources.database, user_id)
-        self.turn = Turn(resources, resources.settings.model_copy(update={"user_id": user_id}), config)
+        settings = conversation.resources.settings.model_copy(update={"user_id": user.id})
+        self.turn = Turn(conversation.resources, settings, {"configurable": {"thread_id": thread_id}})
 
     def check_writable(self) -> None:
         """Refuse to go on while a turn waits to be resumed.
@@ -65,7 +62,7 @@ class ThreadState:
 
 
 @asynccontextmanager
-async def thread_state(conversation: Conversation, user_id: str, thread_id: str) -> AsyncIterator[ThreadState]:
+async def thread_state(conversation: Conversation, user: User, thread_id: str) -> AsyncIterator[ThreadState]:
     """The state of a thread, in which no turn begins until it is left; a turn that runs is waited for.
 
     Raises:
@@ -73,7 +70,7 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
     """
     async with conversation.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
-        yield ThreadState(conversation, user_id, thread_id, snapshot)
+        yield ThreadState(conversation, user, thread_id, snapshot)
 
 
 def opened(graph: CompiledConversation) -> Conversation:

@@ -57,7 +57,7 @@ async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
         state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
         assert state["upkeep"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     return state
 
@@ -74,7 +74,7 @@ async def checked(graph: CompiledConversation, *, repair: bool = False) -> Check
 
 
 async def texts(graph: CompiledConversation) -> list[tuple[int, str, str]]:
-    return [(m.seq, m.id, m.text) for m in await graph.resources.archive.messages("ada", "t1")]
+    return [(m.seq, m.id, m.text) for m in await graph.resources.of_user("ada").archive.messages("t1")]
 
 
 async def chain(graph: CompiledConversation) -> Chain:
@@ -93,7 +93,7 @@ async def standing(graph: CompiledConversation) -> list[str]:
 
 async def reached(graph: CompiledConversation) -> set[str]:
     """Ids of all that stands in the chain, or below a summary in it."""
-    return below(await links(graph), await graph.resources.archive.summaries("ada", "t1"))
+    return below(await links(graph), await graph.resources.of_user("ada").archive.summaries("t1"))
 
 
 async def rewrite(
@@ -117,7 +117,7 @@ async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
     assert after.findings == before.findings
     assert after.left == ()
     assert after.healthy
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     assert (await checked(graph)).findings == ()
     return before
@@ -236,7 +236,7 @@ async def test_a_lower_summary_that_the_archive_lost_is_told_and_its_messages_st
     graph: CompiledConversation,
 ) -> None:
     await feed(graph, 9)
-    before = await graph.resources.archive.summaries("ada", "t1")
+    before = await graph.resources.of_user("ada").archive.summaries("t1")
     higher = next(summary for summary in before if summary.level == 2)
     lower = next(summary for summary in before if summary.id == higher.source_ids[0])
     assert set(lower.source_ids).isdisjoint(await links(graph))
@@ -345,7 +345,7 @@ async def test_a_message_with_another_content_in_the_archive_is_kept_as_an_earli
     )
     found = await repaired(graph, "message changed")
     assert found.findings[0].ids == (live,)
-    kept = await graph.resources.archive.messages("ada", "t1")
+    kept = await graph.resources.of_user("ada").archive.messages("t1")
     assert [(m.seq, m.id, m.text) for m in kept if m.left_at is None] == before
     assert [m.text for m in kept if m.left_at is not None] == ["Other."]
     assert {m.id: m.text for m in kept}[live] == message_text(said)
@@ -393,7 +393,7 @@ async def test_a_result_that_came_late_is_in_order(graph: CompiledConversation) 
 async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: CompiledConversation) -> None:
     await feed(graph, 12)
     before = await texts(graph)
-    summaries = await graph.resources.archive.summaries("ada", "t1")
+    summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     gone = [id_ for n, (_, id_, _) in enumerate(before) if n % 3 == 0]
     await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=gone)
     await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND level = 1")
@@ -405,7 +405,7 @@ async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: Co
     assert [finding.kind for finding in left] == ["source missing"]
     assert set(left[0].ids) == lost & {id_ for summary in above for id_ in summary.source_ids} != set()
     assert await texts(graph) == before
-    assert await graph.resources.archive.summaries("ada", "t1") == above
+    assert await graph.resources.of_user("ada").archive.summaries("t1") == above
     assert {id_ for _, id_, _ in before} <= await reached(graph)
 
 
@@ -504,7 +504,7 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     graph: CompiledConversation, environment: dict[str, str]
 ) -> None:
     name = thread_id("work", "ada")
-    await graph.resources.archive.own_thread("ada", name, "work")
+    await graph.resources.of_user("ada").archive.own_thread(name, "work")
     await feed(graph, 8, to=name, summary_window="oldest")
     rows = UserRows(graph.resources.database, "ada")
     await rows.fetch("DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'r1'")
