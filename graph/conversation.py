@@ -17,22 +17,21 @@ from langgraph.types import Command
 from ..runtime.deletion import Deletion
 from ..runtime.resources import Resources
 from ..runtime.run_settings import as_context, authenticated_user, names_user
-from ..runtime.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.turn import CHAINS_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
+from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .node import RUNTIME_KEY
 from .recognition import recognized
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
-
-_RUNTIME_KEY = "__pregel_runtime"
-"""Where LangGraph keeps the runtime of a graph for those inside it."""
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -174,11 +173,12 @@ class Conversation(CompiledConversation):
         is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
         ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
         ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
+        ours[CHAINS_KEY] = LiveChains()
         if not (is_nested or self._may_stop_between(options)):
             ours[RUN_KEY] = RunCheckpoints()
         own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
         # A graph around this one hands its context on in its runtime.
-        around = configurable.get(_RUNTIME_KEY)
+        around = configurable.get(RUNTIME_KEY)
         context = options["context"] if options["context"] is not None else getattr(around, "context", None)
         runtime = _runtime(context, own)
         if self.resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):

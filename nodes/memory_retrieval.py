@@ -22,7 +22,6 @@ from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
-from ..state.live_chain import view_in
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
 
@@ -75,7 +74,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
 
     What stands in the chain may be found, too: which of it the prompt shows, assembly decides.
     """
-    resources, settings, chain = turn.resources, turn.settings, view_in(state)
+    resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
     if not resources.embedder.ready:
         resources.embedder.load()
         if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):

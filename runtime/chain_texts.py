@@ -12,7 +12,6 @@ from ..compression.commands import read_command
 from ..compression.engine import policy_of
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
-from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
 from .turn import Turn
 
@@ -42,7 +41,7 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
-    messages, summaries = texts_missing(state)
+    messages, summaries = turn.live(state).missing
     if messages or summaries:
         found = dict(texts)
         if messages:

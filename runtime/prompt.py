@@ -20,7 +20,6 @@ from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
 from ..state.lighten import lighten
-from ..state.live_chain import view_in
 from ..state.messages import message_text
 from ..state.records import Recall
 from ..state.report_records import Progress, TurnReport
@@ -56,7 +55,7 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
     counter = await _counter(state, turn, model)
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     recall = state.get("recall", Recall())
-    whole, light = lighten(view_in(state))
+    whole, light = lighten(turn.live(state).view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
 

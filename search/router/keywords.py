@@ -88,11 +88,6 @@ class Reading(NamedTuple):
         return round(sum(sign.weight for sign in self.signs), 3)
 
 
-def preload() -> None:
-    """Read the word lists: a blocking read of files, once in a process."""
-    word_lists()
-
-
 def read(text: str, year: int) -> Reading:
     """What the word lists find in a message that was written in this year.
 
