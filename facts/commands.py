@@ -19,7 +19,6 @@ from .language import Language, language_in
 Act = Literal["remember", "forget", "forget everything"]
 
 _TRIM: Final = " \t\n,;:.!，。、：！"
-_LAST: Final = {"remember": "remember_last", "forget": "forget_last"}
 
 
 class Command(NamedTuple):
@@ -73,10 +72,8 @@ def _after_polite(sentence: str, language: Language) -> int:
 
 
 def _without_polite_end(plain: str, language: Language) -> str:
-    for match in language["polite"].finditer(plain):
-        if match.end() == len(plain) and match.start() > 0:
-            return plain[: match.start()].rstrip(" ,")
-    return plain
+    polite = language.ending("polite", plain)
+    return plain[: polite.start()].rstrip(" ,") if polite and polite.start() else plain
 
 
 def _words(asks: str, language: Language, act: str) -> str | None:
@@ -84,10 +81,9 @@ def _words(asks: str, language: Language, act: str) -> str | None:
     step = _spent(asks, language, act)
     if step is not None:
         return asks[step:].strip(_TRIM) or None
-    pattern = language[_LAST[act]]
     plain = language.normalized(asks)
-    end = next((match for match in pattern.finditer(plain) if match.end() == len(plain) and match.start() > 1), None)
-    if end is None:
+    end = language.ending(f"{act}_last", plain)
+    if end is None or end.start() <= 1:
         return None
     # The normalized text has no spaces: count the letters that belong to the request.
     letters = len(plain[: end.start()])
