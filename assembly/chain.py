@@ -15,7 +15,6 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from ..models.tokens import is_binary_block
 from ..prompts import context as words
 from ..state.chain import is_instruction, is_summary
 from ..state.messages import (
@@ -24,6 +23,7 @@ from ..state.messages import (
     message_text,
     role_of,
 )
+from ..text.tokens import is_binary_block
 
 Content = str | list[str | dict[str, Any]]
 

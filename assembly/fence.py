@@ -14,18 +14,22 @@ from ..state.search_records import SearchResult
 
 _IMITATION: Final = re.compile(
     r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYS)\])",
-    re.IGNORECASE,
+    r"|\[(?=/?(?:INST|SYS)\])"
+    r"|^[ \t]*\#(?=\#{1,5}[ \t]*(?:instruction|system|user|human|assistant|response|input)\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""Our fence, and the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek."""
-_STAND_INS: Final = {"<": "‹", "[": "⁅"}
+"""Our fence, the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek, and the headings of Alpaca."""
+_STAND_INS: Final = {"<": "‹", "[": "⁅", "#": "＃"}
+_SPEAKER: Final = re.compile(r"^([ \t]*(?:system|user|human|assistant)[ \t]*):", re.IGNORECASE | re.MULTILINE)
+"""How a turn begins where a template is plain text."""
 _SPACES: Final = re.compile(r"\s+")
 _NONCE_BYTES: Final = 5
 
 
 def defused(text: str) -> str:
     """The text with what imitates our fence, or the marks of a chat template, made harmless."""
-    return _IMITATION.sub(lambda match: _STAND_INS[match[0]], clean_text(text))
+    harmless = _IMITATION.sub(lambda match: _STAND_INS[match[0].lstrip()], clean_text(text))
+    return _SPEAKER.sub(r"\1꞉", harmless)
 
 
 def fenced(parts: Sequence[tuple[str, Sequence[str]]], key: str = "") -> str:

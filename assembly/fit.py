@@ -8,10 +8,10 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import is_binary_block
 from ..prompts import context as words
 from ..state.messages import content_text
 from ..text.shorten import ELLIPSIS, beginning, middle_out, share_out
+from ..text.tokens import is_binary_block
 from .chain import with_media_named
 
 CHARACTERS_A_TOKEN: Final = 32

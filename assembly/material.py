@@ -15,13 +15,17 @@ from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
 from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
-from ..text.excerpt import excerpt
 from ..text.fold import fold
+from ..text.passages import excerpt
 from ..text.repeats import Said
 from ..text.shorten import share_out, truncate_to_tokens
+from ..text.tokens import estimate_tokens
 from .fence import fact_entry, memory_entry, result_entry, set_in
 from .layout import Layout
 from .sections import BLANK, REPEATED, Entry, Found
+
+_TRIES: Final = 3
+"""Times that an excerpt is made smaller, where the model counts more tokens than the estimate."""
 
 _JOINTS: Final = 4
 """Tokens more that the parts of an entry may take together than each by itself."""
@@ -161,8 +165,19 @@ class Material:
         return made(limits)
 
     def _excerpt(self, fragment: Fragment, limit: int) -> Fragment:
-        content = excerpt(fragment.content, self.question, limit, passage=fragment.passage, count=self._set_in)
-        return fragment if content == fragment.content else fragment.model_copy(update={"content": content})
+        """The fragment in `limit` tokens, as the model counts them and as they stand in an entry."""
+        content = fragment.content
+        if (size := self._set_in(content)) <= limit:
+            return fragment
+        estimated = limit * estimate_tokens(content) // size
+        for _ in range(_TRIES):
+            content = excerpt(fragment.content, self.question, estimated, near=fragment.passage)
+            if (size := self._set_in(content)) <= limit:
+                break
+            estimated = estimated * limit // size
+        else:
+            content = truncate_to_tokens(content, limit, count=self._set_in)
+        return fragment.model_copy(update={"content": content})
 
     def _set_in(self, text: str) -> int:
         """Tokens of a text as it stands in an entry."""

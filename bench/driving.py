@@ -169,7 +169,7 @@ async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     embeddings = await asyncio.to_thread(load_embeddings, BUNDLED_MODEL) if embed else HashEmbeddings()
     with server_folder() as folder:
         settings = Settings(
-            data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60
+            data_dir=folder, web_search="off", summary_model="extractive", recall_cache=6400, timeouts={"embedding": 60}
         )
         resources = Resources(settings, model=model, embeddings=embeddings)
         try:

@@ -31,6 +31,7 @@ from ..runtime.telemetry import watch
 from ..runtime.toolbox import Tool
 from ..runtime.turn import Turn
 from ..search.engines import SearchEngine
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
@@ -95,7 +96,7 @@ def build_graph(
     )
     watch(shared)
     state, taken, given = with_own_keys(state_schema)
-    graph = ConversationGraph(state_schema=state, context_schema=Settings, input_schema=taken, output_schema=given)
+    graph = ConversationGraph(state_schema=state, context_schema=RunContext, input_schema=taken, output_schema=given)
     graph.resources = shared
 
     graph.add_node("command", as_node(command, shared, answered))

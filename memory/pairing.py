@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..state.records import Fragment, Hit, Memory
-from ..storage.archive_rows import ArchivedMessage
-from ..text.excerpt import excerpt
+from ..text.passages import excerpt
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
 
@@ -20,6 +19,9 @@ Source = tuple[str, str]
 
 _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
+
+SUMMARY_SHARE: Final = 2 / 3
+"""Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
 
 _MEMORY_SHARE: Final = 3
 """A memory of many fragments has at most so many times the tokens of one."""
@@ -101,7 +103,7 @@ def fragment_tokens(memory: Memory, fragment: Fragment, limit: int) -> int:
     return max(_MIN_TOKENS, int(limit * _TOOL_SHARE) if fragment.role == "tool" else limit)
 
 
-def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -> list[Fragment]:
+def bearing_on(messages: Sequence[Fragment], question: str, limit: int) -> list[Fragment]:
     """Those messages, in the order they were said, that share most words with the question.
 
     Args:
@@ -110,22 +112,17 @@ def bearing_on(messages: Sequence[ArchivedMessage], question: str, limit: int) -
         limit: tokens of all together, at most; a long message gets half of what is left.
     """
     wanted = set(search_terms(question))
-    shared = {m.id: len(wanted.intersection(search_terms(m.text))) for m in messages if m.role in {"user", "assistant"}}
+    shared = {
+        m.id: len(wanted.intersection(search_terms(m.content))) for m in messages if m.role in {"user", "assistant"}
+    }
     chosen: dict[str, Fragment] = {}
     for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
         if not shared.get(message.id):
             continue
-        content = excerpt(message.text, question, max(limit // 2, _WHOLE))
+        content = excerpt(message.content, question, max(limit // 2, _WHOLE))
         if (cost := estimate_tokens(content)) <= limit:
             limit -= cost
-            chosen[message.id] = Fragment(
-                id=message.id,
-                role=message.role,
-                content=content,
-                name=message.name,
-                seq=message.seq,
-                created_at=message.created_at,
-            )
+            chosen[message.id] = message.model_copy(update={"content": content})
     return [chosen[message.id] for message in messages if message.id in chosen]
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..models.answering import Answer, Answering, Policy
-from ..models.overheard import Overheard
+from ..models.callbacks import CallRecorder, heard_by
 from ..models.replies import finish_of, made_whole, without_calls
 from ..runtime.prompt import Prompt
 from ..runtime.responder import Responder, ResponderError, Response
@@ -82,7 +82,7 @@ def _without_asking(state: ConversationState) -> Update:
 
 async def _ask(prompt: Prompt, turn: Turn) -> Answer:
     settings = turn.settings
-    policy = Policy(settings.model_timeout, settings.reply_timeout, settings.model_retries)
+    policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
     return await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
 
@@ -123,16 +123,16 @@ async def _respond(
 
     What it says beside them goes into the update.
     """
-    overheard, kept = Overheard(), state.get("responder_state")
+    recorder, kept = CallRecorder(), state.get("responder_state")
     try:
         try:
-            response = await _attempt(responder, await prompt(), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(), kept, recorder, turn)
         except ResponderError as error:
             if error.failure.kind != "context":
                 raise
-            response = await _attempt(responder, await prompt(failure=error.failure), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(failure=error.failure), kept, recorder, turn)
     except ResponderError as error:
-        error.calls = overheard.calls
+        error.calls = recorder.calls
         raise
     if response.state is not None and (response.state or kept):
         update["responder_state"] = response.state
@@ -140,29 +140,29 @@ async def _respond(
         update["structured_response"] = response.structured
     *earlier, last = response.messages
     whole = [made_whole(message)[0] if isinstance(message, AIMessage) else message for message in earlier]
-    return [*whole, last], responder.name, overheard.calls, ()
+    return [*whole, last], responder.name, recorder.calls, ()
 
 
 async def _attempt(
     responder: Responder,
     messages: Sequence[AnyMessage],
     kept: Mapping[str, Any] | None,
-    overheard: Overheard,
+    recorder: CallRecorder,
     turn: Turn,
 ) -> Response:
-    before, started = len(overheard.calls), time.perf_counter()
-    config, own = overheard.heard_in(turn.config), turn.own_context
+    before, started = len(recorder.calls), time.perf_counter()
+    config, own = heard_by(recorder, turn.config), turn.own_context
     try:
         return await responder.respond(
             messages,
             config,
-            turn.settings.reply_timeout,
-            context=None if own is None else without_ours(own),
+            turn.settings.timeouts.reply,
+            context=turn.settings if own is None else without_ours(own),
             state=kept,
         )
     except ResponderError as error:
-        if not any(call.failure for call in overheard.calls[before:]):
-            overheard.failed(responder.name, time.perf_counter() - started, error.failure)
+        if not any(call.failure for call in recorder.calls[before:]):
+            recorder.failed(responder.name, time.perf_counter() - started, error.failure)
         raise
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from langgraph.types import Overwrite
 
+from ..assembly.layout import Layout
 from ..runtime.chain_texts import with_chain
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
@@ -43,8 +44,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     update: Update = {}
     tell("remembering")
     try:
-        if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
-            await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        if not turn.is_claimed:
+            await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
@@ -76,22 +77,21 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
     resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
     if not resources.embedder.ready:
         resources.embedder.load()
-        if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, _surely_shown(chain, settings)):
+        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
             return Recall()
     wanted = settings.max_memories * _HITS_A_MEMORY
-    recall = await resources.search.find(
-        turn.user_id,
+    recall = await turn.user.search.find(
         turn.thread_id,
         question,
         limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
         this_thread_only=settings.memory_scope == "thread",
-        timeout=settings.embedding_timeout,
+        timeout=settings.timeouts.embedding,
     )
     there = {(turn.thread_id, str(message.id)) for message in chain}
     update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
     if recall.error is None:
-        update["error"] = await resources.vectors.notice(turn.user_id, timeout=settings.embedding_timeout)
+        update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
     return recall.model_copy(update=update)
 
 
@@ -107,5 +107,6 @@ def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) 
 def _surely_shown(chain: ChainView, settings: Settings) -> list[str]:
     """Ids of a chain that is so short that any prompt shows it whole; of another none."""
     is_short = sum(len(message_text(message)) for message in chain) <= settings.max_context_tokens
-    are_few = settings.max_recent is None or len(chain) <= settings.max_recent
+    most = Layout.of(settings).max_recent
+    are_few = most is None or len(chain) <= most
     return [str(message.id) for message in chain] if is_short and are_few else []

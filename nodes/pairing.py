@@ -7,7 +7,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ..memory.pairing import Source, bearing_on, candidates, fragment_tokens, paired, with_fragments
+from ..memory.pairing import SUMMARY_SHARE, Source, bearing_on, candidates, fragment_tokens, paired, with_fragments
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
@@ -32,7 +32,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     question = newest_question(state["messages"])
     chain = {(turn.thread_id, str(message.id)) for message in turn.live(state).view}
     try:
-        exchanges = await turn.resources.archive.exchanges(turn.user_id, recall.hits)
+        exchanges = await turn.user.archive.exchanges(recall.hits)
         memories = candidates(paired(recall.hits, exchanges), chain, turn.settings.max_memories)
         memories = await _with_sources(memories, question, chain, turn)
         memories = await _with_passages(memories, question, turn)
@@ -46,17 +46,15 @@ async def _with_sources(
     memories: Sequence[Memory], question: str, chain: Collection[Source], turn: Turn
 ) -> list[Memory]:
     """The memories; summaries among them, but for those in the chain, bring messages that bear on the question."""
-    left = turn.settings.expand_summaries
+    left = int(turn.settings.memory_tokens * SUMMARY_SHARE)
     there = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}.union(chain)
     expanded = []
     for memory in memories:
         fragments = memory.fragments
         is_new = (memory.thread_id, memory.source_ids[0]) not in chain
         if memory.source_type == "summary" and is_new and left > 0:
-            below = await turn.resources.archive.newest_sources(
-                turn.user_id, memory.thread_id, memory.source_ids[0], limit=_SOURCES
-            )
-            raw = [message for message in below if (message.thread_id, message.id) not in there]
+            below = await turn.user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
+            raw = [message for message in below if (memory.thread_id, message.id) not in there]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             there |= {(memory.thread_id, fragment.id) for fragment in chosen}
@@ -77,8 +75,8 @@ async def _with_passages(memories: list[Memory], question: str, turn: Turn) -> l
     if not long:
         return memories
     try:
-        timeout = turn.settings.embedding_timeout
-        found = await turn.resources.vectors.passages(turn.user_id, question, long, timeout=timeout)
+        timeout = turn.settings.timeouts.embedding
+        found = await turn.user.vectors.passages(question, long, timeout=timeout)
     except EmbeddingError:
         return memories
     return [

@@ -90,7 +90,7 @@ def _bounded(
     A tool that asks for its `ToolRuntime` finds the settings of this run as its context, also where the run was given
     no context, or one that is laid over other settings; and the authenticated user in them, not the one claimed.
     """
-    limit = settings.tool_timeout
+    limit = settings.timeouts.tool
 
     async def run(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Outcome]]) -> Outcome:
         task, name = asyncio.current_task(), request.tool_call["name"]

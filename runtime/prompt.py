@@ -15,6 +15,7 @@ from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.failures import Failure
 from ..models.gguf import GGUFChatModel
+from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
@@ -144,10 +145,13 @@ def room_for(model: BaseChatModel, turn: Turn) -> int:
 def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None = None) -> int:
     """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
 
-    Where neither the model nor `context_window` nor its provider (`told`) tells the window, `max_context_tokens` is
-    taken for it.
+    Where neither the model nor the profile nor the provider (`told`) tells the window, `max_context_tokens` is taken
+    for it.
     """
-    windows = [window for window in (input_window(model), settings.context_window, told) if window is not None]
+    windows = [window for window in (input_window(model), told) if window is not None]
+    usual = PROFILES[settings.profile].window
+    if usual is not None and usual > settings.max_context_tokens:  # who asks for more has a model with a larger one
+        windows.append(usual)
     if not windows:
         return settings.max_context_tokens - settings.max_reply_tokens
     window = min(windows)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
@@ -16,38 +16,43 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
-from ..facts.read_archive import read_batch
-from ..facts.rows import FactRows
 from ..memory.changed_model import ChangedModel, changed_model
-from ..memory.keywords import KeywordIndex
-from ..memory.recall import MemorySearch
-from ..memory.store_index import StoreIndex, vector_index
+from ..memory.recall_cache import RecallCache
+from ..memory.store_index import store_client, vector_index
 from ..models.answering import Candidate
+from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
 from ..models.chat import aload, check_models, is_capable, model_name
-from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.embeddings import Embedder
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
 from ..search.engines import SearchEngine
+from ..settings.profiles import PROFILES
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
-from ..storage.archive import Archive
-from ..storage.branches import Branches
 from ..storage.loop_thread import io_thread
 from ..storage.open import storage_of
-from ..storage.reports import TurnReports
 from ..storage.storage import Storage
-from ..storage.summary_rows import SummaryRows
+from ..storage.user_rows import UserRows
 from .background import Background
 from .responder import Responder
-from .run_settings import RunSettings
+from .run_settings import LayeredSettings
 from .toolbox import Tool, Toolbox
+from .user import User
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
+
+
+USERS: Final = 1_000
+"""Users of whom is remembered what was found out about their vectors: those who were here last."""
+
+EMBEDDINGS_SHARE: Final = 32
+"""The part of `recall_cache` that embeddings may take beside it: one in so many."""
 
 
 class Resources:
@@ -86,27 +91,38 @@ class Resources:
         check_models([*([] if model is None else [model]), *fallbacks])
         self.settings = settings
         self.database = database or storage_of(settings)
-        self.archive = Archive(self.database)
-        self.branches = Branches(self.database)
-        self.summaries = SummaryRows(self.database)
-        self.reports = TurnReports(self.database)
-        self.facts = FactRows(self.database)
         self.embedder = Embedder(
-            _embedding_name(settings, embeddings), embeddings, cache_bytes=settings.embedding_cache * 1_000_000
+            _embedding_name(settings, embeddings),
+            embeddings,
+            cache_bytes=settings.recall_cache * 1_000_000 // EMBEDDINGS_SHARE,
         )
-        self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
-        self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))
+        self.store = store_client(settings, self.embedder, vector_store)
+        self._memories = RecallCache(lambda: self.embedder.name, settings.recall_cache * 1_000_000)
         self.engines = engines
         self.calibration = Calibration()
         self.observer = Observer()
         self.toolbox = Toolbox(tools)
         self.responder = Responder(responder) if responder is not None else None
         self.background = Background(self._left_undone)
+        self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
-        self._runs = RunSettings(settings)
+        self._runs = LayeredSettings(settings)
         self._checking: Future[None] | None = None
+
+    def of_user(self, user_id: str) -> User:
+        """What is kept of a user, and all that is done in their name.
+
+        Raises:
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        return self._users(user_id)
+
+    def _user(self, user_id: str) -> User:
+        rows = UserRows(self.database, user_id)
+        vectors = vector_index(rows, self.embedder, self.store)
+        return User(rows, vectors, self._memories, self.background)
 
     def watch(self, observer: Observer) -> None:
         """Tell this observer from now on what goes on in nodes, database and embedding model."""
@@ -124,11 +140,11 @@ class Resources:
         """
         return self._runs.settings_of(runtime, config)
 
-    def read_context(self, context: Mapping[str, Any]) -> Settings:
-        """The settings that a run is given as a mapping.
+    def read_context(self, context: Mapping[str, Any]) -> RunContext:
+        """What a mapping chooses for a run.
 
         Raises:
-            SettingsError: a value is not allowed or a name is unknown.
+            SettingsError: a value is not allowed, or a name is unknown or the operator's.
         """
         return self._runs.read(context)
 
@@ -157,7 +173,7 @@ class Resources:
     def candidates(self, settings: Settings) -> list[Candidate]:
         """The models that may answer, in the order in which they are asked."""
         named = [] if self._model is not None else [settings.model]
-        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
         given = [model for model in (self._model, *self._fallbacks) if model is not None]
         by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
         first = [Candidate(name or "default", partial(load, name)) for name in named]
@@ -168,19 +184,19 @@ class Resources:
         """The small model that decides on web search, or None where none is set."""
         if settings.slm_model is None:
             return None
-        return await aload(settings.slm_model, timeout=settings.model_timeout)
+        return await aload(settings.slm_model, timeout=settings.timeouts.model)
 
     async def summary_model(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
-        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+        if PROFILES[settings.profile].summarizes_locally and name != "extractive" and self._answers_locally(settings):
             name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
 
     def _answers_locally(self, settings: Settings) -> bool:
         return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)
@@ -193,7 +209,7 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
-        self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+        self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 
     async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:
@@ -205,10 +221,10 @@ class Resources:
         Raises:
             StorageError: the database cannot be reached.
         """
-        user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
-        if isinstance(self.vectors, StoreIndex):
+        if self.store is not None:
             return None
-        return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
+        rows, timeout = self.of_user(self.settings.user_id).rows, self.settings.timeouts.embedding
+        return await changed_model(rows, self.embedder, timeout=timeout, wait=wait)
 
     @contextmanager
     def turn_of(self, user_id: str, thread_id: str) -> Iterator[None]:
@@ -240,24 +256,8 @@ class Resources:
         """Wait until all that was said is embedded and read for facts."""
         await self.background.settled()
 
-    def embed_later(self, user_id: str, timeout: float) -> None:
-        """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
-
-        async def step() -> bool:
-            return await self.vectors.embed_pending(user_id, timeout=timeout) > 0
-
-        self.background.begin("embedding", user_id, step)
-
     def _left_undone(self, part: str) -> None:
         self.observer.left_undone(part)
-
-    def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
-        """Read what of the user's messages was not read for facts yet, in the background."""
-
-        async def step() -> bool:
-            return (await read_batch(self.facts, user_id, auto_pin_score))[1]
-
-        self.background.begin("facts", user_id, step)
 
     async def _warn_of_changed_model(self) -> None:
         try:

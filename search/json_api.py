@@ -7,6 +7,7 @@ deadline.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import httpx
 
 from ..state.errors import SearchError
 from .faults import connection_error, status_error
-from .http import getting, transport_to
+from .http import transport_to
 
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "everthread"}
 _MAX_BYTES: Final = 4_000_000
@@ -32,8 +33,9 @@ async def get_json(
     try:
         async with asyncio.timeout(timeout):
             transport = await asyncio.to_thread(transport_to, url)
-            async with transport, getting(transport, url, params=params, headers=_HEADERS | (headers or {})) as answer:
-                body = await _body(engine, answer)
+            async with transport:
+                request = httpx.Request("GET", url, params=dict(params), headers=_HEADERS | (headers or {}))
+                body = await _body(engine, await transport.handle_async_request(request))
             value = await asyncio.to_thread(httpx.Response(200, content=body).json)
     except SearchError:
         raise
@@ -53,6 +55,11 @@ def entries(engine: str, value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise SearchError(f"{engine}'s answer cannot be read: it holds no list of results.", "unreadable")
     return [entry for entry in value if isinstance(entry, dict)]
+
+
+def variable(*names: str) -> str:
+    """The first of these environment variables that is set; empty where none is."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), "")
 
 
 def text_of(value: object) -> str:

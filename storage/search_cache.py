@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
-from ..text.fold import fold
+from ..text.fold import plain
 from .storage import Connection, Storage
 
 _log = logging.getLogger(__name__)
@@ -23,18 +23,6 @@ MAX_ENTRIES: Final = 5000
 _SECONDS: Final = 1.0
 """How long the cache may keep a turn waiting."""
 _RESULTS: Final = TypeAdapter(list[SearchResult])
-
-_GET: Final = (
-    "SELECT results FROM search_cache WHERE key = %s AND created_at > now() - make_interval(secs => %s::float)"
-)
-_PUT: Final = """
-INSERT INTO search_cache (key, results) VALUES (%s, %s)
-ON CONFLICT (key) DO UPDATE SET results = EXCLUDED.results, created_at = now()
-"""
-_PRUNE: Final = """
-DELETE FROM search_cache WHERE created_at < now() - make_interval(secs => %s::float)
-OR created_at < (SELECT created_at FROM search_cache ORDER BY created_at DESC OFFSET %s LIMIT 1)
-"""
 
 
 class SearchCache:
@@ -53,7 +41,11 @@ class SearchCache:
         """What was put under this key in the last `seconds`; None without it, or without the database."""
 
         async def work(connection: Connection) -> object:
-            row = await (await connection.execute(_GET, (_digest(key), seconds))).fetchone()
+            row = await (
+                await connection.execute(
+                    self._database.queries["search_cache.get"], {"key": _digest(key), "seconds": seconds}
+                )
+            ).fetchone()
             return row["results"] if row else None
 
         try:
@@ -69,8 +61,12 @@ class SearchCache:
         value = Jsonb(_RESULTS.dump_python(list(results), mode="json"))
 
         async def work(connection: Connection) -> None:
-            await connection.execute(_PUT, (_digest(key), value))
-            await connection.execute(_PRUNE, (seconds, self._max_entries - 1))
+            await connection.execute(
+                self._database.queries["search_cache.put"], {"key": _digest(key), "results": value}
+            )
+            await connection.execute(
+                self._database.queries["search_cache.prune"], {"seconds": seconds, "kept": self._max_entries - 1}
+            )
 
         try:
             async with asyncio.timeout(_SECONDS):
@@ -81,5 +77,5 @@ class SearchCache:
 
 def _digest(key: Sequence[str]) -> bytes:
     """The hash of a key; case, width and white space make no difference."""
-    parts = [" ".join(fold(part).split()) for part in key]
+    parts = map(plain, key)
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()

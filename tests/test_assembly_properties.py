@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from chains import memory
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -72,7 +72,6 @@ def messages_of(n: int, kind: str, drawn: Any) -> list[AnyMessage]:
     return [made[kind]]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     chain=st.lists(said, max_size=12),
     question=contents.filter(lambda content: bool(clean_text(message_text(HumanMessage(content))).strip())),

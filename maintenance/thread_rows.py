@@ -1,0 +1,101 @@
+"""What a check of a thread reads of the archive, as it is at one moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from psycopg.rows import DictRow
+
+from ..storage.user_rows import Snapshot, UserRows
+from ..storage.vector_rows import chunks
+
+_EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
+
+
+class MessageRow(NamedTuple):
+    """A message of the archive: ids of the calls it makes, or of the call it is the result of, but not its text."""
+
+    seq: int
+    role: str
+    created_at: datetime
+    has_left: bool
+    calls: Sequence[str]
+    result_of: str | None
+
+
+class SummaryRow(NamedTuple):
+    """What a summary of the archive was made from."""
+
+    source_ids: Sequence[str]
+    has_left: bool
+
+
+class ThreadRows(NamedTuple):
+    """What the archive has of a thread: messages by id in their order, summaries by id, the oldest first.
+
+    `facts` has the id of each fact and pin, with that of the message it was found in; `unembedded` ids of what lacks
+    vectors and is not queued for them.
+    """
+
+    messages: Mapping[str, MessageRow]
+    summaries: Mapping[str, SummaryRow]
+    facts: Sequence[tuple[str, str]]
+    unembedded: Sequence[str]
+
+
+async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> ThreadRows:
+    """All rows of a thread.
+
+    Args:
+        rows: of its user.
+        thread_id: which.
+        own_vectors: whether vectors are kept in our own table, where they can be counted.
+
+    Raises:
+        StorageError: the database fails.
+    """
+
+    async def work(snapshot: Snapshot) -> ThreadRows:
+        messages: dict[str, MessageRow] = {}
+        summaries: dict[str, SummaryRow] = {}
+        facts: list[tuple[str, str]] = []
+        lacking: list[str] = []
+        counts: Counter[tuple[str, str]] | None = Counter() if own_vectors else None
+        async for batch in snapshot.batches("doctor.vectors", thread_id=thread_id):
+            if counts is not None:
+                counts.update({(row["source_id"], row["model"]): row["n"] for row in batch})
+        async for batch in snapshot.batches("doctor.messages", thread_id=thread_id):
+            messages.update((row["id"], _message(row)) for row in batch)
+            lacking += await asyncio.to_thread(_unembedded, batch, counts)
+        async for batch in snapshot.batches("doctor.summaries", thread_id=thread_id):
+            summaries.update((row["id"], SummaryRow(row["source_ids"], row["left_at"] is not None)) for row in batch)
+            lacking += await asyncio.to_thread(_unembedded, batch, counts)
+        async for batch in snapshot.batches("doctor.facts", thread_id=thread_id):
+            facts += [(row["id"], row["source_id"]) for row in batch]
+        return ThreadRows(messages, summaries, facts, lacking)
+
+    return await rows.snapshot(work)
+
+
+def _message(row: DictRow) -> MessageRow:
+    data = row["message"]["data"]
+    calls = [call.get("id") for name in ("tool_calls", "invalid_tool_calls") for call in data.get(name) or ()]
+    return MessageRow(
+        row["seq"], row["role"], row["created_at"], row["left_at"] is not None,
+        [str(id_) for id_ in calls if id_], data.get("tool_call_id"),
+    )  # fmt: skip
+
+
+def _unembedded(batch: Sequence[DictRow], counts: Counter[tuple[str, str]] | None) -> list[str]:
+    """What should have vectors; `embedded_with` is None where it is queued for them, empty where it never was."""
+    return [
+        row["id"]
+        for row in batch
+        if row["embedded_with"] is not None and row["left_at"] is None and row["role"] in _EMBEDDED_ROLES
+        if (wanted := len(chunks(row)))
+        if not row["embedded_with"] or (counts is not None and counts[row["id"], row["embedded_with"]] < wanted)
+    ]
