@@ -70,9 +70,9 @@ def row(name: str, items: Sequence[Item], query: Callable[[Item], str]) -> dict[
 async def asked(items: Sequence[Item], name: str, seconds: float) -> tuple[dict[str, str | None], Counter[str]]:
     """The queries of the small model by item, and how it decided."""
     from everthread.models.chat import aload
-    from everthread.nodes.slm_router import prompts
     from everthread.search.cleaning import search_query
     from everthread.search.router.call import ask, is_about
+    from everthread.search.router.small_model import prompts
 
     model = await aload(name, timeout=seconds)
     found: dict[str, str | None] = {}

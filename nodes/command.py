@@ -8,38 +8,22 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..compression.chain import is_open, open_places, summaries_of
-from ..compression.commands import STORAGES, Command, read_command, read_threshold
-from ..compression.engine import forced_batch, next_batch, policy_of
-from ..compression.thread import after_rejection, as_channel, control_of, settings_in, turn_of
+from ..compression.commands import Command, read_command
+from ..compression.thread import as_channel, control_of
 from ..runtime.chain_texts import with_chain
+from ..runtime.commands import command_answer
 from ..runtime.turn import Turn
-from ..state.chain import Chain, summary_of
-from ..state.compression_records import ThreadCompression
+from ..state.chain import Chain
 from ..state.conversation import ConversationState, Update
-from ..state.errors import EverthreadError, SettingsError, StorageError
+from ..state.errors import StorageError
 from ..state.messages import content_hash, message_text
-from ..state.records import MASTER_LEVEL
-from ..state.turn_records import Upkeep
-from .remember import archive_new
-from .summarize import shrink
 
 logger = logging.getLogger(__name__)
-
-
-class Answer(NamedTuple):
-    """What a command is answered, and what it changes."""
-
-    text: str
-    control: ThreadCompression | None = None
-    chain: Chain | None = None
-    upkeep: Upkeep = Upkeep()
 
 
 def is_for_command(state: ConversationState) -> bool:
@@ -61,13 +45,11 @@ async def command(state: ConversationState, turn: Turn) -> Update:
     # Without the command itself, which is no part of the chain.
     before = cast("ConversationState", {**state, "messages": state["messages"][:-1]})
     try:
-        before, update = await with_chain(
-            cast("ConversationState", {**state, "messages": state["messages"][:-1]}), turn
-        )
+        before, update = await with_chain(before, turn)
     except StorageError as error:
         logger.warning("The chain of the thread was not read: %s", error)
         update = {}
-    answer = await _answered(found, before, turn)
+    answer = await command_answer(found, before, turn)
     reply = AIMessage(answer.text, id=str(uuid.uuid4()))
     control = answer.control or control_of(state)
     pending = control.model_copy(update={"asked_id": reply.id if control.pending else None})
@@ -98,119 +80,3 @@ async def _own(turn: Turn) -> None:
         await turn.user.archive.own_thread(turn.thread_id)
     except StorageError as error:
         logger.warning("Whose thread this is was not checked: %s", error)
-
-
-async def _answered(found: Command, state: ConversationState, turn: Turn) -> Answer:
-    control = control_of(state).model_copy(update={"pending": None})
-    if found.name == "status":
-        return Answer(await _status(state, turn), control)
-    if found.name == "on":
-        text = f"Summaries are on in this thread: {_rhythm(state, turn)}."
-        return Answer(text, control.model_copy(update={"enabled": True}))
-    if found.name == "off":
-        text = "Summaries are off in this thread. All that is said is kept and can be recalled; /summary_on goes on."
-        return Answer(text, control.model_copy(update={"enabled": False}))
-    if found.name == "now":
-        return await _now(state, turn, control)
-    return _setup(found, control, state, turn)
-
-
-def _storage(turn: Turn) -> str:
-    """What keeps the conversation, by the name that the user is shown."""
-    return STORAGES[turn.resources.database.kind]
-
-
-def _setup(found: Command, control: ThreadCompression, state: ConversationState, turn: Turn) -> Answer:
-    """The two steps of `/summary`: where it is kept, then after how many messages."""
-    storage = _storage(turn)
-    if found.name == "setup":
-        kinds = " ".join(f"[{name}{' (in use)' if name == storage else ''}]" for name in STORAGES.values())
-        return Answer(f"Choose storage format: {kinds}", control.model_copy(update={"pending": "storage"}))
-    threshold = "After how many messages should I compress? Send a number 1-500."
-    if found.name == "storage":
-        chosen = STORAGES[found.value]
-        if chosen != storage:
-            how = f"where everthread is started (EVERTHREAD_DATABASE_URL={found.value})"
-            threshold = f"{chosen} is chosen {how}; here it is {storage}. {threshold}"
-        return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
-    name = policy_of(turn.settings).threshold_name
-    try:
-        number = read_threshold(found.value)
-        turn.settings.but(**{name: number})
-    except SettingsError as error:
-        return Answer(f"{error} {threshold}", control.model_copy(update={"pending": "threshold"}))
-    text = f"External memory configured!\n\n- Storage: {storage}\n- Threshold: {number} messages"
-    return Answer(text, control.model_copy(update={"enabled": True, "threshold_name": name, "threshold": number}))
-
-
-async def _now(state: ConversationState, turn: Turn, control: ThreadCompression) -> Answer:
-    """Summarize at once, whatever the threshold; then what that makes due above."""
-    settings = settings_in(state, turn.settings)
-    batch = forced_batch(turn.live(state).view, settings)
-    if batch is None:
-        return Answer("There is nothing to summarize: all that was said is in a summary already.", control)
-    view = turn.live(state).view
-    count = sum(1 for message in batch.sources if is_open(view, message))
-    made: list[str] = []
-    chain: Chain | None = None
-    try:
-        chain, _ = await archive_new(state, turn)
-        while batch is not None:
-            chain, written = await shrink(chain, turn.live(state).view, batch, settings, turn)
-            made.append(written.summary.id)
-            control = after_rejection(control, turn_of(state)) if written.summary.rejected else control
-            texts = {**(state.get("chain_texts") or {}), written.summary.id: written.summary}
-            state = {**state, "chain": chain, "chain_texts": texts}
-            batch = next_batch(turn.live(state).view, settings)
-    except EverthreadError as error:
-        text = (
-            f"Not everything was summarized: {error}"
-            if made
-            else f"Nothing was summarized, and nothing is lost: {error}"
-        )
-        return Answer(text, control, chain, Upkeep(summaries=tuple(made), error=str(error)))
-    text = f"{count} messages are summarized now; all of them are kept in the archive."
-    return Answer(text, control, chain, Upkeep(summaries=tuple(made)))
-
-
-async def _status(state: ConversationState, turn: Turn) -> str:
-    since = len(_since(state, turn))
-    standing = summaries_of(turn.live(state).view)
-    is_mastered = any(summary_of(message).level == MASTER_LEVEL for message in standing)
-    lines = [
-        f"Summaries: {'on' if control_of(state).enabled else 'off'}",
-        f"Profile: {turn.settings.profile}",
-        f"Storage: {_storage(turn)}",
-        f"Compression: {_rhythm(state, turn)}",
-        f"Messages since the last summary: {since}",
-    ]
-    try:
-        counts = await turn.user.archive.compression(turn.thread_id)
-    except StorageError as error:
-        return _as_list([*lines, f"The archive cannot be asked: {error}"])
-    return _as_list([
-        *lines,
-        f"Messages: {counts['messages']} kept, {counts['archived']} of them archived",
-        # Not the archive's count, which has those of other branches too, where one went back to an earlier state.
-        f"Active summaries: {len(standing)}",
-        f"Highest level reached: {counts['level'] or 0}{', and the master summary' if is_mastered else ''}",
-    ])  # fmt: skip
-
-
-def _since(state: ConversationState, turn: Turn) -> list[AnyMessage]:
-    """The messages that are in no summary; of a profile that counts the user's, only those."""
-    chain = turn.live(state).view
-    said = [chain[place] for place in open_places(chain)]
-    return [m for m in said if isinstance(m, HumanMessage)] if turn.settings.profile == "archive" else said
-
-
-def _rhythm(state: ConversationState, turn: Turn) -> str:
-    settings = settings_in(state, turn.settings)
-    name = policy_of(settings).threshold_name
-    whose = "messages of yours" if settings.profile == "archive" else "messages"
-    return f"after {getattr(settings, name)} {whose}"
-
-
-def _as_list(lines: Sequence[str]) -> str:
-    """The lines as a list in Markdown, which chat clients would else run together."""
-    return "\n".join(f"- {line}" for line in lines)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from ..runtime.router_call import begin
 from ..runtime.turn import Turn
 from ..search.router.keywords import Reading, read
 from ..search.router.standalone import standalone_query
@@ -18,7 +19,6 @@ from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
-from .slm_router import begin
 
 DecidedBy = Literal["keywords", "slm", "setting", "user"]
 

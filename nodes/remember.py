@@ -7,13 +7,13 @@ import logging
 from langgraph.types import Overwrite
 
 from ..compression.engine import outdated_ids
+from ..runtime.archiving import archive_new
 from ..runtime.chain_texts import with_chain
 from ..runtime.facts import learn
 from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
-from ..state.messages import content_hash, is_empty
 from ..state.turn_records import Upkeep
 from ..state.visible import visible
 
@@ -46,26 +46,3 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         # Overwrite, because single removals would show up in the stream of messages.
         update["messages"] = Overwrite(shown)
     return update
-
-
-async def archive_new(state: ConversationState, turn: Turn) -> tuple[Chain, int]:
-    """Archive the messages that are new or edited; returns the chain with them, and how many were new.
-
-    Args:
-        state: with its chain.
-        turn: whose thread it is.
-
-    Raises:
-        StorageError: the archive cannot be written.
-    """
-    before, chain, messages = state["chain"], turn.live(state).chain, state["messages"]
-    new = [message for message in messages if before["known"].get(str(message.id)) != content_hash(message)]
-    said = [message for message in new if not is_empty(message)]
-    offered = await turn.user.archive.offer_messages(turn.thread_id, said)
-    if offered.changed:
-        logger.info("%d messages were edited: what they were is kept.", len(offered.changed))
-        edited = [message for message in said if message.id in offered.changed]
-        await turn.user.branches.edit(turn.thread_id, edited)
-    newest = next((str(m.id) for m in reversed(said)), before["last"])
-    known = {**before["known"], **{str(message.id): content_hash(message) for message in new}}
-    return Chain(links=chain["links"], known=known, last=newest), len(offered.added)

@@ -1,18 +1,22 @@
-"""Making the summary of a batch: the summarizer that the settings name, and the checks."""
+"""Making the summary of a batch: the summarizer that the settings name, the checks, and its place in the chain."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..compression.acceptance import text_hash
-from ..compression.chain import Batch
+from ..compression.chain import Batch, summaries_of
+from ..compression.engine import compress, policy_of, twin_of
 from ..compression.writing import Summarizer, Written, write_summary
 from ..settings.settings import Settings
+from ..state.chain import Chain, ChainView
 from ..state.errors import EverthreadError, ModelError
 from ..state.messages import message_text
+from ..state.records import Summary
+from .facts import keep_summary_facts
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -40,3 +44,47 @@ async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
         return None, str(error)
     return (None if model is None else Summarizer(model, turn.quiet(), settings.timeouts.model)), None
+
+
+async def shrink(
+    chain: Chain,
+    view: ChainView,
+    batch: Batch,
+    settings: Settings,
+    turn: Turn,
+    *,
+    known: Mapping[str, Summary | BaseMessage] | None = None,
+) -> tuple[Chain, Written]:
+    """Write the summary of a batch and store it; returns the chain with it, and what was written.
+
+    One that the archive has already, as after a crash, is among the known ones, and is taken as it is.
+
+    Raises:
+        StorageError: it cannot be stored.
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
+    id_ = Summary.id_for(turn.thread_id, batch.level, batch.source_ids)
+    if isinstance(made := (known or {}).get(id_), Summary):
+        await turn.user.archive.add_summary(turn.thread_id, made)
+        return compress(chain, batch, made), Written(made)
+    written = await make_summary(batch, settings, turn, standing=summaries_of(view))
+    twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
+    if twin is not None and twin.id not in batch.source_ids:
+        batch, written = _with_twin(batch, written, twin, turn.thread_id)
+    await turn.user.archive.add_summary(turn.thread_id, written.summary)
+    if written.facts:
+        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
+    return compress(chain, batch, written.summary), written
+
+
+def _with_twin(batch: Batch, written: Written, twin: AnyMessage, thread_id: str) -> tuple[Batch, Written]:
+    """The batch and its summary with the twin among the sources, so that the same words do not stand twice."""
+    grown = Batch(batch.level, (twin, *batch.sources), batch.kept_ids)
+    summary = written.summary.model_copy(
+        update={
+            "id": Summary.id_for(thread_id, grown.level, grown.source_ids),
+            "source_ids": grown.source_ids,
+            "covers": grown.covers,
+        }
+    )
+    return grown, written._replace(summary=summary)

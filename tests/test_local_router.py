@@ -15,12 +15,13 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder
-from everthread.nodes.slm_router import Answers, ask_model, slm_router
+from everthread.nodes.slm_router import slm_router
 from everthread.runtime import local_router as node
 from everthread.runtime.local_router import judge_locally
 from everthread.search.router.features import NAMES, features
 from everthread.search.router.keywords import read
 from everthread.search.router.model import WEIGHTS, LocalRouter, local_router
+from everthread.search.router.small_model import Answers, ask_model
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
 
@@ -160,7 +161,7 @@ async def test_without_a_small_model_the_node_asks_the_local_router() -> None:
 
 async def test_the_same_question_is_not_asked_twice_but_another_user_asks_anew() -> None:
     model = FakeListChatModel(responses=["yes: tides", "no"])
-    answers = Answers()
+    answers = Answers(512)
     state: Any = {"messages": [HumanMessage("and the tides?", id="1")], "search": UNDECIDED}
     settings = Settings(slm_model="small")
     assert [(await ask_model(state, settings, model, answers)).query for _ in range(3)] == ["tides"] * 3
@@ -170,7 +171,7 @@ async def test_the_same_question_is_not_asked_twice_but_another_user_asks_anew()
 
 def test_an_answer_that_is_neither_is_not_kept() -> None:
     model = FakeListChatModel(responses=["perhaps", "no"])
-    answers = Answers()
+    answers = Answers(512)
     state: Any = {"messages": [HumanMessage("and the tides?", id="1")], "search": UNDECIDED}
 
     async def twice() -> list[str | None]:

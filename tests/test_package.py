@@ -85,3 +85,10 @@ def imports_of(file: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("everthread."):
             found.add(str(node.module).split(".")[1])
     return found
+
+
+def test_each_node_of_the_graph_has_a_file_of_its_own_under_120_lines() -> None:
+    drawn = set(everthread.build_graph().nodes)
+    files = {file.stem: file for file in (ROOT / "nodes").glob("*.py") if file.stem != "__init__"}
+    assert set(files) == drawn
+    assert {name for name, file in files.items() if len(file.read_text(encoding="utf-8").splitlines()) >= 120} == set()

@@ -15,9 +15,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from web import VARIABLES, Server, engines_of, running_server
 
 from everthread.graph.open import open_graph
-from everthread.nodes import slm_router as node
+from everthread.runtime import router_call as node
 from everthread.runtime.resources import Resources
 from everthread.search.breaker import process_breakers
+from everthread.search.router.small_model import Answers
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ class Waiting(Embeddings):
 
 
 def ask_small(monkeypatch: pytest.MonkeyPatch) -> Small:
-    monkeypatch.setattr(node, "_process_answers", node.Answers())
+    monkeypatch.setattr(node, "_process_answers", Answers(512))
     small = Small(asked=threading.Event(), calls=[])
 
     async def router_model(*_: Any) -> Small:

@@ -13,9 +13,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.constants import TAG_NOSTREAM
 
-from everthread.nodes.slm_router import ask_model
 from everthread.prompts.router import SearchDecision
 from everthread.search.router.answer import parse_answer
+from everthread.search.router.small_model import ask_model
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
 

@@ -19,7 +19,7 @@ from everthread import Archive, Settings, Summary, open_graph
 from everthread.compression.chain import Batch
 from everthread.compression.writing import Summarizer, write_summary
 from everthread.graph.conversation import CompiledConversation
-from everthread.nodes.summarize import shrink
+from everthread.runtime.make_summary import shrink
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.chain import Chain, ChainView, Link, SummaryMessage, is_summary, summary_link, summary_of

@@ -133,7 +133,7 @@ async def test_a_bug_of_ours_does_not_fail_the_turn(server: Server, monkeypatch:
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("everthread.nodes.web_search.redact", broken)
+    monkeypatch.setattr("everthread.search.turn_search.redact", broken)
     outcome = await search(server)
     assert (outcome.error, outcome.results, outcome.sent) == ("The web search failed (ZeroDivisionError).", (), None)
     assert server.asked == [], "nothing leaves where it cannot be told what is private"

@@ -13,13 +13,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from langchain_core.messages import HumanMessage
 
-from everthread.nodes.web_search import search_for
 from everthread.search.brave import Brave
 from everthread.search.breaker import Breakers
 from everthread.search.duckduckgo import DuckDuckGo
 from everthread.search.google import Google
 from everthread.search.searxng import SearXNG
 from everthread.search.tavily import Tavily
+from everthread.search.turn_search import search_for
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome
 
