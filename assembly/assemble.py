@@ -31,7 +31,7 @@ from .material import Material, fact_entries
 from .sections import NO_ROOM
 from .told import with_summaries_told
 
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 3
 _SLACK: Final = 8
 _TOOLS_SHARE: Final = 0.75
 """The share of the budget above which the definitions of tools leave no room to talk."""
@@ -105,10 +105,10 @@ def assemble(
     asked = message_text(parts.question) if parts.question is not None else ""
     material = Material(results, memories, asked, layout, counter, thread_id)
     sources = Sources(instructions, parts, fact_entries(facts, counter), material, frozenset(light))
-    made, prompt = _within(sources, layout, room, counter, thread_id)
+    made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
-        tokens=counter.prompt(prompt) + for_tools,
+        tokens=tokens + for_tools,
         sections=made.sections,
         tools=for_tools,
         counted_by=counter.name,
@@ -119,17 +119,18 @@ def assemble(
 
 def _within(
     sources: Sources, layout: Layout, room: int, counter: TokenCounter, key: str
-) -> tuple[Draft, list[AnyMessage]]:
-    """A prompt that is counted whole, and made again smaller where its parts added up to more than the room."""
+) -> tuple[Draft, list[AnyMessage], int]:
+    """A prompt and its tokens, counted whole; made again smaller where its parts added up to more than the room."""
     target = room
     for _ in range(_ATTEMPTS):
         made = draft(sources, layout, target, counter)
         prompt = _laid_out(made, layout, key)
-        over = counter.prompt(prompt) - room
-        if over <= 0:
-            return made, prompt
-        target -= over + _SLACK
-    return _bare(sources, room, counter)
+        tokens = counter.prompt(prompt)
+        if tokens <= room:
+            return made, prompt, tokens
+        target -= tokens - room + _SLACK
+    made, prompt = _bare(sources, room, counter)
+    return made, prompt, counter.prompt(prompt)
 
 
 def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:

@@ -50,6 +50,8 @@ class LayeredSettings:
     def __init__(self, base: Settings) -> None:
         self._base = base
         self._made: dict[Hashable, Any] = {}
+        self._newest: tuple[Any, Settings] = (None, base)
+        """The settings or the context that a run was given last, and what it makes: each node asks."""
 
     def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
         """What a run was given laid over the base, and the authenticated user over both.
@@ -57,12 +59,13 @@ class LayeredSettings:
         Raises:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        layers = [
-            layer if isinstance(layer, (Settings, RunContext)) else self.read(layer)
-            for layer in given(runtime.context, config).settings
-        ]
-        key = tuple((type(layer), *layer.chosen.items()) for layer in layers)
-        settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
+        found, (newest, settings) = given(runtime.context, config).settings, self._newest
+        if len(found) != 1 or found[0] is not newest:
+            layers = [layer if isinstance(layer, (Settings, RunContext)) else self.read(layer) for layer in found]
+            key = tuple((type(layer), *layer.chosen.items()) for layer in layers)
+            settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
+            if len(found) == 1 and not isinstance(found[0], Mapping):
+                self._newest = (found[0], settings)
         user_id = authenticated_user(runtime)
         return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
 
