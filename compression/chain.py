@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state.chain import ChainView, is_summary, summary_of
+from ..state.chain import NOTHING_KEPT, ChainView, is_summary, summary_of
 from ..state.records import MASTER_LEVEL
-
-NOTHING_KEPT: Final[frozenset[str]] = frozenset()
 
 
 class Batch(NamedTuple):

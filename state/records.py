@@ -111,7 +111,10 @@ class Hit(Record):
 
 
 class Recall(Record):
-    """What memory retrieval found in this turn, and what kept it from finding more."""
+    """What memory retrieval found in this turn, and what kept it from finding more.
+
+    Its `memories` are those that the prompt holds, once it is assembled.
+    """
 
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
