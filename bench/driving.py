@@ -23,7 +23,8 @@ from bench.datasets import Haystack
 from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import build_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember

@@ -21,7 +21,8 @@ from langchain_core.messages import AIMessage
 
 from bench.server_folder import server_folder
 from everthread.graph.open import open_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.runtime import resources
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")

@@ -43,7 +43,8 @@ from server_folder import server_folder
 from everthread import PostgresCheckpointer, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 
 WARM = 4
 SUPERSTEPS = 6

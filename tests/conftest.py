@@ -21,7 +21,8 @@ from test_package import ROOMS
 from bench.server_folder import stop_server
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.settings.settings import Settings
 from everthread.storage.embedded.server import ensure_server
 

@@ -11,7 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread.graph.conversation import CompiledConversation
+from everthread.state.chain import ChainView
 from everthread.state.conversation import ConversationState
+from everthread.state.live_chain import LiveChain
 
 EVERYTHING = list(ConversationState.__annotations__)
 """All channels: what `output_keys` names to see the working values of a turn."""
@@ -62,3 +64,8 @@ async def say(graph: CompiledConversation, text: Any, *, to: str = "t1", user: s
     """One turn; returns the state after it, with what describes this turn alone."""
     message = text if isinstance(text, dict) else {"messages": [("user", text)]}
     return await graph.ainvoke(message, thread(to), context={"user_id": user, **context}, output_keys=EVERYTHING)
+
+
+def view_in(state: Any) -> ChainView:
+    """The chain of a state with its texts: what the model is shown of the conversation."""
+    return LiveChain(state).view

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from command import run
-from conversation import BrokenModel, EchoModel, say, thread
+from conversation import BrokenModel, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
@@ -15,7 +15,6 @@ from everthread import Archive, Settings, ThreadOwnershipError, build_graph, ope
 from everthread.compression.commands import read_command
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary
-from everthread.state.live_chain import view_in
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 

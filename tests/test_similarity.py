@@ -15,7 +15,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from everthread import Settings, open_graph, thread_id
 from everthread.cli.explain import run_explain
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder
 from everthread.models.similarity import PROBES, USUAL, calibrated, level
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chains import below, parted_calls
-from conversation import EVERYTHING, EchoModel, say, thread
+from conversation import EVERYTHING, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
@@ -23,7 +23,6 @@ from everthread.nodes.summarize import shrink
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.chain import Chain, ChainView, Link, SummaryMessage, is_summary, summary_link, summary_of
-from everthread.state.live_chain import view_in
 from everthread.text.tokens import estimate_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
