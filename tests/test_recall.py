@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conversation import EchoModel, FailingEmbeddings, say
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -209,6 +209,7 @@ def test_terms_are_stemmed_folded_and_without_stop_words() -> None:
     assert search_terms("I sat in the Café") == search_terms("I sat in the CAFE") == ["sat", "cafe"]
 
 
+@example("\u0300")
 @given(st.text(max_size=300))
 def test_terms_take_any_text(text: str) -> None:
     assert all(isinstance(term, str) and term for term in terms(text))
