@@ -19,7 +19,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from bench.server_folder import server_folder
-from everthread.graph.open import open_graph
+from everthread import Settings, open_graph
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")
@@ -50,8 +50,12 @@ async def talk(folder: Path, model: Embeddings, turns: int, megabytes: int) -> d
     schema = f"cache_{megabytes}"
     milliseconds = []
     async with open_graph(
-        data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive",
-        embedding_cache=megabytes, model=replies, embeddings=counting,
+        Settings(
+            data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive",
+            embedding_cache=megabytes,
+        ),
+        model=replies,
+        embeddings=counting,
     ) as graph:  # fmt: skip
         for n in range(turns):
             text = (

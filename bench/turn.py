@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import turn_peers
 from server_folder import server_folder
 
-from everthread import PostgresCheckpointer, open_graph
+from everthread import PostgresCheckpointer, Settings, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
@@ -147,9 +147,10 @@ class Bench:
         self.turns = turns
         self.embeddings = HashEmbeddings()
         self.opened = open_graph(
-            data_dir=folder, web_search="off", model=chat_model(), summary_model="extractive",
+            Settings(data_dir=folder, web_search="off", summary_model="extractive"),
+            model=chat_model(),
             embeddings=self.embeddings,
-        )  # fmt: skip
+        )
         self._remarks = remarks
 
     def remark(self, n: int) -> str:
@@ -193,7 +194,7 @@ class Bench:
 
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns
             await turn(n)
-            await resources.settled()
+            await resources.background.settled()
         return Contestant("everthread", length, thread, turn, resources.settled)
 
     async def commits(self, length: int) -> Contestant:

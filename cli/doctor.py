@@ -46,8 +46,7 @@ async def _checkups(thread: str | None, settings: Settings, *, repair: bool) -> 
         with as_typed(id_, thread):
             return await examine(conversation, user_id, id_, repair=repair)
     finally:
-        await conversation.locks.close()
-        await resources.database.close()
+        await resources.close()
 
 
 def _lines(checkup: Checkup, *, repair: bool) -> Iterator[str]:

@@ -59,8 +59,7 @@ async def _made(summary: str | None, thread: str | None, settings: Settings, *, 
                 return await regenerate_rejected(conversation, user_id, str(id_))
             return await regenerate(conversation, user_id, summary, thread_id=id_, above=above)
     finally:
-        await conversation.locks.close()
-        await resources.database.close()
+        await resources.close()
 
 
 def _line(made: Remade) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
@@ -24,7 +24,6 @@ from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .recognition import recognized
 
@@ -48,26 +47,14 @@ class Conversation(CompiledConversation):
     another: else the last writer would win, and what the other wrote would be lost.
     """
 
-    resources: Resources
-    locks: ThreadLocks
-
-    @classmethod
-    def around(cls, graph: CompiledConversation, resources: Resources, locks: ThreadLocks | None = None) -> Self:
-        """The same graph, which checks what comes in."""
-        conversation = cls.__new__(cls)
-        conversation.__dict__.update(graph.__dict__, resources=resources, locks=locks or ThreadLocks())
+    def __init__(self, *, resources: Resources, **compiled: Any) -> None:
+        compiled.pop("__orig_class__", None)
+        super().__init__(**compiled)
+        self.resources = resources
         # What describes one turn alone is for nodes: clients see it in the report.
-        channels = [name for name in graph.channels if name in graph.builder.channels and name not in TURN_CHANNELS]
-        conversation.stream_channels = channels
-        return conversation
-
-    def with_locks(self, locks: ThreadLocks) -> Self:
-        """The same graph, whose turns in one thread wait for each other."""
-        return self.around(self, self.resources, locks)
-
-    def copy(self, update: dict[str, Any] | None = None) -> Self:
-        """A copy with some attributes replaced, as LangGraph makes them."""
-        return self.around(super().copy(update), self.resources, self.locks)
+        self.stream_channels = [
+            name for name in self.channels if name in self.builder.channels and name not in TURN_CHANNELS
+        ]
 
     async def adelete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """Delete a thread of a user, or all of their threads, with everything that was made from them.
@@ -76,7 +63,7 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        deletion = Deletion(self.resources.database, self.resources.vectors, self.locks)
+        deletion = Deletion(self.resources.database, self.resources.vectors, self.resources.locks)
         return await deletion.delete(user_id, thread_id)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
@@ -112,7 +99,7 @@ class Conversation(CompiledConversation):
 
     async def asettled(self) -> None:
         """Wait until all that was said is embedded and read for facts, which goes on after each turn."""
-        await self.resources.settled()
+        await self.resources.background.settled()
 
     def settled(self) -> None:
         """`asettled`, blocking."""
@@ -131,7 +118,7 @@ class Conversation(CompiledConversation):
         node_thread.run_sync(self._claim(run))
         with ExitStack() as stack:
             if run.is_to_be_locked:
-                stack.enter_context(self.locks.hold_sync(str(run.thread_id)))
+                stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = node_thread.run_sync(self._recognized(run))
@@ -143,7 +130,7 @@ class Conversation(CompiledConversation):
         await self._claim(run)
         async with AsyncExitStack() as stack:
             if run.is_to_be_locked:
-                await stack.enter_async_context(self.locks.hold(str(run.thread_id)))
+                await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = await self._recognized(run)
@@ -186,7 +173,7 @@ class Conversation(CompiledConversation):
                 'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
                 "(EVERTHREAD_REQUIRE_USER is set)."
             )
-        user_id = self.resources.settings_of(runtime, own).user_id
+        user_id = self.resources.runs.settings_of(runtime, own).user_id
         is_to_be_locked = thread_id is not None and not is_held
         return _Run(input, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
 
@@ -213,7 +200,7 @@ class Conversation(CompiledConversation):
             given = values["messages"]
             read_input(given.value if hasattr(given, "value") else given)
         configurable = (config or {}).get("configurable") or {}
-        named = self.resources.settings_of(_runtime(None, config), config).user_id
+        named = self.resources.runs.settings_of(_runtime(None, config), config).user_id
         if named != self.resources.settings.user_id and configurable.get("thread_id"):
             await self.resources.archive.own_thread(named, str(configurable["thread_id"]))
 
@@ -229,7 +216,7 @@ class Conversation(CompiledConversation):
                 '{"user_id": "ada"}, or a Settings.'
             )
         context = as_context(context)
-        return self.resources.read_context(context) if isinstance(context, Mapping) else context
+        return self.resources.runs.read(context) if isinstance(context, Mapping) else context
 
 
 class _Run(NamedTuple):

@@ -5,10 +5,10 @@ It is compiled without a checkpointer; the server puts the one of `langgraph.jso
 
 from ..runtime.resources import Resources
 from ..storage.postgres.checkpointer import shared_database
-from .build import build_graph
+from .build import ConversationGraph
 
 resources = Resources(shared_database().settings, database=shared_database())
 """What the turns of the server share."""
 
-graph = build_graph(resources=resources).compile(name="everthread")
+graph = ConversationGraph(resources).compile(name="everthread")
 """The compiled graph."""

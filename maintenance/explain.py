@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from ..graph.build import build_graph
+from ..graph.build import ConversationGraph
 from ..runtime.resources import Resources
 from ..state.conversation import ConversationState
 from ..state.errors import InputError, StorageError
@@ -56,7 +56,7 @@ async def find_report(resources: Resources, user_id: str, thread_id: str, turn: 
 
 async def _broken_off(resources: Resources, thread_id: str) -> TurnReport | None:
     """What there is of the thread's newest turn, if that one did not come to its end."""
-    graph = build_graph(resources=resources).compile(checkpointer=checkpointer_of(resources.database))
+    graph = ConversationGraph(resources).compile(checkpointer=checkpointer_of(resources.database))
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     state: ConversationState = snapshot.values  # type: ignore[assignment]  # LangGraph gives the state as a plain dict
     progress, report = Progress.read(state.get("progress")), TurnReport.read(state.get("report"))

@@ -78,7 +78,7 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
     Raises:
         StorageError: the database cannot be reached, or a turn has been running for longer than ten minutes.
     """
-    async with conversation.locks.hold(thread_id):
+    async with conversation.resources.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
         yield ThreadState(conversation, user_id, thread_id, snapshot)
 

@@ -52,7 +52,7 @@ async def assembled(
         turn: settings, resources, thread.
         budget: tokens of the prompt, at most; by default what settings and model say.
     """
-    model = await turn.resources.chat_model(turn.settings)
+    model = await turn.resources.models.answering(turn.settings)
     counter = await _counter(state, turn, model)
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     whole, light = lighten(view_in(state))

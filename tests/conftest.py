@@ -14,7 +14,7 @@ import hypothesis
 import psycopg
 import pytest
 from blockbuster import BlockBuster
-from conversation import EchoModel
+from conversation import EchoModel, open_with
 from langchain_core.embeddings import Embeddings
 
 from everthread.graph.conversation import CompiledConversation
@@ -120,6 +120,6 @@ def reopen(settings: Settings, embeddings: Embeddings) -> Callable[..., open_gra
     """Open the same storage once more, as a new process would."""
 
     def opened(**values: Any) -> open_graph:
-        return open_graph(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+        return open_with(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return opened

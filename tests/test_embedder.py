@@ -232,7 +232,7 @@ async def test_a_model_of_any_number_of_dimensions_recalls_and_is_reindexed(
     opened = reopen(embeddings=Counted(size))
     async with opened as graph:
         await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
-        await opened.resources.settled()
+        await opened.resources.background.settled()
         near = await opened.resources.vectors.nearest(settings.user_id, "The kayak is blue.", limit=1, timeout=60)
         assert near[0].cosine == pytest.approx(1.0, abs=1e-5)
         new = Embedder("new", DeterministicFakeEmbedding(size=size + 1))

@@ -62,7 +62,7 @@ async def read_new(turn: Turn) -> int:
     """Read what is not read yet for facts; returns how many are new or changed."""
     before = await turn.resources.facts.all_facts(turn.user_id)
     learn(turn)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     return len([fact for fact in await turn.resources.facts.all_facts(turn.user_id) if fact not in before])
 
 
@@ -155,7 +155,7 @@ async def test_a_turn_waits_for_what_was_said_before_it_but_not_for_a_long_archi
     assert len(await FactRows(database).all_facts("ada")) == UNREAD
     for _ in range(2):
         io_thread.loop.call_soon_threadsafe(steps.release)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     assert len(await FactRows(database).all_facts("ada")) == len(messages)
 
 

@@ -12,7 +12,16 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import DEFAULT_USER, Archive, ModelError, Settings, ThreadOwnershipError, build_graph, open_graph
+from everthread import (
+    DEFAULT_USER,
+    Archive,
+    ModelError,
+    Settings,
+    SettingsError,
+    ThreadOwnershipError,
+    build_graph,
+    open_graph,
+)
 from everthread.graph.conversation import CompiledConversation
 
 
@@ -253,6 +262,12 @@ def test_the_settings_are_the_context_form() -> None:
         assert "default" in field, name
     assert form["properties"]["similarity_threshold"]["maximum"] == 1.0
     assert form["properties"]["web_search"]["enum"] == ["auto", "always", "off"]
+
+
+@pytest.mark.parametrize("door", [open_graph, build_graph])
+def test_a_setting_that_is_given_like_a_component_is_told_where_it_belongs(door: Any) -> None:
+    with pytest.raises(SettingsError, match=r"no component 'n_sum'.*expected model, .* Settings\(n_sum=\.\.\.\)"):
+        door(Settings(), n_sum=4)
 
 
 def test_input_and_output_are_described_by_a_schema() -> None:

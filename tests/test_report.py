@@ -109,7 +109,7 @@ async def test_the_report_says_what_was_searched_for_and_what_was_found(
 ) -> None:
     engines = {"own": Engine()}
     async with open_graph(
-        settings, model=echo, embeddings=embeddings, engines=engines, search_engines=["own"]
+        settings.but(search_engines=["own"]), model=echo, embeddings=embeddings, engines=engines
     ) as graph:
         report = await reported(graph, "Search the web for the water level in Vienna.", web_search="auto")
     assert report.search.needed
@@ -129,7 +129,7 @@ async def test_a_search_that_fails_is_told_and_the_turn_goes_on(
 ) -> None:
     engines = {"own": Engine(SearchError("own is down"))}
     async with open_graph(
-        settings, model=echo, embeddings=embeddings, engines=engines, search_engines=["own"]
+        settings.but(search_engines=["own"]), model=echo, embeddings=embeddings, engines=engines
     ) as graph:
         state = await say(graph, "Search the web for the water level in Vienna.", web_search="auto")
     assert state["messages"][-1].content.startswith("You said")

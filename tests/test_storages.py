@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from test_cli import run
@@ -54,7 +54,7 @@ def opened(stored: Settings) -> Callable[..., open_graph]:
 
     def again(**values: Any) -> open_graph:
         embeddings = DeterministicFakeEmbedding(size=8)
-        return open_graph(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+        return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return again
 
@@ -304,9 +304,10 @@ async def test_what_one_storage_exports_another_imports_and_exports_the_same(
 ) -> None:
     lines = {}
     async with open_graph(
-        settings, model=EchoModel(prompts=[]), embeddings=DeterministicFakeEmbedding(size=8), profile="archive",
-        summary_every_n=2,
-    ) as graph:  # fmt: skip
+        settings.but(profile="archive", summary_every_n=2),
+        model=EchoModel(prompts=[]),
+        embeddings=DeterministicFakeEmbedding(size=8),
+    ) as graph:
         for n in range(5):
             await say(graph, f"Remark {n}: I live in Porto and my cat is called Miso{n}.")
     source = settings
