@@ -18,7 +18,8 @@ RUN_KEY: Final = "__everthread_run"
 """Names in a `configurable` the `RunCheckpoints` of the run. A run without it stores each step."""
 
 _BRANCH: Final = "branch:to:"
-_TASKS: Final = "__pregel_tasks"
+TASKS: Final = "__pregel_tasks"
+"""Stands among the nodes that wait for the calls of tools that do."""
 
 _REPEATABLE: Final = frozenset(
     {"slm_router", "web_search", "pairing", "context_assembly", "llm_call", "summarize", "keyword_check",
@@ -26,7 +27,7 @@ _REPEATABLE: Final = frozenset(
 )  # fmt: skip
 """Nodes that may be run again without a trace."""
 
-_BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", _TASKS})
+_BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
 
 
@@ -159,7 +160,7 @@ def waiting_nodes(checkpoint: Checkpoint) -> set[str]:
     """The nodes that run next."""
     values: Mapping[str, Any] = checkpoint["channel_values"]
     nodes = {name.removeprefix(_BRANCH) for name in values if name.startswith(_BRANCH)}
-    return nodes | ({_TASKS} if values.get(_TASKS) else set())
+    return nodes | ({TASKS} if values.get(TASKS) else set())
 
 
 def is_of_repeatable(task_path: str) -> bool:

@@ -23,12 +23,13 @@ from typer.testing import CliRunner
 
 from everthread import Checkup, InputError, Settings, examine, open_graph, regenerate_rejected, thread_id
 from everthread.cli.main import app
-from everthread.cli.transfer import run_export, run_import
+from everthread.cli.transfer import export, import_
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.sequence import gaps, out_of_order, put_in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
+from everthread.storage.open import storage_of
 from everthread.storage.user_rows import UserRows
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
@@ -445,9 +446,11 @@ async def test_an_imported_thread_is_healthy_before_and_after_it_is_gone_on_with
 ) -> None:
     await feed(graph, 9)
     file, there = tmp_path / "a.jsonl", settings.but(database_schema=f"{settings.database_schema}_b", user_id="ada")
-    values = {"database_url": settings.database_url, "user_id": "ada"}
-    await asyncio.to_thread(run_export, file, None, {**values, "database_schema": settings.database_schema})
-    await asyncio.to_thread(run_import, file, {**values, "database_schema": there.database_schema}, embed=False)
+    ours, theirs = storage_of(settings.but(user_id="ada")), storage_of(there)
+    await export(ours, file)
+    await import_(theirs, file, no_embed=True)
+    await ours.close()
+    await theirs.close()
     async with open_graph(there, embeddings=embeddings, model=EchoModel(prompts=[])) as other:
         assert (await checked(other)).findings == ()
         for n in range(4):

@@ -1,0 +1,90 @@
+"""How a command begins: with the settings of its options, and the storage that they name, closed when it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from ..settings.settings import Settings
+from ..state.errors import InputError
+from ..storage.archive import Archive
+from ..storage.open import storage_of
+from ..storage.storage import Storage
+from .options import with_settings
+
+if TYPE_CHECKING:
+    from ..graph.conversation import Conversation
+
+_lines: Final = Console(highlight=False, markup=False, soft_wrap=True)
+
+Thread = Annotated[str, typer.Argument(help="The name or the id of the thread.")]
+
+
+def as_command(work: Callable[..., Any]) -> Callable[..., None]:
+    """What typer runs for a function: its arguments are those of the command, its result is the exit code.
+
+    Args:
+        work: takes the `settings` first, or the open `storage`, and is async then; or nothing of either.
+    """
+    first, *own = inspect.signature(work, eval_str=True).parameters.values()
+
+    async def on_storage(settings: Settings, arguments: dict[str, Any]) -> Any:
+        storage = storage_of(settings)
+        try:
+            return await work(storage, **arguments)
+        finally:
+            await storage.close()
+
+    @wraps(work)
+    def command(values: dict[str, Any], **arguments: Any) -> None:
+        settings = Settings(**values)
+        on_settings = first.name == "settings"
+        code = work(settings, **arguments) if on_settings else asyncio.run(on_storage(settings, arguments))
+        raise typer.Exit(code or 0)
+
+    command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # `with_settings` reads it
+    return with_settings(command)
+
+
+@asynccontextmanager
+async def graph_on(storage: Storage) -> AsyncIterator[Conversation]:
+    """The graph on an open storage, for work between turns: no model is loaded for it."""
+    with loading():
+        from ..graph.open import conversation_on
+        from ..runtime.resources import Resources
+    resources = Resources(storage.settings, database=storage)
+    try:
+        yield conversation_on(resources)
+    finally:
+        await resources.locks.close()
+
+
+async def thread_of(storage: Storage, typed: str) -> str:
+    """The id of the user's thread that is called so, by name or by id.
+
+    Raises:
+        InputError: the user has no such thread.
+        StorageError: the storage fails.
+    """
+    archive, user_id = Archive(storage), storage.settings.user_id
+    id_ = await archive.thread_named(user_id, typed)
+    if not await archive.has_thread(user_id, id_):
+        raise InputError(f"There is no thread {typed!r}: `everthread threads` lists yours.")
+    return id_
+
+
+def loading() -> AbstractContextManager[object]:
+    """A line that says that everthread is being loaded; only a terminal shows it, and only until it is done."""
+    return Console(stderr=True).status("Loading everthread ...")
+
+
+def say(text: str, **style: Any) -> None:
+    """Print a line as it is: no markup, no colours but those of the style, no wrapping."""
+    _lines.print(text, **style)
