@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from ..state.errors import InputError, StorageError
 from ..state.report_records import Progress, TurnReport, advanced
-from ..state.turn_report import turn_report
 from ..storage.archive import Archive
 from ..storage.open import checkpointer_of
 from ..storage.reports import TurnReports
@@ -66,6 +65,8 @@ def _broken_off(newest: CheckpointTuple) -> TurnReport | None:
     progress, report = Progress.read(done), TurnReport.read(state.get("report"))
     if progress is None or (report is not None and report.turn >= progress.turn):
         return None
+    from ..state.turn_report import turn_report  # which loads LangGraph
+
     waiting = sorted("tools" if name == TASKS else name for name in waiting_nodes(newest.checkpoint))
     where = f"at {', '.join(waiting)}" if waiting else "before its end"
     spent = sum(progress.milliseconds.values())

@@ -59,8 +59,8 @@ class ThreadState:
         if not self.is_writable:
             waiting = ", ".join(task.name for task in self.snapshot.tasks)
             raise InputError(
-                f"A turn of thread {self.thread_id!r} has not come to its end (it is at {waiting}): resume it or send "
-                "the next message, and try again then."
+                f"A turn of this thread has not come to its end (it is at {waiting}): resume it or send the next "
+                "message, and try again then."
             )
 
     async def write(self, chain: Chain) -> None:
