@@ -34,7 +34,6 @@ def chat(
     """Chat until the end of input; returns the exit code: 1 where a turn of piped input failed.
 
     Raises:
-        StorageError: the database cannot be started or reached.
         SettingsError: a setting is not allowed.
     """
     with loading():

@@ -21,7 +21,6 @@ async def doctor(
 
     Raises:
         InputError: the user has no such thread.
-        StorageError: the database cannot be started or reached.
     """
     id_ = None if thread is None else await thread_of(storage, thread)
     async with graph_on(storage) as graph:

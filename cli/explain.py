@@ -33,7 +33,6 @@ async def explain(
 
     Raises:
         InputError: there is no such thread or turn.
-        StorageError: the database cannot be started or reached.
     """
     report = await find_report(storage, storage.settings.user_id, await thread_of(storage, thread), turn)
     if as_json:

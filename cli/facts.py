@@ -21,11 +21,7 @@ async def facts(
     storage: Storage,
     all_: Annotated[bool, typer.Option("--all", help="Show what is superseded or forgotten as well.")] = False,
 ) -> None:
-    """Print the user's facts and pins.
-
-    Raises:
-        StorageError: the database cannot be started or reached.
-    """
+    """Print the user's facts and pins."""
     rows, user_id = FactRows(storage), storage.settings.user_id
     table = Table("id", "kind", "what", "state", "since", "until", "source")
     for pin in await rows.pins(user_id, forgotten=all_):
@@ -43,7 +39,6 @@ async def forget(
 
     Raises:
         InputError: there is none with this id, or several begin with it.
-        StorageError: the database cannot be started or reached.
     """
     rows, user_id = FactRows(storage), storage.settings.user_id
     ids = [known.id for known in await rows.all_facts(user_id) if known.state != "forgotten"]

@@ -7,7 +7,7 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -15,57 +15,32 @@ from typer.core import TyperGroup
 from ..state.errors import EverthreadError
 from .environment import read_environment
 
-
-class Entry(NamedTuple):
-    """A command: the module of this room with the function of its name, and what `--help` says of it."""
-
-    module: str
-    help: str
-    context: dict[str, Any] | None = None
-
-
 COMMANDS: Final = {
-    "chat": Entry("chat", "Chat in the terminal. Reads lines from a pipe as well: one line, one turn."),
-    "replay": Entry(
-        "replay",
-        "Feed a real conversation through memory and summaries, as if it had been held here. May be run again.",
-    ),
-    "threads": Entry("threads", "List your threads, the latest first."),
-    "history": Entry("threads", "Show what was said in a thread, from the archive."),
-    "explain": Entry(
-        "explain",
-        "Show what happened in a turn: search, memories, tokens, models, times, and what failed.",
-        {"ignore_unknown_options": True},  # so that -1 is a number
-    ),
-    "trace": Entry(
-        "trace",
-        "Show what a summary was made from: the tree under it, down to what was said; and its earlier texts.",
-    ),
-    "regenerate": Entry(
-        "regenerate",
-        "Make a summary again from its sources; its earlier text is kept. Exit code 1: one stays as it is.",
-    ),
-    "doctor": Entry(
-        "doctor",
-        "Check whether a thread's chain and archive agree and nothing is missing. Exit code 1: something is left.",
-    ),
-    "prune": Entry(
-        "threads", "Delete all but the newest checkpoint of a thread. The archive keeps everything that was said."
-    ),
-    "delete": Entry(
-        "threads", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and checkpoints."
-    ),
-    "export": Entry("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
-    "import": Entry(
-        "transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run again."
-    ),
-    "facts": Entry("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
-    "forget": Entry("facts", "Forget a fact or a pin: it is never told again. What you said stays in the archive."),
-    "reindex": Entry(
-        "reindex", "Embed everything anew that was embedded with another model. Stopped, it goes on where it was."
-    ),
-}
-"""The commands on what is stored, as `--help` lists them."""
+    "chat": ("chat", "Chat in the terminal. Reads lines from a pipe as well: one line, one turn."),
+    "replay": ("replay", "Feed a real conversation through memory and summaries, as if it had been held here. May be "
+                         "run again."),
+    "threads": ("threads", "List your threads, the latest first."),
+    "history": ("threads", "Show what was said in a thread, from the archive."),
+    "explain": ("explain", "Show what happened in a turn: search, memories, tokens, models, times, and what failed."),
+    "trace": ("trace", "Show what a summary was made from: the tree under it, down to what was said; and its earlier "
+                       "texts."),
+    "regenerate": ("regenerate", "Make a summary again from its sources; its earlier text is kept. Exit code 1: one "
+                                 "stays as it is."),
+    "doctor": ("doctor", "Check whether a thread's chain and archive agree and nothing is missing. Exit code 1: "
+                         "something is left."),
+    "prune": ("threads", "Delete all but the newest checkpoint of a thread. The archive keeps everything that was "
+                         "said."),
+    "delete": ("threads", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
+                          "checkpoints."),
+    "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
+    "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
+                           "again."),
+    "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
+    "forget": ("facts", "Forget a fact or a pin: it is never told again. What you said stays in the archive."),
+    "reindex": ("reindex", "Embed everything anew that was embedded with another model. Stopped, it goes on where it "
+                           "was."),
+}  # fmt: skip
+"""The commands on what is stored: the module of this room with the function of that name, and what `--help` says."""
 
 
 class Commands(TyperGroup):
@@ -78,14 +53,16 @@ class Commands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
-    entry = COMMANDS[name]
+    file, text = COMMANDS[name]
     from .opening import as_command, loading
 
     with loading():
-        module = import_module(f".{entry.module}", __package__)
+        module = import_module(f".{file}", __package__)
     work = getattr(module, f"{name}_" if name == "import" else name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, help=entry.help, context_settings=entry.context)(as_command(work))
+    # The turn that `explain` is asked for may be -1, which is no option.
+    context = {"ignore_unknown_options": True} if name == "explain" else None
+    alone.command(name, help=text, context_settings=context)(as_command(work))
     return typer.main.get_command(alone)
 
 
@@ -113,8 +90,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _name, _entry in COMMANDS.items():
-    app.command(_name, help=_entry.help)(lambda: None)  # which is replaced when the command is called
+for _name, (_, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)  # which is replaced when the command is called
 
 
 @app.command()

@@ -31,7 +31,8 @@ def as_command(work: Callable[..., Any]) -> Callable[..., None]:
     """What typer runs for a function: its arguments are those of the command, its result is the exit code.
 
     Args:
-        work: takes the `settings` first, or the open `storage`, and is async then; or nothing of either.
+        work: takes the `settings` first, or the `storage`, and is async then; a storage that cannot be started or
+            reached raises a `StorageError` at its first use.
     """
     first, *own = inspect.signature(work, eval_str=True).parameters.values()
 

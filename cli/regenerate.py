@@ -28,7 +28,6 @@ async def regenerate(
 
     Raises:
         InputError: nothing of the kind is there, or it is not said what is meant.
-        StorageError: the database cannot be started or reached.
         ModelError: the summary model failed, and the settings want no fallback.
     """
     if all_rejected and (summary is not None or thread is None):

@@ -17,7 +17,6 @@ async def reindex(storage: Storage) -> None:
 
     Raises:
         EmbeddingError: the model cannot be loaded, or fails; what was done stays done.
-        StorageError: the database cannot be started or reached.
     """
     settings = storage.settings
     user_id, timeout, embedder = settings.user_id, settings.embedding_timeout, Embedder(settings.embedding_model)

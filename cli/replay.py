@@ -40,7 +40,6 @@ def replay(
 
     Raises:
         InputError: the file cannot be read, or holds several conversations and none is chosen.
-        StorageError: the database cannot be started or reached.
     """
     asyncio.run(_replay(settings, file, thread, conversation))
 

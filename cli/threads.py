@@ -18,11 +18,7 @@ MOST_SHOWN: Final = 1_000_000
 
 
 async def threads(storage: Storage) -> None:
-    """Print the user's threads.
-
-    Raises:
-        StorageError: the database cannot be started or reached.
-    """
+    """Print the user's threads."""
     table = Table("thread", "messages", "last message")
     for row in await Archive(storage).threads(storage.settings.user_id):
         last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
@@ -45,7 +41,6 @@ async def history(
 
     Raises:
         InputError: the user has no such thread.
-        StorageError: the database cannot be started or reached.
     """
     archive, user_id, id_ = Archive(storage), storage.settings.user_id, await thread_of(storage, thread)
     for message in await archive.page(user_id, id_, before=before, limit=limit or MOST_SHOWN, with_left=left):
@@ -59,7 +54,6 @@ async def prune(storage: Storage, thread: Thread) -> None:
 
     Raises:
         InputError: the user has no such thread.
-        StorageError: the database cannot be started or reached.
     """
     from ..storage.open import checkpointer_of
 

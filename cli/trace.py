@@ -33,7 +33,6 @@ async def trace(
 
     Raises:
         InputError: the thread has no such summary, or several begin with it.
-        StorageError: the database cannot be started or reached.
     """
     archive, rows, owner = Archive(storage), SummaryRows(storage), storage.settings.user_id
     id_, picked = await _found(archive, rows, owner, thread, summary)

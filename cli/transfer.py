@@ -31,7 +31,6 @@ async def export(
 
     Raises:
         InputError: the user has no such thread, or the file cannot be written.
-        StorageError: the database cannot be started or reached.
     """
     with progress_bar() as bar:
         task = bar.add_task("Writing", total=None)
@@ -56,7 +55,6 @@ async def import_(
         InputError: the file cannot be read, or one of its lines is wrong; then nothing was imported.
         ThreadOwnershipError: a thread belongs to another user; then nothing was imported.
         EmbeddingError: the model fails; all was imported, and is embedded after the next start.
-        StorageError: the database cannot be started or reached.
     """
     embedder, embed = Embedder(storage.settings.embedding_model), not no_embed
     beside = embed and storage.settings.vector_store is None
