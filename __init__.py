@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from everthread.graph.open import open_graph
     from everthread.maintenance.doctor import examine
     from everthread.maintenance.explain import find_report
+    from everthread.maintenance.findings import Checkup, Finding
     from everthread.maintenance.regenerate import regenerate, regenerate_rejected
     from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         ThreadOwnershipError,
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
-    from everthread.state.health_records import Checkup, Finding
     from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
@@ -55,7 +55,7 @@ _HOMES = {
         "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
-    "state.health_records": ("Checkup", "Finding"),
+    "maintenance.findings": ("Checkup", "Finding"),
     "runtime.components": ("Components",),
     "settings.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),

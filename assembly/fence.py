@@ -14,18 +14,22 @@ from ..state.search_records import SearchResult
 
 _IMITATION: Final = re.compile(
     r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYS)\])",
-    re.IGNORECASE,
+    r"|\[(?=/?(?:INST|SYS)\])"
+    r"|^[ \t]*\#(?=\#{1,5}[ \t]*(?:instruction|system|user|human|assistant|response|input)\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""Our fence, and the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek."""
-_STAND_INS: Final = {"<": "‹", "[": "⁅"}
+"""Our fence, the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek, and the headings of Alpaca."""
+_STAND_INS: Final = {"<": "‹", "[": "⁅", "#": "＃"}
+_SPEAKER: Final = re.compile(r"^([ \t]*(?:system|user|human|assistant)[ \t]*):", re.IGNORECASE | re.MULTILINE)
+"""How a turn begins where a template is plain text."""
 _SPACES: Final = re.compile(r"\s+")
 _NONCE_BYTES: Final = 5
 
 
 def defused(text: str) -> str:
     """The text with what imitates our fence, or the marks of a chat template, made harmless."""
-    return _IMITATION.sub(lambda match: _STAND_INS[match[0]], clean_text(text))
+    harmless = _IMITATION.sub(lambda match: _STAND_INS[match[0].lstrip()], clean_text(text))
+    return _SPEAKER.sub(r"\1꞉", harmless)
 
 
 def fenced(parts: Sequence[tuple[str, Sequence[str]]], key: str = "") -> str:
@@ -59,12 +63,11 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
     return words.RESULT.format(number=number, title=_line(result.title), url=_line(result.url), date=date, content=text)
 
 
-def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = False) -> str:
+def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     """A memory: each message with its date and who said it.
 
     Args:
-        memory: the memory.
-        contents: of each fragment what is told; one without content is left out.
+        memory: the memory; a message in it without content is left out.
         summarized: whether a summary in the prompt tells it in short.
     """
     return "\n".join(
@@ -72,10 +75,10 @@ def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = 
             date=f"{fragment.created_at or memory.created_at:%Y-%m-%d}",
             mark=words.SUMMARIZED if summarized else "",
             speaker=_speaker(memory, fragment),
-            content=set_in(content),
+            content=set_in(fragment.content),
         )
-        for fragment, content in zip(memory.fragments, contents, strict=True)
-        if content.strip()
+        for fragment in memory.fragments
+        if fragment.content.strip()
     )
 
 

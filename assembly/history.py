@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from langchain_core.messages import AnyMessage
 
@@ -12,9 +12,8 @@ from ..models.counting import TokenCounter
 from ..state.chain import is_summary
 from ..state.turn_records import Section
 from ..text.shorten import share_out
-from .fit import fit_unit, is_cut
+from .fit import bounded_message, fit_unit, is_cut
 from .layout import Layout
-from .material import bounded
 from .sections import NO_ROOM, TOO_MANY, Picked
 
 Unit = list[AnyMessage]
@@ -177,23 +176,3 @@ def fit_units(units: Sequence[Unit], room: int, counter: TokenCounter, *, newest
     if total > len(kept):
         picked.left_out[NO_ROOM] += total - len(kept)
     return picked
-
-
-def bounded_message(message: AnyMessage, budget: int) -> AnyMessage:
-    """The message without the middle of a text that cannot fit into the budget by far."""
-    content: Any = message.content
-    if isinstance(content, str):
-        short: Any = bounded(content, budget)
-        same = len(short) == len(content)
-    else:
-        short = [
-            {**block, "text": bounded(block["text"], budget)}
-            if isinstance(block, dict) and isinstance(block.get("text"), str)
-            else block
-            for block in content
-        ]
-        same = short == content
-    if same:
-        return message
-    cut: AnyMessage = message.model_copy(update={"content": short})
-    return cut

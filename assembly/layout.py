@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from ..settings.context import ContextSettings
+from ..settings.profiles import ProfileName
+from ..settings.run import RunSettings
 
 QUESTION_SHARE: Final = 0.6
 """The share of the prompt that one over-long user message may take before the other parts have theirs."""
@@ -18,12 +19,10 @@ TAIL_SHARE: Final = 0.5
 LEAST_SHARE: Final = 0.3
 """The same for the recent messages that always stay."""
 
-_DEFAULTS: Final = {name: field.default for name, field in ContextSettings.model_fields.items()}
-
 
 @dataclass(frozen=True)
 class Layout:
-    """What a profile decides about the prompt.
+    """What a profile decides about the prompt. The defaults are those of `multi_strategy` (seed `000`).
 
     Attributes:
         order: the parts before the question; without "summaries" these stand where their sources stood.
@@ -32,36 +31,32 @@ class Layout:
         min_recent: recent messages that always stay.
         max_recent: recent messages, at most.
         max_summaries: summaries, at most, the newest.
+        max_memories: memories, at most, the most relevant.
+        memory_tokens: tokens of one message in a memory, at most.
     """
 
-    order: tuple[str, ...] = _DEFAULTS["context_order"]
-    trim: tuple[str, ...] = _DEFAULTS["trim_order"]
+    order: tuple[str, ...] = ("recent", "facts", "results", "memories")
+    trim: tuple[str, ...] = ("retrieved", "recent", "summaries", "facts")
     shares: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType(
-            {name: _DEFAULTS[f"{name}_budget"] for name in ("system", "facts", "summaries", "retrieved", "recent")}
+            {"system": 0.25, "facts": 0.1, "summaries": 0.25, "retrieved": 0.35, "recent": 0.4}
         )
     )
-    min_recent: int = _DEFAULTS["min_recent"]
+    min_recent: int = 2
     max_recent: int | None = None
     max_summaries: int | None = None
+    max_memories: int = RunSettings.model_fields["max_memories"].default
+    memory_tokens: int = RunSettings.model_fields["memory_tokens"].default
 
     @classmethod
-    def of(cls, settings: ContextSettings) -> Layout:
-        """The layout that these settings describe."""
-        return cls(
-            order=settings.context_order,
-            trim=settings.trim_order,
-            shares={
-                "system": settings.system_budget,
-                "facts": settings.facts_budget,
-                "summaries": settings.summaries_budget,
-                "retrieved": settings.retrieved_budget,
-                "recent": settings.recent_budget,
-            },
-            min_recent=settings.min_recent,
-            max_recent=settings.max_recent,
-            max_summaries=settings.max_summaries,
-        )
+    def of(cls, settings: RunSettings) -> Layout:
+        """The layout of the profile, with the budgets that are set."""
+        layout = LAYOUTS[settings.profile]
+        shares = {**layout.shares, **settings.budgets.model_dump(exclude_none=True)}
+        if settings.profile == "hybrid":
+            recent = max(_HYBRID_RECENT, settings.keep_recent)
+            layout = replace(layout, max_recent=recent, max_summaries=settings.max_active_summaries)
+        return replace(layout, shares=shares, max_memories=settings.max_memories, memory_tokens=settings.memory_tokens)
 
     @property
     def in_place(self) -> bool:
@@ -83,6 +78,41 @@ class Layout:
         fixed = {"question": QUESTION_SHARE, "tail": TAIL_SHARE, "least": LEAST_SHARE}
         share = fixed.get(part) or self.shares[part]
         return int(share * budget if share <= 1 else share)
+
+
+_HYBRID_RECENT: Final = 8
+"""Recent messages that `hybrid` shows, at most, where no more are to stay."""
+
+# Facts are chosen for each question: where the seed gives them no place, they stand with the question, so that a
+# provider's prompt cache serves what is before them.
+LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
+    {
+        "multi_strategy": Layout(),
+        # 001: [summary] + [recent 10].
+        "sliding_summary": Layout(order=("summaries", "recent", "facts", "results", "memories")),
+        # 002: summaries, recent, pins; recent 8, never fewer than 3, then pins: before all but three recent messages.
+        "hybrid": Layout(
+            order=("summaries", "recent", "facts", "results", "memories"),
+            shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
+            min_recent=3,
+        ),
+        # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
+        "archive": Layout(
+            order=("summaries", "facts", "results", "memories", "recent"),
+            shares=MappingProxyType(
+                {**Layout().shares, "system": 1500, "summaries": 2000, "retrieved": 1500, "recent": 3000}
+            ),
+            max_recent=8,
+        ),
+        # 004: facts, summaries, recent; the oldest summaries give way first. No fact is left out while there is room.
+        "layered": Layout(
+            order=("facts", "summaries", "recent", "results", "memories"),
+            trim=("summaries", "retrieved", "recent", "facts"),
+            shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
+        ),
+    }
+)
+"""The layout of each profile, as its seed has it."""
 
 
 def granted(needs: Mapping[str, int], layout: Layout, budget: int) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import json
 import logging
 import re
@@ -69,13 +70,14 @@ def resiliparse(html: str) -> str:
     return str(extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False))
 
 
-EXTRACTORS: dict[str, Callable[[str], str]] = {
-    "everthread": everthread,
-    "trafilatura": trafilatura,
-    "readability-lxml": readability,
-    "resiliparse": resiliparse,
-    "justext": justext,
+EXTRACTORS: dict[str, tuple[Callable[[str], str], str]] = {
+    "everthread": (everthread, "everthread"),
+    "trafilatura": (trafilatura, "trafilatura"),
+    "readability-lxml": (readability, "readability"),
+    "resiliparse": (resiliparse, "resiliparse"),
+    "justext": (justext, "justext"),
 }
+"""By name: what reads a page, and the module it needs; of those not installed there are no figures."""
 
 
 def pages(folder: Path, limit: int | None) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -129,7 +131,9 @@ def main() -> None:
     loaded = list(pages(options.data, options.limit))
     figures: dict[str, dict[str, float]] = {}
     print(f"{len(loaded)} pages\n{'':<18}{'article F1':>12}{'readab. F1':>12}{'must':>8}{'must not':>10}{'ms/page':>9}")
-    for name, extract in EXTRACTORS.items():
+    for name, (extract, module) in EXTRACTORS.items():
+        if importlib.util.find_spec(module) is None:
+            continue
         row = figures[name] = measured(extract, loaded)
         shown = [row.get(key, float("nan")) for key in ("article", "readability", "contains", "leaks", "ms_per_page")]
         print(f"{name:<18}{shown[0]:>12}{shown[1]:>12}{shown[2]:>8}{shown[3]:>10}{shown[4]:>9}", flush=True)

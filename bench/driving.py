@@ -24,12 +24,12 @@ from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import ConversationGraph
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
-from everthread.nodes.context_assembly import assembled
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember
 from everthread.nodes.summarize import summarize
 from everthread.runtime.chain_texts import with_chain
+from everthread.runtime.prompt import assembled
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.settings.profiles import PROFILES
@@ -136,8 +136,7 @@ class Driver:
     async def assembled(self, state: Any, turn: Turn, *, budget: int | None) -> list[AnyMessage]:
         """The prompt for a state whose messages end with a question, without more recall than it holds."""
         whole, _ = await with_chain(state, turn)
-        context, _ = await assembled(whole, turn, budget=budget)
-        return list(context.messages)  # type: ignore[arg-type]  # they are messages of the prompt
+        return list((await assembled(whole, turn, budget=budget))["context"].messages)
 
 
 async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Carried:
@@ -170,7 +169,7 @@ async def driver(*, embed: bool = True) -> AsyncIterator[Driver]:
     embeddings = await asyncio.to_thread(load_embeddings, BUNDLED_MODEL) if embed else HashEmbeddings()
     with server_folder() as folder:
         settings = Settings(
-            data_dir=folder, web_search="off", summary_model="extractive", embedding_cache=200, embedding_timeout=60
+            data_dir=folder, web_search="off", summary_model="extractive", recall_cache=6400, timeouts={"embedding": 60}
         )
         resources = Resources(settings, model=model, embeddings=embeddings)
         try:

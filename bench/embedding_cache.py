@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import GenericFakeChatModel
@@ -21,6 +22,7 @@ from langchain_core.messages import AIMessage
 from bench.server_folder import server_folder
 from everthread import Settings, open_graph
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.runtime import resources
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")
 
@@ -44,19 +46,15 @@ class Counting(Embeddings):
             self.milliseconds += 1000 * (time.perf_counter() - started)
 
 
-async def talk(folder: Path, model: Embeddings, turns: int, megabytes: int) -> dict[str, float]:
+async def talk(folder: Path, model: Embeddings, turns: int, *, cached: bool) -> dict[str, float]:
     counting = Counting(model)
     replies = GenericFakeChatModel(messages=(AIMessage(f"I see, that is remark {n}.") for n in range(10**6)))
-    schema = f"cache_{megabytes}"
+    schema = f"cache_{cached}".lower()
     milliseconds = []
-    async with open_graph(
-        Settings(
-            data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive",
-            embedding_cache=megabytes,
-        ),
-        model=replies,
-        embeddings=counting,
-    ) as graph:  # fmt: skip
+    with patch.object(resources, "EMBEDDINGS_SHARE", resources.EMBEDDINGS_SHARE if cached else 10**12):
+        settings = Settings(data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive")
+        opened = open_graph(settings, model=replies, embeddings=counting)
+    async with opened as graph:
         for n in range(turns):
             text = (
                 f"My {SUBJECTS[n % 10]} was on my mind again on day {n}; what did I say about the {SUBJECTS[-n % 10]}?"
@@ -81,8 +79,8 @@ def main() -> None:
     model.embed_query("warm")
     figures = {}
     with server_folder() as folder:
-        for name, megabytes in (("without the cache", 0), ("with it", 16)):
-            figures[name] = asyncio.run(talk(folder, model, options.turns, megabytes))
+        for name, cached in (("without the cache", False), ("with it", True)):
+            figures[name] = asyncio.run(talk(folder, model, options.turns, cached=cached))
     columns = list(next(iter(figures.values())))
     print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, row in figures.items():

@@ -2,7 +2,7 @@
 
 Token F1 of the query against the human stand-alone rewrite, and the share of the rewrite's content words that the query
 holds: for the last turn alone, the last turn after all earlier ones, the fallback without a model
-(`search/standalone.py`), and with `--model` a small language model asked by the node's own call (`slm_router`) on a
+(`router/standalone.py`), and with `--model` a small language model asked by the node's own call (`slm_router`) on a
 sample, beside the others on the same items. Where the model says that no search is needed, or answers neither yes nor
 no, the query is the fallback's: the set has no such label, and how often is printed.
 """

@@ -82,7 +82,7 @@ def _prompts(thread: Compressed) -> Counter[str]:
     whole, light = lighten(thread.view)
     chain = with_results(whole)
     for budget in BUDGETS:
-        prompt, report = assemble(
+        prompt, report, _ = assemble(
             chain,
             [],
             [],

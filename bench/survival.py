@@ -92,7 +92,7 @@ async def _profile(
     carried: Carried = {}
     for start, stop in pairwise([0, *asked]):
         carried = await bench.grow(carried, said[start:stop], turn)
-        while await bench.resources.vectors.embed_pending(turn.user_id, timeout=600):
+        while await turn.user.vectors.embed_pending(timeout=600):
             pass
         messages = _messages(said[:stop])
         for question in asked[stop]:

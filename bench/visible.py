@@ -44,7 +44,7 @@ async def measured(url: str, visible: int) -> dict[str, Any]:
     """The figures of one number of visible messages."""
     schema = f"visible_{visible}"
     settings = Settings(database_url=url, database_schema=schema, web_search="off", summary_model="extractive",
-                        visible_messages=visible, visible_kilobytes=1_000_000)  # fmt: skip
+                        visible_messages=visible)  # fmt: skip
     model = GenericFakeChatModel(messages=(AIMessage(REPLY.format(n=n)) for n in itertools.count()))
     numbers = itertools.count()
     async with open_graph(settings, model=model, embeddings=HashEmbeddings()) as graph:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..state.health_records import Checkup
+from ..maintenance.findings import Checkup
 from ..storage.storage import Storage
 from .opening import graph_on, say, thread_of
 

@@ -14,7 +14,7 @@ from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..state.records import now
 from ..storage.storage import Storage
-from .opening import say
+from .opening import rows_of, say
 
 
 async def facts(
@@ -22,11 +22,11 @@ async def facts(
     all_: Annotated[bool, typer.Option("--all", help="Show what is superseded or forgotten as well.")] = False,
 ) -> None:
     """Print the user's facts and pins."""
-    rows, user_id = FactRows(storage), storage.settings.user_id
+    rows = FactRows(rows_of(storage))
     table = Table("id", "kind", "what", "state", "since", "until", "source")
-    for pin in await rows.pins(user_id, forgotten=all_):
+    for pin in await rows.pins(forgotten=all_):
         table.add_row(*map(escape, _pin_row(pin)))
-    for fact in await rows.all_facts(user_id):
+    for fact in await rows.all_facts():
         if all_ or fact.is_open:
             table.add_row(*map(escape, _fact_row(fact)))
     Console().print(table)
@@ -40,13 +40,13 @@ async def forget(
     Raises:
         InputError: there is none with this id, or several begin with it.
     """
-    rows, user_id = FactRows(storage), storage.settings.user_id
-    ids = [known.id for known in await rows.all_facts(user_id) if known.state != "forgotten"]
-    ids = [id_ for id_ in [*ids, *(pin.id for pin in await rows.pins(user_id))] if id_.startswith(fact)]
+    rows = FactRows(rows_of(storage))
+    ids = [known.id for known in await rows.all_facts() if known.state != "forgotten"]
+    ids = [id_ for id_ in [*ids, *(pin.id for pin in await rows.pins())] if id_.startswith(fact)]
     if len(ids) != 1 and fact not in ids:
         found = "no fact and no pin" if not ids else f"{len(ids)} of them"
         raise InputError(f"There is {found} whose id begins with {fact!r}: `everthread facts` lists yours.")
-    say(f"Forgotten: {await rows.forget(user_id, fact if fact in ids else ids[0], now())}")
+    say(f"Forgotten: {await rows.forget(fact if fact in ids else ids[0], now())}")
 
 
 def _fact_row(fact: Fact) -> tuple[str, ...]:

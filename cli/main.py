@@ -96,10 +96,10 @@ for _name, (_, _help) in COMMANDS.items():
 
 @app.command()
 def settings() -> None:
-    """Print the table of settings, in Markdown."""
-    from .reference import settings_table
+    """Print the tables of settings, in Markdown: what a run may choose, and what the operator sets."""
+    from .reference import operator_table, run_table
 
-    typer.echo(settings_table())
+    typer.echo(f"{run_table()}\n\n{operator_table()}")
 
 
 @app.command()

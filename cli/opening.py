@@ -17,6 +17,7 @@ from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.open import storage_of
 from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 from .options import with_settings
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def as_command(work: Callable[..., Any]) -> Callable[..., None]:
     """
     first, *own = inspect.signature(work, eval_str=True).parameters.values()
 
-    async def on_storage(settings: Settings, arguments: dict[str, Any]) -> Any:
-        storage = storage_of(settings)
+    async def on_storage(storage: Storage, arguments: dict[str, Any]) -> Any:
         try:
             return await work(storage, **arguments)
         finally:
@@ -47,7 +47,7 @@ def as_command(work: Callable[..., Any]) -> Callable[..., None]:
     def command(values: dict[str, Any], **arguments: Any) -> None:
         settings = Settings(**values)
         on_settings = first.name == "settings"
-        code = work(settings, **arguments) if on_settings else asyncio.run(on_storage(settings, arguments))
+        code = work(settings, **arguments) if on_settings else asyncio.run(on_storage(storage_of(settings), arguments))
         raise typer.Exit(code or 0)
 
     command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # `with_settings` reads it
@@ -67,6 +67,11 @@ async def graph_on(storage: Storage) -> AsyncIterator[Conversation]:
         await resources.locks.close()
 
 
+def rows_of(storage: Storage) -> UserRows:
+    """The rows of the user of the settings."""
+    return UserRows(storage, storage.settings.user_id)
+
+
 async def thread_of(storage: Storage, typed: str) -> str:
     """The id of the user's thread that is called so, by name or by id.
 
@@ -74,9 +79,9 @@ async def thread_of(storage: Storage, typed: str) -> str:
         InputError: the user has no such thread.
         StorageError: the storage fails.
     """
-    archive, user_id = Archive(storage), storage.settings.user_id
-    id_ = await archive.thread_named(user_id, typed)
-    if not await archive.has_thread(user_id, id_):
+    archive = Archive(rows_of(storage))
+    id_ = await archive.thread_named(typed)
+    if not await archive.has_thread(id_):
         raise InputError(f"There is no thread {typed!r}: `everthread threads` lists yours.")
     return id_
 

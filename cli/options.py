@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..settings.forms import Parts, groups_of
+from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 
 
@@ -25,30 +27,36 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
         if name != "values"
     ]
-    options = [_option(name) for name in Settings.model_fields]
+    options = [_option(name, group) for group, names in groups_of(Settings).items() for name in names]
     with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]  # typer reads it
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *options]}
     return with_options
 
 
-def _option(name: str) -> inspect.Parameter:
-    field = Settings.model_fields[name]
+def _option(name: str, group: str) -> inspect.Parameter:
     flag = typer.Option(
         f"--{name.replace('_', '-')}",
-        help=f"{field.description} [default: {default_text(name)}]",
+        help=f"{Settings.model_fields[name].description} [default: {default_text(name)}]",
         metavar="VALUE",
         show_default=False,
-        rich_help_panel="Settings",
+        rich_help_panel=group,
     )
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, flag])
 
 
 def default_text(name: str) -> str:
-    """A setting's default as a person writes it."""
-    default = Settings.model_fields[name].default
-    if default is None:
+    """A setting's default as a person writes it, and what profiles fill in its place."""
+    filled = [f"{p.name} {_text(p.settings[name])}" for p in PROFILES.values() if name in p.settings]
+    default = _text(Settings.model_fields[name].default)
+    return f"{default} ({', '.join(filled)})" if filled else default
+
+
+def _text(value: Any) -> str:
+    if value is None:
         return "unset"
-    if isinstance(default, tuple):
-        return ",".join(default)
-    return "empty" if default == "" else str(default)
+    if isinstance(value, Parts):
+        return ",".join(f"{part}={number:g}" for part, number in value if number is not None) or "unset"
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+    return "empty" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,18 +1,32 @@
-"""What the docs show, generated from the code: the table of settings, the picture of the graph."""
+"""What the docs show, generated from the code: the tables of settings, the picture of the graph."""
 
 from __future__ import annotations
 
+from ..settings.forms import groups_of
+from ..settings.operator import OperatorSettings
+from ..settings.run import RunSettings
 from ..settings.settings import Settings
 from .options import default_text
 
 
-def settings_table() -> str:
-    """All settings as a Markdown table: name, default, what is allowed, meaning."""
+def run_table() -> str:
+    """What a run may choose, as a Markdown table by groups: name, default, what is allowed, meaning."""
+    return _table(RunSettings)
+
+
+def operator_table() -> str:
+    """What the operator sets, as such a table."""
+    return _table(OperatorSettings)
+
+
+def _table(kind: type[RunSettings | OperatorSettings]) -> str:
     properties = Settings.model_json_schema()["properties"]
     lines = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
-    for name, schema in properties.items():
-        meaning = str(schema.get("description", "")).replace("|", "\\|")
-        lines.append(f"| `{name}` | {default_text(name)} | {_allowed(schema)} | {meaning} |")
+    for group, names in groups_of(kind).items():
+        lines.append(f"| **{group}** | | | |")
+        for name in names:
+            meaning = str(properties[name]["description"]).replace("|", "\\|")
+            lines.append(f"| `{name}` | {default_text(name)} | {_allowed(properties[name])} | {meaning} |")
     return "\n".join(lines)
 
 

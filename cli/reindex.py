@@ -8,7 +8,7 @@ from ..maintenance.reindex import Reindex
 from ..memory.changed_model import changed_model
 from ..models.embeddings import Embedder
 from ..storage.storage import Storage
-from .opening import say
+from .opening import rows_of, say
 from .transfer import into_store, progress_bar
 
 
@@ -18,19 +18,19 @@ async def reindex(storage: Storage) -> None:
     Raises:
         EmbeddingError: the model cannot be loaded, or fails; what was done stays done.
     """
-    settings = storage.settings
-    user_id, timeout, embedder = settings.user_id, settings.embedding_timeout, Embedder(settings.embedding_model)
+    rows, settings = rows_of(storage), storage.settings
+    timeout, embedder = settings.timeouts.embedding, Embedder(settings.embedding_model)
     if settings.vector_store is not None:
         done = await into_store(storage, embedder)
         say(f"{done} messages and summaries were embedded into {settings.vector_store}.")
         return
     with Console().status(f"Loading the embedding model {embedder.name} ..."):
-        changed = await changed_model(storage, embedder, user_id, timeout=timeout)
+        changed = await changed_model(rows, embedder, timeout=timeout)
     if changed:
         say(str(changed))
     with progress_bar() as bar:
         task = bar.add_task("Embedding", total=None)
-        work = Reindex(storage, embedder, user_id, timeout=timeout, advance=lambda count: bar.advance(task, count))
+        work = Reindex(rows, embedder, timeout=timeout, advance=lambda count: bar.advance(task, count))
         bar.update(task, total=await work.start())
         done = await work.run()
     say(f"{done} messages and summaries were embedded with {embedder.name}.")

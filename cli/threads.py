@@ -11,7 +11,7 @@ from rich.table import Table
 from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.storage import Storage
-from .opening import Thread, say, thread_of
+from .opening import Thread, rows_of, say, thread_of
 
 MOST_SHOWN: Final = 1_000_000
 """Messages that `everthread history` shows, at most."""
@@ -20,7 +20,7 @@ MOST_SHOWN: Final = 1_000_000
 async def threads(storage: Storage) -> None:
     """Print the user's threads."""
     table = Table("thread", "messages", "last message")
-    for row in await Archive(storage).threads(storage.settings.user_id):
+    for row in await Archive(rows_of(storage)).threads():
         last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
         table.add_row(row["name"] or row["thread_id"], str(row["messages"]), last)
     Console().print(table)
@@ -42,8 +42,8 @@ async def history(
     Raises:
         InputError: the user has no such thread.
     """
-    archive, user_id, id_ = Archive(storage), storage.settings.user_id, await thread_of(storage, thread)
-    for message in await archive.page(user_id, id_, before=before, limit=limit or MOST_SHOWN, with_left=left):
+    archive, id_ = Archive(rows_of(storage)), await thread_of(storage, thread)
+    for message in await archive.page(id_, before=before, limit=limit or MOST_SHOWN, with_left=left):
         mark = " (left)" if message.left_at is not None else ""
         say(f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}{mark}: ", end="", style="dim")
         say(message.text)
@@ -76,20 +76,20 @@ async def delete(
     """
     if (thread is None) is not all_:
         raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
-    from ..memory.store_index import vector_index
+    from ..memory.store_index import store_client, vector_index
     from ..models.embeddings import Embedder
     from ..runtime.deletion import Deletion
     from ..storage.open import locks_of
 
-    settings, locks = storage.settings, locks_of(storage)
-    deletion = Deletion(storage, vector_index(settings, storage, Embedder(settings.embedding_model)), locks)
+    rows, locks, embedder = rows_of(storage), locks_of(storage), Embedder(storage.settings.embedding_model)
+    deletion = Deletion(rows, vector_index(rows, embedder, store_client(storage.settings, embedder)), locks)
     try:
         id_ = None if thread is None else await thread_of(storage, thread)
-        number = len(await deletion.threads(settings.user_id, id_))
+        number = len(await deletion.threads(id_))
         if number and not yes:
             asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
             typer.confirm(asked, abort=True)
-        gone = await deletion.delete(settings.user_id, id_)
+        gone = await deletion.delete(id_)
     finally:
         await locks.close()
     say(

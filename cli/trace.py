@@ -18,6 +18,7 @@ from ..storage.sources import SummaryTree
 from ..storage.storage import Storage
 from ..storage.summary_rows import SummaryRows
 from ..text.shorten import one_line
+from .opening import rows_of
 
 _EXCERPT = 100
 
@@ -34,26 +35,24 @@ async def trace(
     Raises:
         InputError: the thread has no such summary, or several begin with it.
     """
-    archive, rows, owner = Archive(storage), SummaryRows(storage), storage.settings.user_id
-    id_, picked = await _found(archive, rows, owner, thread, summary)
+    archive, rows = Archive(rows_of(storage)), SummaryRows(rows_of(storage))
+    id_, picked = await _found(archive, rows, thread, summary)
     for one in picked:
-        if (tree := await archive.sources(owner, id_, one.id)) is not None:
+        if (tree := await archive.sources(id_, one.id)) is not None:
             Console().print(_drawn(tree))
     # The texts of all would be long: they are shown where one summary is asked for.
-    if len(picked) == 1 and (versions := await rows.versions(owner, id_, picked[0].id)):
+    if len(picked) == 1 and (versions := await rows.versions(id_, picked[0].id)):
         Console().print(_earlier(versions))
 
 
-async def _found(
-    archive: Archive, rows: SummaryRows, owner: str, thread: str, wanted: str | None
-) -> tuple[str, list[Summary]]:
+async def _found(archive: Archive, rows: SummaryRows, thread: str, wanted: str | None) -> tuple[str, list[Summary]]:
     """The id of the thread, and the summaries in it that are meant."""
-    id_ = await archive.thread_named(owner, thread)
-    summaries = await archive.summaries(owner, id_)
-    if wanted is None and not summaries and not await archive.has_thread(owner, id_):
-        named = await rows.named(owner, thread) if thread else []
+    id_ = await archive.thread_named(thread)
+    summaries = await archive.summaries(id_)
+    if wanted is None and not summaries and not await archive.has_thread(id_):
+        named = await rows.named(thread) if thread else []
         if len(named) == 1:
-            return named[0][0], list((await rows.some(owner, named[0][0], [named[0][1]])).values())
+            return named[0][0], list((await rows.some(named[0][0], [named[0][1]])).values())
         what = f"{len(named)} summaries begin with {thread!r}" if named else f"There is no thread {thread!r}"
         raise InputError(f"{what}: `everthread threads` lists yours, `everthread trace THREAD` the summaries of one.")
     return id_, _picked(summaries, thread, wanted)

@@ -14,10 +14,10 @@ from ..maintenance.bulk_embedding import BulkEmbedding
 from ..maintenance.transfer import Added, export_rows, import_rows
 from ..maintenance.transfer_format import Checked, check_file
 from ..maintenance.transfer_lines import Counts
-from ..memory.store_index import vector_index
+from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
 from ..storage.storage import Storage
-from .opening import say
+from .opening import rows_of, say
 
 
 async def export(
@@ -35,8 +35,7 @@ async def export(
     with progress_bar() as bar:
         task = bar.add_task("Writing", total=None)
         counts = await export_rows(
-            storage,
-            storage.settings.user_id,
+            rows_of(storage),
             file,
             thread=thread,
             written=lambda done, total: bar.update(task, completed=done, total=total),
@@ -83,10 +82,10 @@ async def into_store(storage: Storage, embedder: Embedder) -> int:
         StorageError: the database fails.
     """
     settings, total = storage.settings, 0
-    index = vector_index(settings, storage, embedder)
+    index = vector_index(rows_of(storage), embedder, store_client(settings, embedder))
     with progress_bar() as bar:
         task = bar.add_task("Embedding", total=None)
-        while done := await index.embed_pending(settings.user_id, timeout=settings.embedding_timeout):
+        while done := await index.embed_pending(timeout=settings.timeouts.embedding):
             total += done
             bar.advance(task, done)
         bar.update(task, total=total)
@@ -107,8 +106,7 @@ class Import:
 
     async def without_vectors(self) -> Counts:
         """Store the rows only. Errors as for `import_rows`."""
-        user_id = self._storage.settings.user_id
-        return await import_rows(self._storage, user_id, self._file, self._checked, added=self._added)
+        return await import_rows(rows_of(self._storage), self._file, self._checked, added=self._added)
 
     async def with_vectors(self, embedder: Embedder) -> Counts:
         """Store the rows, and embed them at the same time: the model never waits for the database.
@@ -116,8 +114,8 @@ class Import:
         Raises:
             EmbeddingError: the model fails; all rows were stored all the same.
         """
-        user_id, timeout = self._storage.settings.user_id, self._storage.settings.embedding_timeout
-        bulk = BulkEmbedding(self._storage, embedder, user_id, which="pending", timeout=timeout, advance=self._embedded)
+        timeout = self._storage.settings.timeouts.embedding
+        bulk = BulkEmbedding(rows_of(self._storage), embedder, which="pending", timeout=timeout, advance=self._embedded)
         self._pending = await bulk.count()
         self._embedding = self._bar.add_task("Embedding", total=self._pending)
         arrived = asyncio.Event()

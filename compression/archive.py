@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, summary_of
 from ..state.records import MASTER_LEVEL
 from .chain import Batch, of_level, open_places, slice_batch, summaries_of
@@ -19,7 +19,7 @@ class ArchiveEverything(Policy):
 
     threshold_name = "summary_every_n"
 
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All messages, else the oldest summaries of a level that has too many, else of the fullest level."""
         asked = sum(isinstance(chain[place], HumanMessage) for place in open_places(chain))
         if asked >= settings.summary_every_n:
@@ -36,7 +36,7 @@ class ArchiveEverything(Policy):
         sources = same if len(same) > 1 else summaries_of(chain)[:2]
         return Batch(_level_above(sources), tuple(sources)) if len(sources) > 1 else None
 
-    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All messages that are in no summary yet."""
         places = open_places(chain)
         return slice_batch(chain, places[0], len(chain)) if places else None

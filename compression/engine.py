@@ -9,7 +9,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..settings.profiles import ProfileName
-from ..settings.settings import Settings
+from ..settings.run import RunSettings
 from ..state.chain import Chain, ChainView, Link, is_instruction, is_summary, summary_link, summary_of
 from ..state.messages import message_text
 from ..state.records import Summary
@@ -36,12 +36,12 @@ POLICIES: Final[Mapping[ProfileName, Policy]] = MappingProxyType(
 """The policy of every profile."""
 
 
-def policy_of(settings: Settings) -> Policy:
+def policy_of(settings: RunSettings) -> Policy:
     """The policy of the profile."""
     return POLICIES[settings.profile]
 
 
-def next_batch(chain: ChainView, settings: Settings) -> Batch | None:
+def next_batch(chain: ChainView, settings: RunSettings) -> Batch | None:
     """The next part of the chain to be summarized, or None when nothing is due.
 
     A question that is still to be answered is never part of it, nor is a tool call without its results.
@@ -53,7 +53,7 @@ def next_batch(chain: ChainView, settings: Settings) -> Batch | None:
     return policy_of(settings).due(closed(chain), settings)
 
 
-def forced_batch(chain: ChainView, settings: Settings) -> Batch | None:
+def forced_batch(chain: ChainView, settings: RunSettings) -> Batch | None:
     """What is summarized when the user asks for it now, whatever the thresholds; None when nothing can be."""
     return policy_of(settings).forced(closed(chain), settings)
 
@@ -72,7 +72,7 @@ def compress(chain: Chain, batch: Batch, summary: Summary) -> Chain:
     return Chain(links=links, known=chain["known"], last=chain["last"])
 
 
-def outdated_ids(chain: ChainView, settings: Settings) -> set[str]:
+def outdated_ids(chain: ChainView, settings: RunSettings) -> set[str]:
     """Ids of messages that need not stand in the chain any longer.
 
     A summary has them and they are not recent, or they are instructions that came again with a later message.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, is_summary
 from ..state.records import MASTER_LEVEL
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
@@ -18,7 +18,7 @@ class Hybrid(Policy):
 
     threshold_name = "message_threshold"
 
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The messages since the last summary, else the summaries that are too many."""
         places = open_places(chain)
         if len(places) >= settings.message_threshold:
@@ -29,17 +29,17 @@ class Hybrid(Policy):
             return Batch(MASTER_LEVEL, tuple(standing[:-1] if len(standing) > 2 else standing))
         return None
 
-    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All that is in no summary yet."""
         places = open_places(chain)
         return _beside_the_recent(chain, places[0], len(chain), settings) if places else None
 
-    def recent(self, settings: Settings) -> int:
+    def recent(self, settings: ThresholdSettings) -> int:
         """The newest messages that stay."""
         return settings.keep_recent
 
 
-def _beside_the_recent(chain: ChainView, start: int, stop: int, settings: Settings) -> Batch | None:
+def _beside_the_recent(chain: ChainView, start: int, stop: int, settings: ThresholdSettings) -> Batch | None:
     batch = slice_batch(chain, start, stop)
     recent = chain[recent_start(chain, settings.keep_recent) :]
     kept = frozenset(str(message.id) for message in recent if not is_summary(message))

@@ -7,7 +7,7 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from ..models.tokens import count_message_tokens
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, summary_of
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
@@ -29,12 +29,12 @@ class Layered(Policy):
     threshold_name = "message_threshold"
     merges_twins = True
 
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """A batch of messages, else the medium summaries that have gathered."""
         return _medium(chain, settings) or _long(chain, settings)
 
 
-def _medium(chain: ChainView, settings: Settings) -> Batch | None:
+def _medium(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     recent = recent_start(chain, settings.keep_recent)
     older = [place for place in open_places(chain) if place < recent]
     if len(older) < settings.message_threshold:
@@ -47,7 +47,7 @@ def _medium(chain: ChainView, settings: Settings) -> Batch | None:
     return slice_batch(chain, older[0], stop)
 
 
-def _long(chain: ChainView, settings: Settings) -> Batch | None:
+def _long(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     standing = summaries_of(chain)
     medium = [message for message in standing if summary_of(message).level == MEDIUM]
     heavy = len(medium) > 1 and count_message_tokens(medium) >= settings.layer_tokens

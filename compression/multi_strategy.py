@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, is_summary, summary_of
 from ..state.records import MASTER_LEVEL
 from .chain import Batch, cut_after, cut_before, is_open, of_level, open_places, summaries_of
@@ -20,18 +20,18 @@ class MultiStrategy(Policy):
 
     threshold_name = "n_sum"
 
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The messages, else the summaries, else the master summary that is due."""
         places = open_places(chain)
         messages = _window(chain, places, settings) if len(places) >= settings.n_sum else None
         return messages or _next_level(chain, settings) or _master(chain, settings)
 
-    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The window that would be due next, however few messages there are."""
         return _window(chain, open_places(chain), settings)
 
 
-def _window(chain: ChainView, places: Sequence[int], settings: Settings) -> Batch | None:
+def _window(chain: ChainView, places: Sequence[int], settings: ThresholdSettings) -> Batch | None:
     if not places:
         return None
     size = min(settings.sum_window, len(places))
@@ -44,7 +44,7 @@ def _window(chain: ChainView, places: Sequence[int], settings: Settings) -> Batc
     return Batch(1, tuple(message for message in chain[start:stop] if is_open(chain, message)))
 
 
-def _next_level(chain: ChainView, settings: Settings) -> Batch | None:
+def _next_level(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     for level in range(1, settings.max_sum_lvl):
         same = of_level(chain, level)
         if len(same) >= settings.n_sum_sum:
@@ -52,7 +52,7 @@ def _next_level(chain: ChainView, settings: Settings) -> Batch | None:
     return None
 
 
-def _master(chain: ChainView, settings: Settings) -> Batch | None:
+def _master(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     """A level above the highest, from another profile or an earlier setting, counts as the highest."""
     master = of_level(chain, MASTER_LEVEL)
     highest = [m for m in summaries_of(chain) if summary_of(m).level >= settings.max_sum_lvl]

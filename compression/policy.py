@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView
 from .chain import Batch, recent_start, slice_batch
 
@@ -24,14 +24,14 @@ class Policy(ABC):
     """Whether a summary that says the same as one that stands already becomes one with it."""
 
     @abstractmethod
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """What is to be summarized next, or None."""
 
-    def forced(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """What is summarized when the user asks for it now: all before the recent messages, else all there is."""
         older = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
         return older or slice_batch(chain, 0, len(chain))
 
-    def recent(self, settings: Settings) -> int:
+    def recent(self, settings: ThresholdSettings) -> int:
         """How many of the newest messages stay in the chain although a summary covers them."""
         return 0

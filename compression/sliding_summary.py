@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..models.tokens import count_message_tokens
-from ..settings.settings import Settings
+from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView
 from .chain import Batch, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
@@ -19,7 +19,7 @@ class SlidingSummary(Policy):
 
     threshold_name = "message_threshold"
 
-    def due(self, chain: ChainView, settings: Settings) -> Batch | None:
+    def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All before the recent messages: the previous summary, and the messages since."""
         batch = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
         if batch is None:

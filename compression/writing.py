@@ -20,7 +20,7 @@ from ..models.chat import input_window, model_name
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
 from ..prompts import summarize as prompts
-from ..settings.settings import Settings
+from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
@@ -62,7 +62,7 @@ class Summarizer:
         """Whether it runs on this machine: then it gets the strict prompt, and is not asked for JSON."""
         return is_local_model(self.model)
 
-    def room(self, settings: Settings) -> int:
+    def room(self, settings: RunSettings) -> int:
         """Tokens of source that it can be given in one call."""
         window = input_window(self.model) or getattr(self.model, "n_ctx", None) or settings.max_context_tokens
         return max(_LEAST_ROOM, int(window) - max(settings.summary_length, _REPLY) - _OVERHEAD)
@@ -85,7 +85,7 @@ class _Told(NamedTuple):
 
 async def write_summary(
     batch: Batch,
-    settings: Settings,
+    settings: RunSettings,
     *,
     thread_id: str,
     summarizer: Summarizer | None,
@@ -124,7 +124,7 @@ async def write_summary(
 
 
 async def _told(
-    batch: Batch, turns: Turns, settings: Settings, summarizer: Summarizer, standing: Collection[str]
+    batch: Batch, turns: Turns, settings: RunSettings, summarizer: Summarizer, standing: Collection[str]
 ) -> _Told:
     room = summarizer.room(settings)
     facts = holds_messages(batch.sources) and not summarizer.local
@@ -140,7 +140,9 @@ async def _told(
     return _Told(Draft(merged.draft.text, tuple(fact for part in told for fact in part.draft.facts)), rejected)
 
 
-async def _merged(texts: Sequence[str], settings: Settings, summarizer: Summarizer, standing: Collection[str]) -> _Told:
+async def _merged(
+    texts: Sequence[str], settings: RunSettings, summarizer: Summarizer, standing: Collection[str]
+) -> _Told:
     parts = in_parts([("", text) for text in texts], summarizer.room(settings))
     while len(parts) > 1 and len(parts) < len(texts):
         told = [await _asked(part, prompts.MERGE, settings, summarizer, ()) for part in parts]
@@ -154,7 +156,7 @@ async def _merged(texts: Sequence[str], settings: Settings, summarizer: Summariz
 async def _asked(
     turns: Turns,
     instructions: str,
-    settings: Settings,
+    settings: RunSettings,
     summarizer: Summarizer,
     standing: Collection[str],
     *,
@@ -212,7 +214,7 @@ async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summari
 
 
 def _prompt(
-    source: str, instructions: str, settings: Settings, summarizer: Summarizer, *, facts: bool, rejected: str | None
+    source: str, instructions: str, settings: RunSettings, summarizer: Summarizer, *, facts: bool, rejected: str | None
 ) -> list[SystemMessage | HumanMessage]:
     words = round(settings.summary_length * 0.7)
     told = (prompts.LOCAL if summarizer.local else instructions).format(words=words)
@@ -222,7 +224,7 @@ def _prompt(
     return [SystemMessage(told + prompts.DATA), HumanMessage(excerpt)]
 
 
-async def _extracted(turns: Turns, settings: Settings) -> str:
+async def _extracted(turns: Turns, settings: RunSettings) -> str:
     text = await asyncio.to_thread(extract, turns, settings.summary_length)
     return beginning(text, settings.max_summary_chars) or NO_WORDS
 

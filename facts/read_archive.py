@@ -15,7 +15,7 @@ from .rows import UNREAD, FactRows
 logger = logging.getLogger(__name__)
 
 
-async def read_batch(rows: FactRows, user_id: str, auto_pin_score: float | None) -> tuple[int, bool]:
+async def read_batch(rows: FactRows, auto_pin_score: float | None) -> tuple[int, bool]:
     """Read the oldest messages of a user that were not read yet; returns how many facts changed, and if more wait.
 
     A message is marked as read in the transaction that stores its facts, so that it is read once whatever happens.
@@ -23,12 +23,11 @@ async def read_batch(rows: FactRows, user_id: str, auto_pin_score: float | None)
     Raises:
         StorageError: the database fails; what was not stored is read again.
     """
-    messages = await rows.unread(user_id)
+    messages = await rows.unread()
     if not messages:
         return 0, False
     readings = await asyncio.to_thread(_read_all, messages, auto_pin_score)
     facts = await rows.update(
-        user_id,
         [fact for reading in readings for fact in reading.facts],
         lambda ledger: apply(ledger, readings),
         everything=any(reading.forgets for reading in readings),

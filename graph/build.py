@@ -24,6 +24,7 @@ from ..nodes.web_search import web_search
 from ..runtime.components import Components
 from ..runtime.resources import Resources
 from ..runtime.telemetry import watch
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
@@ -45,7 +46,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
 
     def __init__(self, resources: Resources) -> None:
         state, taken, given = with_own_keys(resources.state_schema)
-        super().__init__(state_schema=state, context_schema=Settings, input_schema=taken, output_schema=given)
+        super().__init__(state_schema=state, context_schema=RunContext, input_schema=taken, output_schema=given)
         self.resources = resources
         watch(resources)
 

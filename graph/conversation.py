@@ -49,8 +49,8 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        deletion = Deletion(self.resources.database, self.resources.vectors, self.resources.locks)
-        return await deletion.delete(user_id, thread_id)
+        user = self.resources.of_user(user_id)
+        return await Deletion(user.rows, user.vectors, self.resources.locks).delete(thread_id)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -73,8 +73,8 @@ class Conversation(CompiledConversation):
         Raises:
             StorageError: the storage cannot be reached.
         """
-        archive = self.resources.archive
-        return await archive.page(user_id, thread_id, before=before, limit=limit, with_left=with_left)
+        archive = self.resources.of_user(user_id).archive
+        return await archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
     def history(
         self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
@@ -140,13 +140,14 @@ class Conversation(CompiledConversation):
 
     async def _claim(self, run: Run) -> None:
         if run.thread_id is not None:
-            await self.resources.archive.own_thread(run.user_id, run.thread_id)
+            await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
         if run.messages is None or run.is_nested or run.thread_id is None or self.checkpointer in {None, False}:
             return run.input
-        new = await recognized(run.messages, self, run.config, run.user_id, run.thread_id)
+        archive = self.resources.of_user(run.user_id).archive
+        new = await recognized(run.messages, self, run.config, archive, run.thread_id)
         return None if new is None else {**run.input, "messages": new}
 
     async def _check_update(self, config: RunnableConfig, values: Any) -> None:
@@ -156,4 +157,4 @@ class Conversation(CompiledConversation):
         configurable = (config or {}).get("configurable") or {}
         named = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
         if named != self.resources.settings.user_id and configurable.get("thread_id"):
-            await self.resources.archive.own_thread(named, str(configurable["thread_id"]))
+            await self.resources.of_user(named).archive.own_thread(str(configurable["thread_id"]))

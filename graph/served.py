@@ -3,12 +3,63 @@
 It is compiled without a checkpointer; the server puts the one of `langgraph.json` in its place, on the same database.
 """
 
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph_sdk.runtime import ServerRuntime
+
 from ..runtime.resources import Resources
+from ..settings.client import client_context, client_form
+from ..settings.run_context import RunContext
 from ..storage.postgres.checkpointer import shared_database
 from .build import ConversationGraph
+from .conversation import Conversation
 
 resources = Resources(shared_database().settings, database=shared_database())
 """What the turns of the server share."""
 
-graph = ConversationGraph(resources).compile(name="everthread")
-"""The compiled graph."""
+
+class ServedConversation(Conversation):
+    """The compiled graph as clients of a server may use it.
+
+    Args:
+        sent: what a client has chosen for the run.
+        **conversation: the attributes of the `Conversation`.
+    """
+
+    def __init__(self, *, sent: RunContext | None = None, **conversation: Any) -> None:
+        super().__init__(**conversation)
+        self.sent = sent
+
+    def get_context_jsonschema(self) -> dict[str, Any]:
+        """The form of what a client may choose."""
+        return _form
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002  # the base class names it so
+        """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have."""
+        async for part in super().astream(input, config, **{**options, "context": self.sent}):
+            yield part
+
+
+def is_authenticated() -> bool:
+    """Whether the server has an authentication of its own, and knows whose turn it is."""
+    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
+
+
+_form = client_form(resources.settings, is_authenticated=is_authenticated())
+_compiled = ServedConversation(**vars(ConversationGraph(resources).compile(name="everthread")))
+
+
+def graph(runtime: ServerRuntime[Any]) -> ServedConversation:
+    """The compiled graph, for one request.
+
+    Raises:
+        SettingsError: the context of a run holds what is not for its client to choose.
+    """
+    execution = runtime.execution_runtime
+    context = execution.context if execution is not None else None
+    return _compiled.copy({"sent": client_context(context, resources.settings) if context else None})

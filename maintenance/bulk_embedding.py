@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal, LiteralString, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH, Embedder
 from ..state.errors import EmbeddingError
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from ..storage.vector_rows import chunks, write_vectors
 
@@ -32,25 +31,12 @@ _POLL_SECONDS: Final = 0.05
 Which = Literal["pending", "stale"]
 """pending: what has no vector. stale: that, and what has only vectors of another model."""
 
-# The first condition can use the index of what is pending.
-_WHICH: Final[dict[Which, LiteralString]] = {
-    "pending": "embedded_with IS NULL",
-    "stale": "embedded_with IS DISTINCT FROM %(model)s AND embedded_with IS DISTINCT FROM ''",
+_COUNTS: Final[dict[Which, str]] = {"pending": "embedding.count_pending", "stale": "embedding.count_stale"}
+_OF_MESSAGES: Final[dict[Which, str]] = {"pending": "embedding.pending_messages", "stale": "embedding.stale_messages"}
+_OF_SUMMARIES: Final[dict[Which, str]] = {
+    "pending": "embedding.pending_summaries",
+    "stale": "embedding.stale_summaries",
 }
-_MESSAGES: Final[LiteralString] = """
-SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
-       seq AS place FROM messages
-WHERE user_id = %(user_id)s AND (thread_id, seq) > (%(thread_id)s, %(place)s) AND """
-_SUMMARIES: Final[LiteralString] = """
-SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS name, content AS text, created_at,
-       embedded_with, version, id AS place FROM summaries
-WHERE user_id = %(user_id)s AND (thread_id, id) > (%(thread_id)s, %(place)s) AND """
-_ORDER: Final[LiteralString] = (
-    " AND thread_id || '/' || id <> ALL(%(refused)s) ORDER BY thread_id, place LIMIT %(limit)s"
-)
-_COUNT: Final[LiteralString] = "SELECT (SELECT count(*) FROM messages WHERE user_id = %(user_id)s AND "
-_COUNT_SUMMARIES: Final[LiteralString] = ") + (SELECT count(*) FROM summaries WHERE user_id = %(user_id)s AND "
-
 
 _Part = list[tuple[DictRow, list[str]]]
 """Rows with their chunks."""
@@ -62,7 +48,7 @@ _ANY_TEXT: Final = "The weather is fine."
 class _Source(NamedTuple):
     """A table: the query for its next rows, and the place before its first one."""
 
-    query: LiteralString
+    query: str
     start: int | str
 
 
@@ -79,9 +65,8 @@ class BulkEmbedding:
     A text that the model refuses does not keep others from being embedded: it is left out, and found by its words.
 
     Args:
-        database: where messages, summaries and vectors are.
+        rows: the user's.
         embedder: the model.
-        user_id: whose.
         which: what is to be embedded.
         timeout: seconds the model may take for a batch of 32 texts.
         advance: is told how many messages and summaries were embedded and stored since it was told before.
@@ -89,15 +74,14 @@ class BulkEmbedding:
 
     def __init__(
         self,
-        database: Storage,
+        rows: UserRows,
         embedder: Embedder,
-        user_id: str,
         *,
         which: Which,
         timeout: float,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._rows = UserRows(database, user_id)
+        self._rows = rows
         self._embedder = embedder
         self._which = which
         self._timeout = timeout
@@ -111,9 +95,7 @@ class BulkEmbedding:
         Raises:
             StorageError: the database fails.
         """
-        which = _WHICH[self._which]
-        query = f"{_COUNT}{which}{_COUNT_SUMMARIES}{which}) AS n"
-        return int((await self._rows.fetch(query, model=self._embedder.name))[0]["n"])
+        return int((await self._rows.fetch(_COUNTS[self._which], model=self._embedder.name))[0]["n"])
 
     async def run(self, arrived: asyncio.Event | None = None) -> int:
         """Embed until nothing is left; returns how many messages and summaries were done.
@@ -135,7 +117,7 @@ class BulkEmbedding:
         return total
 
     async def _run_once(self, arrived: asyncio.Event | None) -> int:
-        sources = [_Source(_MESSAGES, 0), _Source(_SUMMARIES, "")]
+        sources = [_Source(_OF_MESSAGES[self._which], 0), _Source(_OF_SUMMARIES[self._which], "")]
         try:
             return sum([await self._embed_table(source, arrived) for source in sources])
         finally:
@@ -170,11 +152,10 @@ class BulkEmbedding:
 
     async def _read(self, source: _Source, after: tuple[str, Any], arrived: asyncio.Event | None) -> _Window:
         """The next window after a place; a full one while there may be more rows to come."""
-        query = f"{source.query}{_WHICH[self._which]}{_ORDER}"
         while True:
             complete = arrived is None or arrived.is_set()
             rows = await self._rows.fetch(
-                query,
+                source.query,
                 thread_id=after[0],
                 place=after[1],
                 limit=WINDOW,

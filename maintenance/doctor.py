@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..graph.conversation import CompiledConversation, Conversation
-from ..memory.store_index import StoreIndex
+from ..runtime.user import User
+from ..state.chain import empty_chain
 from ..state.errors import InputError
-from ..state.health_records import Checkup, Finding
 from ..state.messages import is_empty
-from ..storage.inspection import Inspection
-from .checks import Seen, check
-from .repair import Mending
+from .checks import ThreadSnapshot, check
+from .findings import Checkup, Finding
+from .repair import repair_first
+from .thread_rows import read_rows
 from .thread_state import ThreadState, opened, thread_state
 
 _ROUNDS = 10
@@ -34,47 +35,40 @@ async def examine(
         StorageError: the database cannot be reached.
     """
     conversation = opened(graph)
-    mine = {row["thread_id"]: row["name"] for row in await conversation.resources.archive.threads(user_id)}
+    user = conversation.resources.of_user(user_id)
+    mine = {row["thread_id"]: row["name"] for row in await user.archive.threads()}
     if thread_id is not None and thread_id not in mine:
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
     wanted = mine if thread_id is None else {thread_id: mine[thread_id]}
-    return [await _checkup(conversation, user_id, id_, name, repair=repair) for id_, name in wanted.items()]
+    return [await _checkup(conversation, user, id_, name, repair=repair) for id_, name in wanted.items()]
 
 
 async def _checkup(
-    conversation: Conversation, user_id: str, thread_id: str, name: str | None, *, repair: bool
+    conversation: Conversation, user: User, thread_id: str, name: str | None, *, repair: bool
 ) -> Checkup:
-    async with thread_state(conversation, user_id, thread_id) as state:
-        seen = await _look(state)
-        first = left = check(seen)
+    async with thread_state(conversation, user, thread_id) as state:
+        thread = await _look(state)
+        findings = left = check(thread)
         in_vain: set[Finding] = set()
         for _ in range(_ROUNDS if repair else 0):
-            tried = [finding for finding in left if finding.repairable and finding not in in_vain]
+            due = {finding for finding in left if finding.repairable} - in_vain
+            tried = await repair_first(state, thread, {finding.kind for finding in due})
             if not tried:
                 break
-            done = await Mending(state, seen).mend({finding.kind for finding in tried})
-            seen = await _look(state)
-            left = check(seen)
-            in_vain |= {finding for finding in left if finding.kind in done and finding in tried}
-        return Checkup(
-            thread_id=thread_id,
-            name=name,
-            messages=len(seen.archived),
-            summaries=len(seen.rows.summaries),
-            findings=tuple(first),
-            left=tuple(left),
-        )
+            thread = await _look(state)
+            left = check(thread)
+            in_vain |= {finding for finding in due.intersection(left) if finding.kind in tried}
+        counts = {"messages": len(thread.rows.messages), "summaries": len(thread.rows.summaries)}
+        return Checkup(thread_id=thread_id, name=name, findings=tuple(findings), left=tuple(left), **counts)
 
 
-async def _look(state: ThreadState) -> Seen:
+async def _look(state: ThreadState) -> ThreadSnapshot:
     resources = state.conversation.resources
-    rows = await Inspection(resources.database, state.user_id).read(state.thread_id)
     said = [message for message in state.messages if not is_empty(message)]
-    return Seen(
+    return ThreadSnapshot(
         messages=state.messages,
-        chain=state.chain,
-        rows=rows,
-        changed=await resources.archive.changed_ids(state.user_id, state.thread_id, said) if said else (),
-        writable=state.is_writable,
-        own_vectors=not isinstance(resources.vectors, StoreIndex),
+        chain=state.chain or empty_chain(),
+        rows=await read_rows(state.user.rows, state.thread_id, own_vectors=resources.store is None),
+        changed=await state.user.archive.changed_ids(state.thread_id, said) if said else (),
+        is_writable=state.is_writable,
     )

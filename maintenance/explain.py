@@ -18,6 +18,7 @@ from ..storage.open import checkpointer_of
 from ..storage.reports import TurnReports
 from ..storage.sparse_checkpoints import TASKS, waiting_nodes
 from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 
 _SHOWN: Final = re.compile(r"[A-Za-z_]\w*\((.*?),?\)", re.DOTALL)
 
@@ -35,16 +36,17 @@ async def find_report(storage: Storage, user_id: str, thread_id: str, turn: int 
         InputError: the user has no such thread, or there is no report of this turn in it.
         StorageError: the database cannot be reached, or the report is of another version of everthread.
     """
-    if not await Archive(storage).has_thread(user_id, thread_id):
+    rows = UserRows(storage, user_id)
+    if not await Archive(rows).has_thread(thread_id):
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
-    reports = TurnReports(storage)
+    reports = TurnReports(rows)
     newest = await checkpointer_of(storage).aget_tuple({"configurable": {"thread_id": thread_id}})
     broken = None if newest is None else _broken_off(newest)
-    last = max(await reports.last_turn(user_id, thread_id), broken.turn if broken else 0)
+    last = max(await reports.last_turn(thread_id), broken.turn if broken else 0)
     number = turn if turn > 0 else last + 1 + turn
     if broken is not None and number == broken.turn:
         return broken
-    kept = await reports.find(user_id, thread_id, number) if number > 0 else None
+    kept = await reports.find(thread_id, number) if number > 0 else None
     if kept is None:
         turns = f"its turns are 1 to {last}, or -{last} to -1 from the end" if last else "no turn of it has one"
         raise InputError(f"There is no report of turn {turn} in this thread: {turns}.")

@@ -9,30 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..models.embeddings import Embedder
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .bulk_embedding import BulkEmbedding
-
-_FORGET_MESSAGES = """
-UPDATE messages AS m SET embedded_with = NULL FROM vectors AS v
-WHERE v.user_id = %(user_id)s AND v.model = %(model)s AND v.source_type = 'message'
-  AND public.vector_dims(v.embedding) <> %(dimensions)s
-  AND m.user_id = %(user_id)s AND m.thread_id = v.thread_id AND m.id = v.source_id AND m.embedded_with = %(model)s
-"""
-_FORGET_SUMMARIES = """
-UPDATE summaries AS s SET embedded_with = NULL FROM vectors AS v
-WHERE v.user_id = %(user_id)s AND v.model = %(model)s AND v.source_type = 'summary'
-  AND public.vector_dims(v.embedding) <> %(dimensions)s
-  AND s.user_id = %(user_id)s AND s.thread_id = v.thread_id AND s.id = v.source_id AND s.embedded_with = %(model)s
-"""
-_REMOVE_STRAYS = """
-DELETE FROM vectors AS v WHERE v.user_id = %(user_id)s
-  AND (v.model <> %(model)s OR public.vector_dims(v.embedding) <> %(dimensions)s)
-  AND NOT EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thread_id = v.thread_id
-                  AND m.id = v.source_id AND v.source_type = 'message' AND m.embedded_with IS DISTINCT FROM %(model)s)
-  AND NOT EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = v.thread_id
-                  AND s.id = v.source_id AND v.source_type = 'summary' AND s.embedded_with IS DISTINCT FROM %(model)s)
-"""
 
 
 class Reindex:
@@ -41,26 +19,24 @@ class Reindex:
     It may be killed at any time: run again, it goes on where it was.
 
     Args:
-        database: where the vectors are.
+        rows: the user's.
         embedder: the current model.
-        user_id: whose.
         timeout: seconds the model may take for a batch of 32 texts, loading included.
         advance: is told how many messages and summaries were done since it was told before.
     """
 
     def __init__(
         self,
-        database: Storage,
+        rows: UserRows,
         embedder: Embedder,
-        user_id: str,
         *,
         timeout: float,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._rows = UserRows(database, user_id)
+        self._rows = rows
         self._embedder = embedder
         self._timeout = timeout
-        self._bulk = BulkEmbedding(database, embedder, user_id, which="stale", timeout=timeout, advance=advance)
+        self._bulk = BulkEmbedding(rows, embedder, which="stale", timeout=timeout, advance=advance)
 
     async def start(self) -> int:
         """Look for what is to be done; returns how many messages and summaries that is.
@@ -70,7 +46,7 @@ class Reindex:
             StorageError: the database fails.
         """
         values = {"model": self._embedder.name, "dimensions": await self._size()}
-        await self._rows.transaction((_FORGET_MESSAGES, values), (_FORGET_SUMMARIES, values))
+        await self._rows.transaction(("reindex.forget_messages", values), ("reindex.forget_summaries", values))
         return await self._bulk.count()
 
     async def run(self) -> int:
@@ -81,7 +57,7 @@ class Reindex:
             StorageError: the database fails.
         """
         done = await self._bulk.run()
-        await self._rows.fetch(_REMOVE_STRAYS, model=self._embedder.name, dimensions=await self._size())
+        await self._rows.fetch("reindex.remove_strays", model=self._embedder.name, dimensions=await self._size())
         return done
 
     async def _size(self) -> int:

@@ -1,159 +1,161 @@
-"""What was found wrong with a thread is put right: rows are added, flags and places set, nothing is deleted."""
+"""What was found wrong with a thread is put right: rows are added, numbers and marks set, nothing is deleted."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from ..runtime.chain_texts import chain_from_archive
-from ..runtime.turn import Turn
-from ..state.health_records import FindingKind
-from ..state.messages import is_empty
-from ..storage.inspection import Inspection, Kept, KeptSummary, Placed
-from .checks import Seen, not_embedded, orders
-from .older_states import Older, search
-from .sequence import next_free, put_in_order
+from langchain_core.messages import AnyMessage
+from langgraph.types import StateSnapshot
+
+from ..runtime.chain_texts import chain_from_archive, command_ids
+from ..state.messages import is_empty, unmarked
+from ..state.records import now
+from ..storage.archive_rows import as_jsonb, message_rows
+from ..storage.term_keys import message_keys
+from .checks import OF_CHAIN, ThreadSnapshot, orders
+from .findings import FindingKind
+from .order import next_free, put_in_order
 from .thread_state import ThreadState
 
-_ARCHIVED: Final[frozenset[FindingKind]] = frozenset({"message not archived"})
-_RESTORED: Final[frozenset[FindingKind]] = frozenset({"source missing", "message missing", "fact without source"})
-_OF_CHAIN: Final[frozenset[FindingKind]] = frozenset(
-    {"summary not archived", "lost from chain", "mark without summary"}
-)
+_ASIDE: Final = 10**12
+"""So far below their new numbers messages stand while they change them."""
+
+_MOST_STATES: Final = 5_000
+"""Older states of a thread that are looked through."""
 
 
-class Mending:
-    """The repairs of one thread, each for one kind of finding. What each repair brings up, the next look finds.
+class _Lost(NamedTuple):
+    """A message of a state that the archive lacks: with ids of its neighbours there, and the time of that state."""
+
+    message: AnyMessage
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    seen_at: datetime
+
+    @classmethod
+    def of(cls, snapshot: StateSnapshot, known: Collection[str]) -> dict[str, _Lost]:
+        """Those of a state, by id; commands and answers to them are never archived."""
+        messages: list[AnyMessage] = snapshot.values.get("messages", [])
+        ids = tuple(str(message.id) for message in messages)
+        commands = command_ids(messages)
+        seen_at = datetime.fromisoformat(snapshot.created_at) if snapshot.created_at else now()
+        return {
+            id_: cls(unmarked(message), ids[:index], ids[index + 1 :], seen_at)
+            for index, (id_, message) in enumerate(zip(ids, messages, strict=True))
+            if id_ not in known and id_ not in commands and not is_empty(message)
+        }
+
+
+async def repair_first(
+    state: ThreadState, thread: ThreadSnapshot, due: Collection[FindingKind]
+) -> Collection[FindingKind]:
+    """Put right what comes first of these kinds; the rest waits for the next look, as it may rest on that.
 
     Args:
         state: of the thread, which nobody else uses meanwhile.
-        seen: what was found in it.
+        thread: as it was found.
+        due: kinds of faults that were found.
+
+    Returns:
+        The kinds that were tried; none where nothing of `due` can be repaired.
+
+    Raises:
+        StorageError: the database fails; what was repaired before stays so.
     """
+    for kinds, step in _STEPS:
+        if not kinds.isdisjoint(due):
+            await step(state, thread)
+            return kinds
+    return ()
 
-    def __init__(self, state: ThreadState, seen: Seen) -> None:
-        self._state = state
-        self._seen = seen
-        self._where = (state.user_id, state.thread_id)
-        self._resources = state.conversation.resources
-        self._rows = Inspection(self._resources.database, state.user_id)
 
-    async def mend(self, kinds: set[FindingKind]) -> set[FindingKind]:
-        """Repair what was found of these kinds; returns those that were tried.
+async def _archive_state(state: ThreadState, thread: ThreadSnapshot) -> None:
+    await _archive(state, thread, _Lost.of(state.snapshot, thread.rows.messages))
 
-        What is missing comes first, and what rests on it waits for the next look.
 
-        Raises:
-            StorageError: the database fails; what was repaired before stays so.
-        """
-        if due := kinds & _ARCHIVED:
-            await self._archive()
-            return due
-        if "order" in kinds:  # before what is missing, so that a place that is only mistaken is not given away
-            await self._order()
-            return {"order"}
-        if due := kinds & _RESTORED:
-            await self._restore()
-            return due
-        steps: tuple[tuple[Callable[[], Awaitable[None]], frozenset[FindingKind]], ...] = (
-            (self._flag, frozenset({"active flag"})),
-            (self._chunk, frozenset({"chunk id"})),
-            (self._edit, frozenset({"message changed"})),
-            (self._chain, _OF_CHAIN),
-            (self._embed, frozenset({"not embedded"})),
-        )
-        for step, of in steps:
-            if kinds & of:
-                await step()
-        return kinds
+async def _archive_older(state: ThreadState, thread: ThreadSnapshot) -> None:
+    """Archive again what is in any of the states that led to the newest one."""
+    known = {*thread.rows.messages, *thread.rows.summaries, *(str(message.id) for message in thread.messages)}
+    lost: dict[str, _Lost] = {}
+    snapshot, looked = state.snapshot, 0
+    while snapshot.parent_config is not None and (looked := looked + 1) <= _MOST_STATES:
+        snapshot = await state.conversation.aget_state(snapshot.parent_config)
+        lost = _Lost.of(snapshot, known | lost.keys()) | lost
+    await _archive(state, thread, lost)
 
-    async def _archive(self) -> None:
-        said = list(self._seen.messages)
-        ids = [str(message.id) for message in said]
-        older = {
-            id_: Older(message, tuple(ids[:place]), tuple(ids[place + 1 :]), None)
-            for place, (id_, message) in enumerate(zip(ids, said, strict=True))
-            if not is_empty(message) and id_ not in self._seen.archived
-        }
-        before = self._seen.above.keys() & older.keys()  # a summary has them: they were archived once
-        placed = [place._replace(old=place.message.id in before) for place in self._placed(older, old=False)]
-        await self._rows.add(self._state.thread_id, placed)
 
-    async def _restore(self) -> None:
-        known = {*self._seen.archived, *self._seen.rows.summaries}
-        wanted = {id_ for summary in self._seen.summaries.values() for id_ in summary.source_ids}
-        wanted |= {source for _, source in self._seen.rows.facts}
-        found = await search(self._state, wanted - known, known, everything=True)
-        await self._rows.add(self._state.thread_id, self._placed(found, old=True))
+async def _archive(state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str, _Lost]) -> None:
+    new = {str(message.id) for message in thread.messages} - thread.above.keys()
+    rows = await asyncio.to_thread(_new_rows, state, thread, lost, new)
+    values = {"thread_id": state.thread_id, "rows": as_jsonb(rows), "ids": list(lost.keys() - new)}
+    await state.user.rows.transaction(
+        ("archive.lock_thread", values), ("transfer.add_messages", values), ("doctor.read_for_facts", values)
+    )
 
-    async def _edit(self) -> None:
-        changed = [message for message in self._seen.messages if message.id in self._seen.changed]
-        await self._resources.branches.edit(*self._where, changed)
 
-    def _placed(self, older: Mapping[str, Older], *, old: bool) -> list[Placed]:
-        """The messages with the places that they had, as far as these are free: behind what stood before them."""
-        places = {id_: kept.seq for id_, kept in self._seen.archived.items()}
-        times = {id_: kept.created_at for id_, kept in self._seen.archived.items()}
-        end = max(places.values(), default=0)
-        placed: list[Placed] = []
-        for id_, found in sorted(older.items(), key=lambda item: len(item[1].before)):
-            low = max((places[before] for before in found.before if before in places), default=0)
-            high = min((places[after] for after in found.after if after in places), default=None)
-            seq = next_free(low, high, set(places.values())) or end + 1
-            end, places[id_] = max(end, seq), seq
-            neighbour = next((times[before] for before in reversed(found.before) if before in times), None)
-            moment = found.seen_at if neighbour is None else neighbour
-            placed.append(Placed(found.message, seq, moment if old else None, old))
-        return placed
+def _new_rows(
+    state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str, _Lost], new: Collection[str]
+) -> list[dict[str, Any]]:
+    """The rows of messages, with the numbers that they had as far as these are free: behind what stood before them.
 
-    async def _order(self) -> None:
-        places = {id_: kept.seq for id_, kept in self._seen.archived.items()}
-        moved: dict[str, int] = {}
-        for ids in orders(self._seen):
-            new = put_in_order({id_: places[id_] for id_ in ids}, places.values())
-            places.update(new)
-            moved.update(new)
-        for id_, seq in places.items():
-            if seq < 1:
-                places[id_] = moved[id_] = max(places.values()) + 1
-        await self._rows.move(self._state.thread_id, moved)
+    What is not new was archived once: it was said when its neighbours were.
+    """
+    numbers = {id_: row.seq for id_, row in thread.rows.messages.items()}
+    times = {id_: row.created_at for id_, row in thread.rows.messages.items()}
+    rows = []
+    for id_, (message, before, after, seen_at) in sorted(lost.items(), key=lambda item: len(item[1].before)):
+        low = max((numbers[other] for other in before if other in numbers), default=0)
+        high = min((numbers[other] for other in after if other in numbers), default=None)
+        numbers[id_] = next_free(low, high, set(numbers.values())) or max(numbers.values()) + 1
+        (row,) = message_rows(state.user.id, [message])
+        said_at = next((times[other] for other in reversed(before) if other in times), seen_at)
+        if id_ not in new:
+            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(state.user.id, row["text"], said_at)}
+        rows.append({**row, "thread_id": state.thread_id, "seq": numbers[id_], "left_at": None})
+    return rows
 
-    async def _flag(self) -> None:
-        above = self._seen.above
-        standing: dict[bool, list[str]] = {True: [], False: []}
-        rows: dict[str, Kept | KeptSummary] = {**self._seen.archived, **self._seen.rows.summaries}
-        for id_, row in rows.items():
-            if not row.has_left:
-                standing[id_ not in above].append(id_)
-        for active, ids in standing.items():
-            await self._rows.flag(self._state.thread_id, ids, active=active)
 
-    async def _chunk(self) -> None:
-        messages, above = self._seen.archived, self._seen.above
-        last = max((kept.chunk_id or 0 for kept in messages.values()), default=0)
-        chunks: dict[int | None, list[str]] = defaultdict(list)
-        of_summary: dict[str, int] = {}
-        for kept in messages.values():
-            if kept.has_left:
-                continue
-            if kept.id not in above:
-                chunks[None] += [kept.id] if kept.chunk_id is not None else []
-            elif kept.chunk_id is None:
-                summary = above[kept.id][0]
-                beside = [messages[id_].chunk_id for id_ in self._seen.summaries[summary].source_ids if id_ in messages]
-                known = next((chunk for chunk in beside if chunk is not None), None)
-                if known is None:
-                    known = of_summary.setdefault(summary, last + 1)
-                    last = max(last, known)
-                chunks[known].append(kept.id)
-        await self._rows.chunk(self._state.thread_id, {chunk: ids for chunk, ids in chunks.items() if ids})
+async def _order(state: ThreadState, thread: ThreadSnapshot) -> None:
+    numbers = {id_: row.seq for id_, row in thread.rows.messages.items()}
+    moved: dict[str, int] = {}
+    for ids in orders(thread):
+        moved |= put_in_order({id_: numbers[id_] for id_ in ids}, numbers.values())
+        numbers |= moved
+    aside = [number - _ASIDE for number in moved.values()]
+    values = {"thread_id": state.thread_id, "ids": list(moved)}
+    await state.user.rows.transaction(
+        ("archive.lock_thread", values),
+        ("doctor.renumber", {**values, "numbers": aside}),
+        ("doctor.renumber", {**values, "numbers": list(moved.values())}),
+    )
 
-    async def _chain(self) -> None:
-        settings = self._resources.settings.model_copy(update={"user_id": self._state.user_id})
-        turn = Turn(self._resources, settings, self._state.config)
-        await self._state.write(await chain_from_archive(self._seen.messages, turn))
 
-    async def _embed(self) -> None:
-        await self._rows.queue(self._state.thread_id, not_embedded(self._seen))
-        if self._resources.embedder.ready:  # else the next start does it
-            self._resources.embed_later(self._state.user_id, self._resources.settings.embedding_timeout)
+async def _edit(state: ThreadState, thread: ThreadSnapshot) -> None:
+    changed = [message for message in thread.messages if message.id in thread.changed]
+    await state.user.branches.edit(state.thread_id, changed)
+
+
+async def _rebuild_chain(state: ThreadState, thread: ThreadSnapshot) -> None:
+    await state.write(await chain_from_archive(thread.messages, state.turn))
+
+
+async def _embed(state: ThreadState, thread: ThreadSnapshot) -> None:
+    values = {"thread_id": state.thread_id, "ids": list(thread.rows.unembedded)}
+    await state.user.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
+    resources = state.conversation.resources
+    if resources.embedder.ready:  # else the next start does it
+        state.user.embed_later(resources.settings.timeouts.embedding)
+
+
+_STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadState, ThreadSnapshot], Awaitable[None]]]]] = (
+    (frozenset({"message not archived"}), _archive_state),
+    (frozenset({"order"}), _order),  # before what is missing, so that a number that is only mistaken is not given away
+    (frozenset({"source missing", "message missing", "fact without source"}), _archive_older),
+    (frozenset({"message changed"}), _edit),
+    (OF_CHAIN, _rebuild_chain),
+    (frozenset({"not embedded"}), _embed),
+)
+"""By the kinds that each puts right, the repairs in the order in which they are made."""

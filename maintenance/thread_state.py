@@ -11,6 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
+from ..runtime.turn import Turn
+from ..runtime.user import User
 from ..state.chain import Chain
 from ..state.errors import InputError
 
@@ -27,9 +29,9 @@ class ThreadState:
         snapshot: the newest checkpoint, as LangGraph gives it.
     """
 
-    def __init__(self, conversation: Conversation, user_id: str, thread_id: str, snapshot: StateSnapshot) -> None:
+    def __init__(self, conversation: Conversation, user: User, thread_id: str, snapshot: StateSnapshot) -> None:
         self.conversation = conversation
-        self.user_id = user_id
+        self.user = user
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
@@ -41,9 +43,10 @@ class ThreadState:
         return {"configurable": {"thread_id": self.thread_id}}
 
     @property
-    def exists(self) -> bool:
-        """Whether the thread has a state; an imported one that nobody went on with has none."""
-        return bool(self.snapshot.values)
+    def turn(self) -> Turn:
+        """What a node would be given in a turn of the thread."""
+        resources = self.conversation.resources
+        return Turn(resources, resources.settings.model_copy(update={"user_id": self.user.id}), self.config)
 
     @property
     def is_writable(self) -> bool:
@@ -72,7 +75,7 @@ class ThreadState:
 
 
 @asynccontextmanager
-async def thread_state(conversation: Conversation, user_id: str, thread_id: str) -> AsyncIterator[ThreadState]:
+async def thread_state(conversation: Conversation, user: User, thread_id: str) -> AsyncIterator[ThreadState]:
     """The state of a thread, in which no turn begins until it is left; a turn that runs is waited for.
 
     Raises:
@@ -80,7 +83,7 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
     """
     async with conversation.resources.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
-        yield ThreadState(conversation, user_id, thread_id, snapshot)
+        yield ThreadState(conversation, user, thread_id, snapshot)
 
 
 def opened(graph: CompiledConversation) -> Conversation:

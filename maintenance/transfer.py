@@ -14,93 +14,30 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, LiteralString, NamedTuple, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 from psycopg.rows import DictRow
 
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
-from ..storage.storage import Storage
 from ..storage.term_keys import message_keys
-from ..storage.transfer_sql import ADD_MESSAGES
 from ..storage.user_rows import Snapshot, UserRows
-from .transfer_facts import ADD_FACTS, ADD_PINS, FACTS, MARK_FACTS, MARK_PINS, PINS, row_of
+from .transfer_facts import row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
-from .transfer_versions import ADD_VERSIONS, MARK_VERSIONS, VERSIONS
 
 BATCH_ROWS: Final = 500
 """Lines that are imported in one transaction, at most."""
 
 _BATCH_CHARACTERS: Final = 4_000_000
 
-_COUNTS = """
-WITH wanted AS (SELECT thread_id FROM threads
-                WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)))
-SELECT (SELECT count(*) FROM wanted) AS threads,
-       (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS messages,
-       (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS summaries,
-       (SELECT count(*) FROM summary_versions JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS versions,
-       (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS facts,
-       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = %(user_id)s) AS pins
-"""
-_THREADS = """
-SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
-WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id
-"""
-_MESSAGES = """
-SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, active, chunk_id, tokens, message,
-       left_at
-FROM messages
-WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s)) ORDER BY thread_id, seq
-"""
-_SUMMARIES = """
-SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
-       version, active, created_at, left_at
-FROM summaries
-WHERE user_id = %(user_id)s AND (%(ids)s::text[] IS NULL OR thread_id = ANY(%(ids)s))
-ORDER BY thread_id, created_at, id
-"""
-_NOT_MINE = "SELECT thread_id FROM threads WHERE thread_id = ANY(%(ids)s) AND user_id <> %(user_id)s LIMIT 1"
-_ADD_THREADS = """
-INSERT INTO threads (thread_id, user_id, name, created_at)
-SELECT new.id, %(user_id)s, new.name, new.created_at
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(id text, name text, created_at timestamptz)
-ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
-WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.name IS NOT NULL
-"""
-_LOCK_THREADS = """
-SELECT pg_advisory_xact_lock(hashtextextended(%(user_id)s || chr(31) || id, 0)) FROM unnest(%(ids)s::text[]) AS id
-"""
-_MARK_MESSAGES = """
-UPDATE messages AS old SET active = false, chunk_id = coalesce(old.chunk_id, new.chunk_id)
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean, chunk_id int)
-WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-"""
-_MARK_SUMMARIES = """
-UPDATE summaries AS old SET active = false
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(thread_id text, id text, active boolean)
-WHERE old.user_id = %(user_id)s AND old.thread_id = new.thread_id AND old.id = new.id AND old.active AND NOT new.active
-"""
-_ADD_SUMMARIES = """
-INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,
-                       version, active, created_at, left_at)
-SELECT %(user_id)s, new.thread_id, new.id, new.level, new.content, new.source_ids, new.method, new.model, new.tokens,
-       new.covers, new.rejected, new.version, new.active, new.created_at, new.left_at
-FROM jsonb_to_recordset(%(rows)s::jsonb) AS new(
-    thread_id text, id text, level int, content text, source_ids text[], method text, model text, tokens int,
-    covers int, rejected text, version int, active boolean, created_at timestamptz, left_at timestamptz)
-ON CONFLICT (user_id, thread_id, id) DO NOTHING
-RETURNING true AS pending
-"""
 
-
-_MARK_AND_ADD: Final[Mapping[str, tuple[LiteralString, LiteralString]]] = {
-    "message": (_MARK_MESSAGES, ADD_MESSAGES),
-    "summary": (_MARK_SUMMARIES, _ADD_SUMMARIES),
-    "version": (MARK_VERSIONS, ADD_VERSIONS),
-    "fact": (MARK_FACTS, ADD_FACTS),
-    "pin": (MARK_PINS, ADD_PINS),
+_STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "message": ("transfer.add_messages",),
+    "summary": ("transfer.add_summaries",),
+    "version": ("transfer.add_versions",),
+    "fact": ("transfer.mark_facts", "transfer.add_facts"),
+    "pin": ("transfer.mark_pins", "transfer.add_pins"),
 }
 
 
@@ -114,15 +51,14 @@ class Added(NamedTuple):
 
 
 async def export_rows(
-    database: Storage, user_id: str, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
+    rows: UserRows, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
 ) -> Counts:
     """Write all that the archive holds of a user, or of one thread, as it is at this moment.
 
     The file appears when it is complete; before, it is `FILE.part`. Only its owner may read it.
 
     Args:
-        database: where the rows are.
-        user_id: whose.
+        rows: the user's.
         file: where they go; a file that is there is replaced.
         thread: the name or the id of the only thread that is wanted.
         written: is told the number of lines written, and of those there are.
@@ -131,18 +67,18 @@ async def export_rows(
         InputError: the user has no such thread, or the file cannot be written.
         StorageError: the database fails.
     """
-    ids = None if thread is None else [thread_id(thread, user_id), thread]
+    ids = None if thread is None else [thread_id(thread, rows.user_id), thread]
     part = file.with_name(f"{file.name}.part")
 
-    async def work(rows: Snapshot) -> Counts:
-        async for batch in rows.batches(_COUNTS, ids=ids):
+    async def work(snapshot: Snapshot) -> Counts:
+        async for batch in snapshot.batches("transfer.counts", ids=ids):
             counts = Counts(**batch[0])
         if thread is not None and not counts.threads:
             raise InputError(f"There is no thread {thread!r}: `everthread threads` lists yours.")
         output = await asyncio.to_thread(_create, file, part)
         try:
-            await asyncio.to_thread(output.write, header_line(user_id, counts))
-            await _write_all(rows, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
+            await asyncio.to_thread(output.write, header_line(rows.user_id, counts))
+            await _write_all(snapshot, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
             await asyncio.to_thread(output.close)
         except BaseException:
             await asyncio.to_thread(_give_up, output, part)
@@ -151,7 +87,7 @@ async def export_rows(
         return counts
 
     try:
-        return await UserRows(database, user_id).snapshot(work)
+        return await rows.snapshot(work)
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
 
@@ -164,7 +100,14 @@ def _give_up(output: TextIO, part: Path) -> None:
 
 async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
     done = 0
-    for query in (_THREADS, _MESSAGES, _SUMMARIES, VERSIONS, FACTS, PINS):
+    for query in (
+        "transfer.threads",
+        "transfer.messages",
+        "transfer.summaries",
+        "transfer.versions",
+        "transfer.facts",
+        "transfer.pins",
+    ):
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
             done += len(batch)
@@ -181,17 +124,14 @@ def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
     output.writelines(map(row_line, rows))
 
 
-async def import_rows(
-    database: Storage, user_id: str, file: Path, checked: Checked, *, added: Callable[[Added], None]
-) -> Counts:
+async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Callable[[Added], None]) -> Counts:
     """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
 
-    What the archive has already stays as it is, but for what was summarized since. A thread whose id was made from its
-    name and its user gets the id that the same name has for this user.
+    What the archive has already stays as it is, but for facts and pins that were given up since. A thread whose id was
+    made from its name and its user gets the id that the same name has for this user.
 
     Args:
-        database: where the rows go.
-        user_id: whose they become.
+        rows: those of the user whose they become.
         file: what `export_rows` wrote.
         checked: what `check_file` found in it.
         added: is told of each batch.
@@ -202,8 +142,7 @@ async def import_rows(
             stands before it was imported.
         StorageError: the database fails; what was imported before stays.
     """
-    rows = UserRows(database, user_id)
-    names = {old: _new_id(thread, checked.header.user, user_id) for old, thread in checked.threads.items()}
+    names = {old: _new_id(thread, checked.header.user, rows.user_id) for old, thread in checked.threads.items()}
     await _own_all(rows, names, list(checked.threads.values()), added)
     batches = _batches(rows.user_id, file, names)
     new: Counter[str] = Counter()
@@ -233,12 +172,12 @@ async def _own_all(
     ids = list(names.values())
     parts = range(0, len(ids), BATCH_ROWS)
     for start in parts:
-        _refuse_foreign(await rows.fetch(_NOT_MINE, ids=ids[start : start + BATCH_ROWS]))
+        _refuse_foreign(await rows.fetch("transfer.not_mine", ids=ids[start : start + BATCH_ROWS]))
     for start in parts:
         part = threads[start : start + BATCH_ROWS]
         new = [{"id": names[thread.id], "name": thread.name, "created_at": str(thread.created_at)} for thread in part]
         values = {"ids": [thread["id"] for thread in new], "rows": json.dumps(new)}
-        _refuse_foreign(await rows.transaction((_ADD_THREADS, values), (_NOT_MINE, values)))
+        _refuse_foreign(await rows.transaction(("transfer.add_threads", values), ("transfer.not_mine", values)))
         added(Added("thread", len(part)))
 
 
@@ -253,8 +192,7 @@ def _refuse_foreign(found: list[DictRow]) -> None:
 async def _add(rows: UserRows, kind: str, count: int, ids: list[str], lines: str) -> tuple[Added, set[tuple[str, str]]]:
     """Store a batch; returns what was done, or the thread and id of messages that would change one already said."""
     values = {"ids": ids, "rows": lines}
-    mark, add = _MARK_AND_ADD[kind]
-    new = await rows.transaction((_LOCK_THREADS, values), (mark, values), (add, values))
+    new = await rows.transaction(*((name, values) for name in ("transfer.lock_threads", *_STATEMENTS[kind])))
     changed = {(row["thread_id"], row["changed"]) for row in new if row.get("changed") is not None}
     return Added(kind, count, len(new), sum(row["pending"] for row in new)), changed
 

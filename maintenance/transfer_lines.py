@@ -12,11 +12,12 @@ from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import message_text
 from ..state.records import Role, now
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
-does not tell what has left the conversation."""
+does not tell what has left the conversation. Until version 4, lines say `active` and `chunk_id`, which follow from the
+sources of the summaries: both are read over."""
 
-READABLE: Final = (1, 2, 3, 4)
+READABLE: Final = (1, 2, 3, 4, 5)
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
@@ -52,7 +53,7 @@ class Header(_Line):
 
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
-    version: Literal[1, 2, 3, 4] = VERSION
+    version: Literal[1, 2, 3, 4, 5] = VERSION
     created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
@@ -78,8 +79,8 @@ class MessageLine(_Line):
     name: str | None
     created_at: Moment
     left_at: Moment | None = None
-    active: bool
-    chunk_id: int | None = Field(ge=1, le=_INT)
+    active: bool = Field(True, exclude=True)
+    chunk_id: int | None = Field(None, exclude=True)
     tokens: int = Field(ge=0, le=_INT)
     message: dict[str, Any]
 
@@ -112,7 +113,7 @@ class SummaryLine(_Line):
     covers: int = Field(0, ge=0, le=_INT)
     rejected: str | None = None
     version: int = Field(1, ge=1, le=_INT)
-    active: bool
+    active: bool = Field(True, exclude=True)
     created_at: Moment
     left_at: Moment | None = None
 

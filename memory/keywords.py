@@ -8,41 +8,23 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..storage.storage import Storage
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import UserRows
 
 _BATCH: Final = 500
 
-_WITHOUT_TERMS = """
-SELECT thread_id, id, text, created_at FROM messages
-WHERE user_id = %(user_id)s AND term_keys IS NULL LIMIT %(limit)s
-"""
-_SET_TERMS = """
-UPDATE messages SET term_keys = ARRAY(SELECT jsonb_array_elements_text(done.keys)::bigint)
-FROM jsonb_to_recordset(%(rows)s) AS done(thread_id text, id text, keys jsonb)
-WHERE user_id = %(user_id)s AND messages.thread_id = done.thread_id AND messages.id = done.id
-"""
 
+async def index_pending(rows: UserRows) -> int:
+    """Find the terms of a user's messages that have none yet (imported ones, say); returns how many were done.
 
-class KeywordIndex:
-    """Terms in Postgres, in the rows of the archive.
-
-    Args:
-        database: where they are kept.
+    Raises:
+        StorageError: the database fails.
     """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    async def index_pending(self, user_id: str) -> int:
-        """Find the terms of messages that have none yet (imported ones, say); returns how many were done."""
-        rows = UserRows(self._database, user_id)
-        pending = await rows.fetch(_WITHOUT_TERMS, limit=_BATCH)
-        if pending:
-            done = await asyncio.to_thread(lambda: [_with_keys(user_id, row) for row in pending])
-            await rows.fetch(_SET_TERMS, rows=Jsonb(done))
-        return len(pending)
+    pending = await rows.fetch("keywords.without_terms", limit=_BATCH)
+    if pending:
+        done = await asyncio.to_thread(lambda: [_with_keys(rows.user_id, row) for row in pending])
+        await rows.fetch("keywords.set_terms", rows=Jsonb(done))
+    return len(pending)
 
 
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeVar
 
+from cachetools import LRUCache
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
@@ -24,6 +25,9 @@ store_thread = LoopThread("everthread-store")
 _SAMPLE: Final = 16
 """Hits whose cosines are computed where the scale of the scores is not known."""
 
+_SEARCHES: Final = 64
+"""Searches whose passages are remembered."""
+
 _MOST: Final = 10_000
 """Hits that are asked for, at most, where a store returns those of other users."""
 
@@ -35,6 +39,9 @@ class StoreClient:
         store: a vector store, or the import path 'package.module:name' of one, of a class, or of a function that makes
             one; the latter two are given the embeddings if they take an argument.
         embeddings: the embeddings for a store that is made, and for scores of a store that tells none of its own.
+
+    Attributes:
+        passages: what the last searches found, by user and question: by thread and id, the best chunk.
     """
 
     def __init__(self, store: VectorStore | str, embeddings: Embeddings) -> None:
@@ -43,6 +50,7 @@ class StoreClient:
         self._made = None if isinstance(store, str) else store
         self._making: asyncio.Lock | None = None
         self._scale: str | None = None
+        self.passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
         self._filters: list[Callable[[str, str], Any]] = [_as_dict, _as_function, _for_qdrant]
 
     @property

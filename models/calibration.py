@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from cachetools import LRUCache
+
 _REMEMBERED: Final = 8
 _MODELS: Final = 64
 _SMALLEST: Final = 200
@@ -23,8 +25,8 @@ class Calibration:
     """
 
     def __init__(self) -> None:
-        self._ratios: dict[str, deque[float]] = {}
-        self._windows: dict[str, int] = {}
+        self._ratios = LRUCache[str, deque[float]](_MODELS)
+        self._windows = LRUCache[str, int](_MODELS)
 
     def observe(self, model: str, *, counted: float, reported: int | None) -> None:
         """Learn from a reply.
@@ -37,8 +39,6 @@ class Calibration:
         if not reported or counted < _SMALLEST or reported > _IMPLAUSIBLE * counted:
             return
         self._ratios.setdefault(model, deque(maxlen=_REMEMBERED)).append(reported / counted)
-        while len(self._ratios) > _MODELS:
-            del self._ratios[next(iter(self._ratios))]
 
     def factor(self, model: str) -> float:
         """By what the counts for this model are multiplied; 1 for a model that never answered."""

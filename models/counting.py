@@ -13,13 +13,13 @@ import logging
 import os
 import tempfile
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from cachetools import LRUCache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -59,25 +59,19 @@ class CountCache:
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._known: OrderedDict[str, int] = OrderedDict()
-        self._characters = 0
+        self._known = LRUCache[str, tuple[int, int]](_CACHED_CHARACTERS, getsizeof=lambda known: known[1])
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> int:
         """The tokens of a text."""
         with self._lock:
-            known = self._known.get(text)
-            if known is not None:
-                self._known.move_to_end(text)
-                return known
-        known = self._count(text)
-        with self._lock:
-            if text not in self._known:
-                self._known[text] = known
-                self._characters += len(text)
-            while self._characters > _CACHED_CHARACTERS:
-                self._characters -= len(self._known.popitem(last=False)[0])
-        return known
+            if (known := self._known.get(text)) is not None:
+                return known[0]
+        count = self._count(text)
+        if len(text) <= _CACHED_CHARACTERS:
+            with self._lock:
+                self._known[text] = count, len(text)
+        return count
 
 
 _estimate: Final = CountCache(estimate_tokens)

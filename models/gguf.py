@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import importlib.util
 import logging
-import os
 import queue
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -24,20 +22,16 @@ from pydantic import Field
 
 from ..state.errors import ModelError, first_line
 from ..state.messages import clean_text, message_text, role_of
+from .gguf_servers import server_for
 
 SMOLLM2_FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SMOLLM2_SAMPLING: Final = {"temperature": 0.0, "dry_multiplier": 2.0, "dry_base": 3.0, "dry_allowed_length": 5}
 """What keeps so small a model from loops: it may quote five tokens of what stands before, and hardly ever seven."""
 
-_MAX_THREADS: Final = 8
-_BATCH: Final = 256
-"""Prompt tokens between two chances to stop."""
 _OPTIONS: Final = frozenset({"max_tokens", "temperature", "top_p", "min_p", "repeat_penalty", "seed"})
 """What a single call may set otherwise."""
 
 _logger = logging.getLogger(__name__)
-_servers: dict[tuple[str, int], Any] = {}
-_loading: Final = threading.Lock()
 
 
 def smollm2_path() -> Path | None:
@@ -138,7 +132,7 @@ class GGUFChatModel(BaseChatModel):
             # At exit Python waits for this thread, so that it does not die inside llama.cpp.
             return is_stopped() or not threading.main_thread().is_alive()
 
-        _server_for(self.path, self.n_ctx).handle_chat_completions(request, receive)
+        server_for(self.path, self.n_ctx).handle_chat_completions(request, receive)
         if failure:
             raise failure[0]
 
@@ -263,36 +257,3 @@ def _failure(event: dict[str, Any], room: int) -> ModelError | None:
             "send less or choose a model with a larger one."
         )
     return ModelError(f"The model refused the prompt: {error.get('message', 'no reason given')}.") if error else None
-
-
-def _server_for(path: Path, n_ctx: int) -> Any:
-    key = (os.path.realpath(path), n_ctx)
-    with _loading:
-        if key not in _servers:
-            _servers[key] = _open_server(path, n_ctx)
-        return _servers[key]
-
-
-def _open_server(path: Path, n_ctx: int) -> Any:
-    """A llama.cpp server without a port: the binding always listens, so it gets a socket that is removed at once."""
-    if not path.is_file():
-        raise ModelError(f"There is no model file at {path}: give the path of a GGUF file.")
-    try:
-        import xllamacpp
-    except ImportError:
-        raise ModelError("A GGUF model needs the package xllamacpp: pip install xllamacpp.") from None
-    params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.n_ctx, params.n_parallel = n_ctx, 1
-    params.n_batch = params.n_ubatch = _BATCH
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0
-    params.verbosity, params.ui, params.warmup, params.cache_ram_mib = -1, False, False, 0
-    with tempfile.TemporaryDirectory(prefix="everthread-") as folder:
-        params.hostnames = [os.path.join(folder, "llama.sock")]
-        try:
-            server = xllamacpp.Server(params)
-        except RuntimeError:
-            raise ModelError(f"The file {path} cannot be loaded: it is no GGUF model that llama.cpp knows.") from None
-    _logger.info("loaded %s with a window of %d tokens", path.name, n_ctx)
-    return server

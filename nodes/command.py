@@ -96,7 +96,7 @@ def _command_in(state: ConversationState) -> Command | None:
 
 async def _own(turn: Turn) -> None:
     try:
-        await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        await turn.user.archive.own_thread(turn.thread_id)
     except StorageError as error:
         logger.warning("Whose thread this is was not checked: %s", error)
 
@@ -131,7 +131,7 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
     if found.name == "storage":
         chosen = STORAGES[found.value]
         if chosen != storage:
-            how = f"where everthread is started (EVERTHREAD_STORAGE={found.value})"
+            how = f"where everthread is started (EVERTHREAD_DATABASE_URL={found.value})"
             threshold = f"{chosen} is chosen {how}; here it is {storage}. {threshold}"
         return Answer(threshold, control.model_copy(update={"pending": "threshold"}))
     name = policy_of(turn.settings).threshold_name
@@ -186,7 +186,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
         f"Messages since the last summary: {since}",
     ]
     try:
-        counts = await turn.resources.archive.compression(turn.user_id, turn.thread_id)
+        counts = await turn.user.archive.compression(turn.thread_id)
     except StorageError as error:
         return _as_list([*lines, f"The archive cannot be asked: {error}"])
     return _as_list([

@@ -35,9 +35,9 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": Upkeep(error=str(error))}
     learn(turn)
-    turn.resources.embed_later(turn.user_id, turn.settings.embedding_timeout)
+    turn.user.embed_later(turn.settings.timeouts.embedding)
     chain = without(chain, outdated_ids(view_in({**state, "chain": chain}), turn.settings))
-    shown = visible(state["messages"], turn.settings.visible_messages, turn.settings.visible_kilobytes)
+    shown = visible(state["messages"], turn.settings.visible_messages)
     chain["known"] = {str(message.id): chain["known"][str(message.id)] for message in shown}
     update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
     update.pop("messages", None)
@@ -57,14 +57,14 @@ async def archive_new(state: ConversationState, turn: Turn) -> tuple[Chain, int]
     Raises:
         StorageError: the archive cannot be written.
     """
-    archive, branches, where = turn.resources.archive, turn.resources.branches, (turn.user_id, turn.thread_id)
     before, chain, messages = state["chain"], chain_in(state), state["messages"]
     new = [message for message in messages if before["known"].get(str(message.id)) != content_hash(message)]
     said = [message for message in new if not is_empty(message)]
-    offered = await archive.offer_messages(*where, said)
+    offered = await turn.user.archive.offer_messages(turn.thread_id, said)
     if offered.changed:
         logger.info("%d messages were edited: what they were is kept.", len(offered.changed))
-        await branches.edit(*where, [message for message in said if message.id in offered.changed])
+        edited = [message for message in said if message.id in offered.changed]
+        await turn.user.branches.edit(turn.thread_id, edited)
     newest = next((str(m.id) for m in reversed(said)), before["last"])
     known = {**chain["known"], **{str(message.id): content_hash(message) for message in new}}
     return Chain(links=chain["links"], known=known, last=newest), len(offered.added)

@@ -118,7 +118,7 @@ async def ask_model(
 ) -> SearchOutcome:
     """The outcome of `keyword_check`, decided by the small model.
 
-    No search is made without a model, where it fails or takes longer than 10 s or `settings.model_timeout`, or
+    No search is made without a model, where it fails or takes longer than 10 s or `settings.timeouts.model`, or
     where its answer is neither yes nor no; `reason` and `error` say why. An answer in `answers` is not asked for again.
     Never raises.
     """
@@ -127,7 +127,7 @@ async def ask_model(
     question = newest_question(state["messages"])
     if not question.strip():
         return _decided(state, False, "There is no user text to search for.")
-    seconds = min(settings.model_timeout, _MAX_SECONDS)
+    seconds = min(settings.timeouts.model, _MAX_SECONDS)
     prompt, plain = prompts(state["messages"])
     key = answers.key(settings, prompt) if answers is not None else ""
     if answers is not None and (known := answers.get(key)) is not None:

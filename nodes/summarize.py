@@ -58,7 +58,7 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
-        turn.resources.embed_later(turn.user_id, settings.embedding_timeout)
+        turn.user.embed_later(settings.timeouts.embedding)
     summary = written.summary
     done: Update = {"summaries": (*upkeep.summaries, summary.id)}
     if written.instead:
@@ -94,13 +94,13 @@ async def shrink(
     """
     id_ = Summary.id_for(turn.thread_id, batch.level, batch.source_ids)
     if isinstance(made := (known or {}).get(id_), Summary):
-        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, made)
+        await turn.user.archive.add_summary(turn.thread_id, made)
         return compress(chain, batch, made), Written(made)
     written = await make_summary(batch, settings, turn, standing=summaries_of(view))
     twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
     if twin is not None and twin.id not in batch.source_ids:
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
-    await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
+    await turn.user.archive.add_summary(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
     return compress(chain, batch, written.summary), written

@@ -17,11 +17,11 @@ from ..runtime.turn import Turn
 from ..search.breaker import Breakers, process_breakers
 from ..search.cleaning import search_query
 from ..search.engines import SearchEngine
-from ..search.hunt import ResultCache
+from ..search.failover import ResultCache
 from ..search.language import results_language
 from ..search.pages import PageReader
 from ..search.privacy import Redacted, redact
-from ..search.run import WebAnswer, search_web
+from ..search.web_search import WebAnswer, search_web
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
@@ -68,8 +68,7 @@ async def known(state: ConversationState, turn: Turn) -> list[str]:
         return []
     message = newest_question(state["messages"])[:_READ]
     terms = await asyncio.to_thread(question_terms, f"{state['search'].query or ''} {message}")
-    found, pins = await turn.resources.facts.sheet(
-        turn.user_id,
+    found, pins = await turn.user.facts.sheet(
         turn.thread_id,
         terms,
         live=[],

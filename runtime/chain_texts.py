@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
-from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_link
+from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
 from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
@@ -36,7 +36,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         state = cast("ConversationState", {**state, **update})
     texts = state.get("chain_texts")
     if texts is None:
-        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id)
+        ids = summary_ids(state["chain"])
+        last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
         if (anew := await _settle(state, last, turn)) is not None:
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
@@ -46,9 +47,9 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         found = dict(texts)
         if messages:
             newest = messages[-MOST_STANDING:]
-            found |= await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, newest)
+            found |= await turn.user.archive.whole_messages(turn.thread_id, newest)
         if summaries:
-            found |= await turn.resources.summaries.some(turn.user_id, turn.thread_id, summaries)
+            found |= await turn.user.summaries.some(turn.thread_id, summaries)
         update["chain_texts"] = found
         state = cast("ConversationState", {**state, "chain_texts": found})
     return state, update
@@ -62,7 +63,7 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     if chain["last"] is None or turn.is_nested:
         return {"chain": chain}
     limit = turn.settings.visible_messages
-    page = await turn.resources.archive.page(turn.user_id, turn.thread_id, limit=limit)
+    page = await turn.user.archive.page(turn.thread_id, limit=limit)
     there = {message.id for message in messages}
     if all(row.id in there for row in page):
         return {"chain": chain}
@@ -78,14 +79,14 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Cha
     Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
     is said no more: the chain is made anew, and is what comes back.
     """
-    chain, messages, where = state["chain"], state.get("messages") or [], (turn.user_id, turn.thread_id)
+    chain, messages, thread_id = state["chain"], state.get("messages") or [], turn.thread_id
     removed, asked = removed_ids(chain, messages), _edited_question(state)
     if not removed and asked is None and last == chain["last"]:
         return None
     edited = [] if asked is None else [str(asked.id)]
-    await turn.resources.branches.settle(*where, [str(message.id) for message in messages], removed, anew=edited)
-    if asked is not None and await turn.resources.archive.changed_ids(*where, [asked]):  # not where it is resumed
-        await turn.resources.branches.edit(*where, [asked])
+    await turn.user.branches.settle(thread_id, [str(message.id) for message in messages], removed, anew=edited)
+    if asked is not None and await turn.user.archive.changed_ids(thread_id, [asked]):  # not where it is resumed
+        await turn.user.branches.edit(thread_id, [asked])
     is_cut = chain["last"] in removed and len(removed) < len(chain["known"])
     alone = {link["id"] for link in chain["links"] if "level" not in link and not link.get("kept")}
     if (is_cut or edited) and not alone.issuperset([*removed, *edited]):
@@ -107,17 +108,17 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
     Raises:
         StorageError: the archive cannot be read.
     """
-    archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
+    archive, thread_id = turn.user.archive, turn.thread_id
     recent = policy_of(turn.settings).recent(turn.settings)
-    standing = await archive.standing(*where, recent=recent, limit=MOST_STANDING)
-    archived = await archive.known_ids(*where, [str(message.id) for message in messages])
+    standing = await archive.standing(thread_id, recent=recent, limit=MOST_STANDING)
+    archived = await archive.known_ids(thread_id, [str(message.id) for message in messages])
     if not standing.places and not archived:
         return empty_chain()
     links = [
         summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
         for id_ in standing.places
     ]
-    aside = _commands(messages)
+    aside = command_ids(messages)
     known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}
     return Chain(links=links, known=known, last=standing.last)
 
@@ -126,7 +127,7 @@ def _message_link(id_: str, kept: bool) -> Link:
     return Link(id=id_, kept=True) if kept else Link(id=id_)
 
 
-def _commands(messages: Sequence[AnyMessage]) -> set[str]:
+def command_ids(messages: Sequence[AnyMessage]) -> set[str]:
     """Ids of commands in the chat and of the answers to them, which are no part of the chain; not of a newest one."""
     found: set[str] = set()
     for asked, answer in pairwise(messages):

@@ -10,6 +10,7 @@ from ..models.answering import Candidate
 from ..models.chat import aload, check_models, is_capable, model_name
 from ..models.locality import is_local_model, is_local_name
 from ..models.offline import OfflineChatModel
+from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.errors import ModelError
 from .components import Components
@@ -37,7 +38,7 @@ class ChatModels:
 
     def candidates(self, settings: Settings) -> list[Candidate]:
         """The models that may answer, in the order in which they are asked."""
-        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        load = partial(aload, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
         given = [model for model in (self._model, *self._fallbacks) if model is not None]
         by_object = [Candidate(model_name(model), partial(_already_loaded, model)) for model in given]
         named = [Candidate(name, partial(load, name)) for name in settings.fallback_models]
@@ -65,19 +66,19 @@ class ChatModels:
 
     async def router(self, settings: Settings) -> BaseChatModel | None:
         """The small model that decides on web search, or None where none is set."""
-        return await aload(settings.slm_model, timeout=settings.model_timeout) if settings.slm_model else None
+        return await aload(settings.slm_model, timeout=settings.timeouts.model) if settings.slm_model else None
 
     async def summarizer(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
         name = settings.summary_model
-        if settings.summarize_locally and name != "extractive" and self._answers_locally(settings):
+        if PROFILES[settings.profile].summarizes_locally and name != "extractive" and self._answers_locally(settings):
             name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
         if name == "extractive" or not is_capable(name):
             return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.model_timeout)
+        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
 
     def _answers_locally(self, settings: Settings) -> bool:
         return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)

@@ -74,8 +74,8 @@ async def _vector(
         return None, ""
     try:
         # The embedder's own timeout would mark its model as hanging; giving up here must not.
-        async with asyncio.timeout(min(settings.embedding_timeout, _MAX_SECONDS)):
-            return await embedder.query(text, timeout=settings.embedding_timeout), ""
+        async with asyncio.timeout(min(settings.timeouts.embedding, _MAX_SECONDS)):
+            return await embedder.query(text, timeout=settings.timeouts.embedding), ""
     except TimeoutError:
         return None, "; the embedding took too long"
     except EmbeddingError:

@@ -39,4 +39,4 @@ async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None
             raise ModelError(str(error)) from error
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
         return None, str(error)
-    return (None if model is None else Summarizer(model, turn.quiet(), settings.model_timeout)), None
+    return (None if model is None else Summarizer(model, turn.quiet(), settings.timeouts.model)), None

@@ -7,41 +7,46 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
 from typing_extensions import Unpack
 
-from ..facts.read_archive import read_batch
-from ..facts.rows import FactRows
 from ..memory.changed_model import ChangedModel, changed_model
-from ..memory.keywords import KeywordIndex
-from ..memory.recall import MemorySearch
-from ..memory.store_index import StoreIndex, vector_index
+from ..memory.recall_cache import RecallCache
+from ..memory.store_index import store_client, vector_index
+from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
-from ..models.embeddings import BUNDLED_MODEL, Embedder, is_bundled
+from ..models.embeddings import Embedder
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, SettingsError
 from ..state.observer import Observer
-from ..storage.archive import Archive
-from ..storage.branches import Branches
+from ..storage.json import database as _files  # noqa: F401  # now: `storage_of` must not read files in an event loop
 from ..storage.loop_thread import io_thread
 from ..storage.open import storage_of
+from ..storage.postgres import database as _postgres  # noqa: F401
 from ..storage.postgres.thread_lock import ThreadLocks
-from ..storage.reports import TurnReports
 from ..storage.storage import Storage
-from ..storage.summary_rows import SummaryRows
+from ..storage.user_rows import UserRows
 from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
 from .responder import Responder
-from .run_settings import RunSettings
+from .run_settings import LayeredSettings
 from .toolbox import Toolbox
+from .user import User
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
+
+USERS: Final = 1_000
+"""Users of whom is remembered what was found out about their vectors: those who were here last."""
+
+EMBEDDINGS_SHARE: Final = 32
+"""The part of `recall_cache` that embeddings may take beside it: one in so many."""
 
 
 class Resources:
@@ -75,24 +80,32 @@ class Resources:
         self.responder = Responder(responder) if responder is not None else None
 
         self.database = database or storage_of(settings)
-        self.archive = Archive(self.database)
-        self.branches = Branches(self.database)
-        self.summaries = SummaryRows(self.database)
-        self.reports = TurnReports(self.database)
-        self.facts = FactRows(self.database)
         self.locks = ThreadLocks()
 
-        embeddings = components.get("embeddings")
+        embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)
-        self.embedder = Embedder(name, embeddings, cache_bytes=settings.embedding_cache * 1_000_000)
-        self.vectors = vector_index(settings, self.database, self.embedder, components.get("vector_store"))
-        self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))
+        self.embedder = Embedder(name, embeddings, cache_bytes=cached // EMBEDDINGS_SHARE)
+        self.store = store_client(settings, self.embedder, components.get("vector_store"))
+        self._memories = RecallCache(lambda: self.embedder.name, cached)
 
-        self.runs = RunSettings(settings)
+        self.runs = LayeredSettings(settings)
         self.observer = Observer()
         self.background = Background()
+        self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None
+
+    def of_user(self, user_id: str) -> User:
+        """What is kept of a user, and all that is done in their name.
+
+        Raises:
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        return self._users(user_id)
+
+    def _user(self, user_id: str) -> User:
+        rows = UserRows(self.database, user_id)
+        return User(rows, vector_index(rows, self.embedder, self.store), self._memories, self.background)
 
     def watch(self, observer: Observer) -> None:
         """Tell this observer from now on what goes on in nodes, database, embedding model and background."""
@@ -106,7 +119,7 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
-        self.embed_later(self.settings.user_id, self.settings.embedding_timeout)
+        self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 
     async def close(self) -> None:
@@ -132,10 +145,10 @@ class Resources:
         Raises:
             StorageError: the database cannot be reached.
         """
-        if isinstance(self.vectors, StoreIndex):
+        if self.store is not None:
             return None
-        user_id, timeout = self.settings.user_id, self.settings.embedding_timeout
-        return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
+        rows, timeout = self.of_user(self.settings.user_id).rows, self.settings.timeouts.embedding
+        return await changed_model(rows, self.embedder, timeout=timeout, wait=wait)
 
     @contextmanager
     def turn_of(self, user_id: str, thread_id: str) -> Iterator[None]:
@@ -149,22 +162,6 @@ class Resources:
     def is_claimed(self, user_id: str, thread_id: str) -> bool:
         """Whether the turn that runs in the thread has claimed it for the user."""
         return self._turns.get(thread_id) == user_id
-
-    def embed_later(self, user_id: str, timeout: float) -> None:
-        """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
-
-        async def step() -> bool:
-            return await self.vectors.embed_pending(user_id, timeout=timeout) > 0
-
-        self.background.begin("embedding", user_id, step)
-
-    def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
-        """Read what of the user's messages was not read for facts yet, in the background."""
-
-        async def step() -> bool:
-            return (await read_batch(self.facts, user_id, auto_pin_score))[1]
-
-        self.background.begin("facts", user_id, step)
 
     async def _warn_of_changed_model(self) -> None:
         try:

@@ -85,7 +85,7 @@ class Responder:
             messages: the prompt.
             config: of the run.
             timeout: seconds.
-            context: of the application; a graph takes it as its own.
+            context: of the application, or the settings of the run; a graph takes it as its own.
             state: what the responder kept beside its messages in the turn before.
 
         Raises:

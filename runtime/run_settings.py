@@ -8,19 +8,24 @@ key `everthread` of `configurable`. A `user_id` there counts as well, as other m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from ..settings.client import KEY
+from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
 
-KEY = "everthread"
-"""Names our settings in a context or a `configurable` that is another's."""
+T = TypeVar("T")
 
 _MOST_KEPT: Final = 256
 """Settings that are kept made, at most."""
+
+
+Layer = Settings | RunContext | Mapping[str, Any]
+"""What is laid over the base."""
 
 
 class Given(NamedTuple):
@@ -31,11 +36,11 @@ class Given(NamedTuple):
         own: a context that is not ours, for a responder or tools; None where there is none.
     """
 
-    settings: tuple[Settings | Mapping[str, Any], ...]
+    settings: tuple[Layer, ...]
     own: Any = None
 
 
-class RunSettings:
+class LayeredSettings:
     """The settings of each run, laid over a base. Made once for the same values: that takes milliseconds.
 
     Args:
@@ -44,7 +49,7 @@ class RunSettings:
 
     def __init__(self, base: Settings) -> None:
         self._base = base
-        self._made: dict[Hashable, Settings] = {}
+        self._made: dict[Hashable, Any] = {}
 
     def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
         """What a run was given laid over the base, and the authenticated user over both.
@@ -53,31 +58,31 @@ class RunSettings:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
         layers = [
-            layer if isinstance(layer, Settings) else self.read(layer)
+            layer if isinstance(layer, (Settings, RunContext)) else self.read(layer)
             for layer in given(runtime.context, config).settings
         ]
-        key = tuple(("over", *layer.given_for_run().items()) for layer in layers)
+        key = tuple((type(layer), *layer.chosen.items()) for layer in layers)
         settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
         user_id = authenticated_user(runtime)
         return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
 
-    def read(self, values: Mapping[str, Any]) -> Settings:
-        """The settings of a mapping.
+    def read(self, values: Mapping[str, Any]) -> RunContext:
+        """What a mapping chooses for a run.
 
         Raises:
-            SettingsError: a value is not allowed or a name is unknown.
+            SettingsError: a value is not allowed, or a name is unknown or the operator's.
         """
-        return self._kept(("given", *values.items()), lambda: Settings(**values))
+        return self._kept(("given", *values.items()), lambda: RunContext(**values))
 
-    def _laid_over(self, layers: Sequence[Settings]) -> Settings:
+    def _laid_over(self, layers: Sequence[Settings | RunContext]) -> Settings:
         settings = self._base
         for layer in layers:
             settings = layer.over(settings)
         return settings
 
-    def _kept(self, key: Hashable, make: Callable[[], Settings]) -> Settings:
+    def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
         try:
-            known = self._made.get(key)
+            known: T | None = self._made.get(key)
         except TypeError:  # a list among the values
             return make()
         if known is None:
@@ -96,7 +101,7 @@ class OwnContext:
 
 def as_context(context: Any) -> Any:
     """The context as our graph takes it: LangGraph would make a mapping with keys of others to settings, and fail."""
-    if context is None or isinstance(context, (Settings, OwnContext)):
+    if context is None or isinstance(context, (Settings, RunContext, OwnContext)):
         return context
     if isinstance(context, Mapping) and KEY not in context:
         return context
@@ -109,11 +114,11 @@ def given(context: Any, config: RunnableConfig | None) -> Given:
     Raises:
         SettingsError: what stands under the key `everthread` is neither settings nor a mapping of them.
     """
-    found: list[Settings | Mapping[str, Any]] = []
+    found: list[Layer] = []
     configurable = (config or {}).get("configurable") or {}
     found += _beside(configurable)
     own = context.value if isinstance(context, OwnContext) else context
-    if isinstance(own, Settings):
+    if isinstance(own, (Settings, RunContext)):
         return Given((*found, own))
     if own is None:
         return Given(tuple(found))
@@ -129,7 +134,7 @@ def authenticated_user(runtime: Runtime[Any]) -> str | None:
 def names_user(context: Any, config: RunnableConfig | None) -> bool:
     """Whether a run says whose turn it is."""
     return any(
-        "user_id" in (layer.model_fields_set if isinstance(layer, Settings) else layer)
+        "user_id" in (layer if isinstance(layer, Mapping) else layer.model_fields_set)
         for layer in given(context, config).settings
     )
 
@@ -139,16 +144,16 @@ def without_ours(own: Any) -> Any:
     return {name: value for name, value in own.items() if name != KEY} if isinstance(own, Mapping) else own
 
 
-def _beside(holder: Any) -> list[Settings | Mapping[str, Any]]:
+def _beside(holder: Any) -> list[Layer]:
     """Our settings in what is another's: its `user_id`, and what stands under our key."""
-    found: list[Settings | Mapping[str, Any]] = []
+    found: list[Layer] = []
     user_id = _value(holder, "user_id")
     if isinstance(user_id, str) and user_id:
         found.append({"user_id": user_id})
     settings = _value(holder, KEY)
     if settings is None:
         return found
-    if not isinstance(settings, (Settings, Mapping)):
+    if not isinstance(settings, (Settings, RunContext, Mapping)):
         raise SettingsError(
             f"What stands under {KEY!r} in the context is a {type(settings).__name__}: expected a mapping of settings, "
             'as {"user_id": "ada"}, or a Settings.'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -9,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from .resources import Resources
+from .user import User
 
 THREAD_KEY = "__everthread_thread"
 """Names in a `configurable` the thread of a run that has no thread id."""
@@ -40,10 +42,14 @@ class Turn:
         self.config: RunnableConfig = config or {}
         self.own_context = own_context
 
-    @property
-    def user_id(self) -> str:
-        """Whose turn it is."""
-        return self.settings.user_id
+    @cached_property
+    def user(self) -> User:
+        """Whose turn it is.
+
+        Raises:
+            StorageError: the user id cannot be stored.
+        """
+        return self.resources.of_user(self.settings.user_id)
 
     @property
     def thread_id(self) -> str:
@@ -66,6 +72,11 @@ class Turn:
     def is_nested(self) -> bool:
         """Whether the run is a part of another graph."""
         return bool(self.config.get("configurable", {}).get(NESTED_KEY))
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the thread was claimed for the user before the run began."""
+        return self.resources.is_claimed(self.settings.user_id, self.thread_id)
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
-from ..settings.settings import Settings
 from ..state.search_records import SearchResult
-from .json_api import entries, get_json, text_of
+from .json_api import entries, get_json, text_of, variable
 
 _LANGUAGES: Final = {"ja": "jp", "no": "nb", "zh": "zh-hans", "pt": "pt-pt"}
 """Brave's own codes, where they differ."""
@@ -17,19 +15,22 @@ _UNKNOWN: Final = frozenset({"fa", "hy", "id", "kk"})
 
 
 class Brave:
-    """The Brave Search API; needs a key."""
+    """The Brave Search API.
+
+    Args:
+        key: unset: the variable `BRAVE_SEARCH_API_KEY` or `BRAVE_API_KEY`.
+        base_url: its address; unset: Brave's own.
+    """
 
     name = "brave"
 
-    def __init__(self, settings: Settings, base_url: str | None = None) -> None:
-        key = settings.brave_api_key
-        names = ("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY")
-        self._key = key.get_secret_value() if key else next((os.environ[n] for n in names if os.environ.get(n)), "")
+    def __init__(self, key: str | None = None, base_url: str | None = None) -> None:
+        self._key = key or variable("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY")
         self._base_url = base_url or "https://api.search.brave.com"
 
     def available(self) -> bool:
         """Whether there is a key."""
-        return bool(self._key.strip())
+        return bool(self._key)
 
     async def search(
         self, query: str, max_results: int, timeout: float, language: str | None = None

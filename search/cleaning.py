@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from ..state.messages import clean_text
 from ..state.search_records import SearchResult
-from ..text.passages import relevant
+from ..text.passages import excerpt
 from ..text.shorten import ELLIPSIS, beginning, share_out
 from ..text.tokens import estimate_tokens
 
@@ -22,7 +22,7 @@ _MAX_TITLE: Final = 300
 _MAX_RAW: Final = 400_000
 """Characters of raw content that are looked at."""
 
-BLOCKS: Final = frozenset({
+_BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "br", "dd", "div", "dl", "dt", "figcaption",
     "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li",
     "main", "nav", "ol", "option", "p", "pre", "section", "table", "tbody", "td", "tfoot", "th", "thead",
@@ -103,7 +103,7 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HIDDEN:
             self._hidden.append(tag)
-        elif tag in BLOCKS:
+        elif tag in _BLOCKS:
             self._parts.append(" ")
         elif tag not in _INLINE:
             self.handle_data(self.get_starttag_text() or "")
@@ -115,7 +115,7 @@ class _Text(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in self._hidden:
             del self._hidden[self._hidden.index(tag) :]
-        elif tag in BLOCKS:
+        elif tag in _BLOCKS:
             self._parts.append(" ")
         elif tag not in _INLINE and tag not in _HIDDEN:
             self.handle_data(f"</{tag}>")
@@ -159,6 +159,11 @@ def url_key(url: str) -> str:
     return f"{host}{shown_port}{parts.path.rstrip('/')}?{urlencode(query, errors='replace')}"
 
 
+def shortened(text: str, query: str) -> str:
+    """The text on one line; of a long one the passages that bear on the query, `MAX_CONTENT` tokens at most."""
+    return " ".join(excerpt(text, query, MAX_CONTENT).split())
+
+
 def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") -> list[SearchResult]:
     """At most `limit` results as plain text, each page once, without what has no address or no text.
 
@@ -173,7 +178,7 @@ def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") 
         if url is None or url_key(url) in kept:
             continue
         title = beginning(harmless(plain_text(result.title)), _MAX_TITLE)
-        content = relevant(harmless(plain_text(result.content)), query, MAX_CONTENT)
+        content = shortened(harmless(plain_text(result.content)), query)
         if title or content:
             published = harmless(plain_text(result.published))[:40] or None if result.published else None
             kept[url_key(url)] = result.model_copy(
@@ -188,6 +193,6 @@ def trimmed(results: Sequence[SearchResult], query: str, max_tokens: int) -> lis
     """The results with contents of `max_tokens` together, at most; of long ones, what bears on the query."""
     sizes = [estimate_tokens(result.content) for result in results]
     return [
-        result.model_copy(update={"content": relevant(result.content, query, share)}) if share < size else result
+        result.model_copy(update={"content": excerpt(result.content, query, share)}) if share < size else result
         for result, size, share in zip(results, sizes, share_out(sizes, max_tokens), strict=True)
     ]

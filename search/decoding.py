@@ -11,21 +11,22 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_MARKS: Final = {
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 """Byte order marks; the four bytes of UTF-32 begin with the two of UTF-16."""
 _META: Final = re.compile(
     rb"<(?:meta|\?xml)\b[^>]{0,300}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
 _META_BYTES: Final = 8192
 _DETECTED_BYTES: Final = 65_536
-_WIDER: Final = {"gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-11": "cp874"}
-"""Encodings whose name is used for a larger one."""
+_MEANT: Final = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949",
+}  # fmt: skip
+"""Encodings whose name is used for a larger one (WHATWG, "Encoding"), as Python calls them."""
 
 
 def decode(body: bytes, charset: str | None = None) -> str:
@@ -35,34 +36,27 @@ def decode(body: bytes, charset: str | None = None) -> str:
         body: the bytes, perhaps cut off in the middle of a character.
         charset: the encoding that the `Content-Type` header names.
     """
-    for mark, encoding in _MARKS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(encoding, "replace")
-    declared = [_python_name(name) for name in (charset, _meta_charset(body)) if name]
-    for encoding in _candidates(body, [name for name in declared if name]):
-        if (text := _strictly(body, encoding)) is not None:
-            return text
-    return body.decode(next((name for name in declared if name), "utf-8"), "replace")
+    for encoding, marks in _MARKS.items():
+        if body.startswith(marks):
+            return body.decode(encoding, "replace")
+    declared = [name for label in (charset, _meta_charset(body)) if label and (name := _python_name(label))]
+    for encoding in _candidates(body, declared):
+        # A character that is cut off at the end is left out.
+        try:
+            return codecs.getincrementaldecoder(encoding)("strict").decode(body)
+        except UnicodeError:
+            continue
+    return body.decode(next(iter(declared), "utf-8"), "replace")
 
 
 def _candidates(body: bytes, declared: list[str]) -> Iterator[str]:
-    sample = body[:_DETECTED_BYTES]
-    if any(name.startswith("iso2022") for name in declared) and b"\x1b" in body:
+    if any(name.startswith("iso2022") for name in declared):
         yield from declared  # escape sequences are valid UTF-8
-    if sample.count(0) > len(sample) // 5:
-        yield "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
     yield "utf-8"
     yield from declared
-    yield from _detected(sample)
+    from charset_normalizer import from_bytes
 
-
-def _detected(sample: bytes) -> Iterator[str]:
-    import charset_normalizer
-    from resiliparse.parse.encoding import detect_encoding
-
-    if name := _python_name(detect_encoding(sample)):
-        yield name
-    if best := charset_normalizer.from_bytes(sample).best():
+    if best := from_bytes(body[:_DETECTED_BYTES]).best():
         yield best.encoding
 
 
@@ -71,17 +65,12 @@ def _meta_charset(body: bytes) -> str | None:
     return match[1].decode("ascii", "replace") if match else None
 
 
-def _python_name(label: str | None) -> str | None:
+def _python_name(label: str) -> str | None:
     """Python's name of an encoding that the web calls `label`; None for an unknown one."""
-    from resiliparse.parse.encoding import map_encoding_to_html5
-
-    name = map_encoding_to_html5(label.strip().strip("\"'"), False) if label else None
-    return _WIDER.get(name, name) if name else None
-
-
-def _strictly(body: bytes, encoding: str) -> str | None:
-    """The text if all of it is valid in this encoding; a character cut off at the end is left out."""
+    label = label.strip(" \t\"'")
     try:
-        return codecs.getincrementaldecoder(encoding)("strict").decode(body)
-    except (UnicodeError, LookupError):
+        "".encode(label)
+        name = codecs.lookup(label).name
+    except (LookupError, ValueError):
         return None
+    return _MEANT.get(name, name)

@@ -9,10 +9,10 @@ import asyncio
 from importlib.util import find_spec
 from typing import Any, Final
 
-from ..settings.settings import Settings
+from ..models.failures import retry_after
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from .faults import retry_after, status_error
+from .faults import status_error
 
 _NO_REGION: Final = "wt-wt"
 """DuckDuckGo's code for no region."""
@@ -31,7 +31,7 @@ class DuckDuckGo:
 
     name = "duckduckgo"
 
-    def __init__(self, settings: Settings, search_url: str | None = None) -> None:
+    def __init__(self, search_url: str | None = None) -> None:
         self._search_url = search_url
 
     def available(self) -> bool:

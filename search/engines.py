@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Final, NamedTuple, Protocol, cast
 
-from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
 
@@ -40,18 +39,15 @@ class _Known(NamedTuple):
 
 
 _KNOWN: Final = {
-    "tavily": _Known("tavily", "Tavily", "a key in EVERTHREAD_TAVILY_API_KEY or TAVILY_API_KEY"),
+    "tavily": _Known("tavily", "Tavily", "a key in TAVILY_API_KEY"),
     "duckduckgo": _Known("duckduckgo", "DuckDuckGo", "the package ddgs"),
-    "google": _Known(
-        "google", "Google", "a key in EVERTHREAD_GOOGLE_API_KEY or GOOGLE_API_KEY and an engine's id in "
-        "EVERTHREAD_GOOGLE_CSE_ID or GOOGLE_CSE_ID",
-    ),
-    "searxng": _Known("searxng", "SearXNG", "an address in EVERTHREAD_SEARXNG_URL, SEARXNG_URL or SEARX_HOST"),
-    "brave": _Known("brave", "Brave", "a key in EVERTHREAD_BRAVE_API_KEY or BRAVE_SEARCH_API_KEY"),
-}  # fmt: skip
+    "google": _Known("google", "Google", "a key in GOOGLE_API_KEY and an engine's id in GOOGLE_CSE_ID"),
+    "searxng": _Known("searxng", "SearXNG", "an address in SEARXNG_URL or SEARX_HOST"),
+    "brave": _Known("brave", "Brave", "a key in BRAVE_SEARCH_API_KEY"),
+}
 
 
-def engine(name: str, settings: Settings) -> SearchEngine:
+def engine(name: str) -> SearchEngine:
     """The search engine of this name; `package.module:Class` is a LangChain search wrapper.
 
     Raises:
@@ -70,7 +66,7 @@ def engine(name: str, settings: Settings) -> SearchEngine:
             "unavailable",
         )
     module = importlib.import_module(f".{known.module}", __package__)
-    return cast("SearchEngine", getattr(module, known.class_name)(settings))
+    return cast("SearchEngine", getattr(module, known.class_name)())
 
 
 def is_import_path(name: str) -> bool:

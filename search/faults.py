@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import email.utils
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Final
 
-from ..state.errors import SearchError, SearchFault
-
-TEMPORARY: Final[frozenset[SearchFault]] = frozenset({"rate limit", "server", "unreachable"})
-"""Faults that may be gone after a moment."""
+from ..models.failures import retry_after
+from ..state.errors import SearchError
 
 
 def status_error(engine: str, status: int, headers: Mapping[str, str]) -> SearchError:
@@ -37,18 +32,3 @@ def connection_error(engine: str, error: BaseException) -> SearchError:
     if isinstance(error, ValueError):
         return SearchError(f"{engine}'s answer cannot be read: it is no valid JSON.", "unreadable")
     return SearchError(f"{engine} failed ({type(error).__name__}).")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After` asks to wait, a number or a date; None without it or where it cannot be read."""
-    value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
-    if not value:
-        return None
-    if value.replace(".", "", 1).isascii() and value.replace(".", "", 1).isdigit():
-        return float(value)
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

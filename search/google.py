@@ -5,25 +5,28 @@ https://developers.google.com/custom-search/v1/reference/rest/v1/cse/list
 
 from __future__ import annotations
 
-import os
 from typing import Any, Final
 
-from ..settings.settings import Settings
 from ..state.search_records import SearchResult
-from .json_api import entries, get_json, text_of
+from .json_api import entries, get_json, text_of, variable
 
 _DATES: Final = ("article:published_time", "article:modified_time", "datepublished", "date")
 
 
 class Google:
-    """Google's web search; needs a key and the id of a search engine made in Google's control panel."""
+    """Google's web search.
+
+    Args:
+        key: unset: the variable `GOOGLE_API_KEY`.
+        engine: the id (cx) of a search engine made in Google's control panel; unset: the variable `GOOGLE_CSE_ID`.
+        base_url: its address; unset: Google's own.
+    """
 
     name = "google"
 
-    def __init__(self, settings: Settings, base_url: str | None = None) -> None:
-        key, engine = settings.google_api_key, settings.google_cse_id
-        self._key = key.get_secret_value() if key else os.environ.get("GOOGLE_API_KEY", "")
-        self._engine = engine.get_secret_value() if engine else os.environ.get("GOOGLE_CSE_ID", "")
+    def __init__(self, key: str | None = None, engine: str | None = None, base_url: str | None = None) -> None:
+        self._key = key or variable("GOOGLE_API_KEY")
+        self._engine = engine or variable("GOOGLE_CSE_ID")
         self._base_url = base_url or "https://www.googleapis.com"
 
     @property
@@ -33,7 +36,7 @@ class Google:
 
     def available(self) -> bool:
         """Whether there are a key and an engine id."""
-        return bool(self._key.strip() and self._engine.strip())
+        return bool(self._key and self._engine)
 
     async def search(
         self, query: str, max_results: int, timeout: float, language: str | None = None

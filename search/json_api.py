@@ -7,6 +7,7 @@ deadline.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -53,6 +54,11 @@ def entries(engine: str, value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise SearchError(f"{engine}'s answer cannot be read: it holds no list of results.", "unreadable")
     return [entry for entry in value if isinstance(entry, dict)]
+
+
+def variable(*names: str) -> str:
+    """The first of these environment variables that is set; empty where none is."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), "")
 
 
 def text_of(value: object) -> str:

@@ -5,22 +5,22 @@ Its settings must list the format `json`; many public instances do not.
 
 from __future__ import annotations
 
-import os
-
-from ..settings.settings import Settings
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from .json_api import entries, get_json, text_of
+from .json_api import entries, get_json, text_of, variable
 
 
 class SearXNG:
-    """A SearXNG server; needs its address."""
+    """A SearXNG server.
+
+    Args:
+        base_url: its address; unset: the variable `SEARXNG_URL` or `SEARX_HOST`.
+    """
 
     name = "searxng"
 
-    def __init__(self, settings: Settings, base_url: str | None = None) -> None:
-        given = base_url or settings.searxng_url or os.environ.get("SEARXNG_URL") or os.environ.get("SEARX_HOST") or ""
-        self._base_url = given.strip().rstrip("/").removesuffix("/search")
+    def __init__(self, base_url: str | None = None) -> None:
+        self._base_url = (base_url or variable("SEARXNG_URL", "SEARX_HOST")).rstrip("/").removesuffix("/search")
 
     @property
     def variant(self) -> str:

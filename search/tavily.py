@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from importlib.util import find_spec
 from typing import Any, Final
 
-from ..settings.settings import Settings
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import SearchResult
 from .faults import connection_error, status_error
 from .http import tls_context
-from .json_api import text_of
+from .json_api import text_of, variable
 
 _API: Final = "https://api.tavily.com"
 _REFUSALS: Final[dict[str, tuple[str, SearchFault]]] = {
@@ -24,18 +22,22 @@ _REFUSALS: Final[dict[str, tuple[str, SearchFault]]] = {
 
 
 class Tavily:
-    """The Tavily search API; needs a key."""
+    """The Tavily search API.
+
+    Args:
+        key: unset: the variable `TAVILY_API_KEY`.
+        base_url: its address; unset: Tavily's own.
+    """
 
     name = "tavily"
 
-    def __init__(self, settings: Settings, base_url: str | None = None) -> None:
-        key = settings.tavily_api_key
-        self._key = key.get_secret_value() if key else os.environ.get("TAVILY_API_KEY", "")
+    def __init__(self, key: str | None = None, base_url: str | None = None) -> None:
+        self._key = key or variable("TAVILY_API_KEY")
         self._base_url = base_url
 
     def available(self) -> bool:
         """Whether there is a key, and the package."""
-        return bool(self._key.strip()) and find_spec("tavily") is not None
+        return bool(self._key) and find_spec("tavily") is not None
 
     async def search(
         self, query: str, max_results: int, timeout: float, language: str | None = None

@@ -12,12 +12,12 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from ..graph.served import resources
+from ..graph.served import is_authenticated, resources
 from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread
 from .history import history
 from .mcp_answers import ReadableMcpAnswers
-from .thread_list import is_authenticated, list_threads
+from .thread_list import list_threads
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ async def _forget(thread_id: str) -> None:
 
 
 async def _list_threads() -> None:
-    if is_authenticated():
+    if is_authenticated():  # each thread is listed by who creates it
         return
     logger.warning("The server has no authentication: all who reach it share one memory, and may name any user.")
     try:

@@ -6,7 +6,6 @@ The LangGraph server lists what was created through it; `langgraph dev` keeps th
 from __future__ import annotations
 
 import logging
-import os
 import uuid
 from typing import Final
 
@@ -14,6 +13,7 @@ from langgraph_sdk import get_client
 
 from ..storage.archive import Archive
 from ..storage.postgres.checkpointer import shared_database
+from ..storage.user_rows import UserRows
 
 logger = logging.getLogger(__name__)
 
@@ -22,11 +22,6 @@ GRAPH_ID: Final = "everthread"
 
 MOST: Final = 200
 """Threads that are listed, at most, those of which something was said last."""
-
-
-def is_authenticated() -> bool:
-    """Whether the server has an authentication of its own; then each thread is listed by who creates it."""
-    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
 
 
 async def list_threads() -> int:
@@ -38,7 +33,7 @@ async def list_threads() -> int:
         StorageError: the storage cannot be reached.
     """
     storage = shared_database()
-    rows = await Archive(storage).threads(storage.settings.user_id)
+    rows = await Archive(UserRows(storage, storage.settings.user_id)).threads()
     known = [row for row in rows if _is_uuid(row["thread_id"])][:MOST]
     client = get_client()
     for row in reversed(known):  # the list is sorted by when a thread came into it

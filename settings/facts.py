@@ -1,36 +1,44 @@
-"""`FactSettings`: what is noticed and kept about the user, and how much of it a turn is told."""
+"""`FactSettings`: what is noticed and kept about the user, and how much of it a turn is given."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import ClassVar
 
-from .forms import on_node
+from pydantic import Field
+
+from .forms import Group, on_node
 
 
-class FactSettings(BaseModel):
-    """What is noticed and kept about the user, and how much of it a turn is told."""
+class FactSettings(Group):
+    """What is noticed and kept about the user, and how much of it a turn is given."""
+
+    group: ClassVar[str] = "Facts and pins"
 
     facts: bool = Field(
         True,
-        description="Whether what the user says about themselves is kept as facts, and told in each turn.",
-        json_schema_extra=on_node("memory_retrieval", "remember"),
+        title="Keep facts about the user",
+        description="Whether what the user says about themselves is kept as facts that the model is shown.",
+        json_schema_extra=on_node("memory_retrieval", "remember", capped=True),
     )
     max_facts: int = Field(
         20,
+        title="Facts in a turn",
         ge=0,
         le=500,
-        description="Facts told in a turn, at most; the most important ones.",
-        json_schema_extra=on_node("memory_retrieval"),
+        description="Facts in a turn, at most; the most important ones.",
+        json_schema_extra=on_node("memory_retrieval", capped=True),
     )
     max_pins: int = Field(
         5,
+        title="Pins in a turn",
         ge=0,
         le=100,
-        description="Pins told in a turn, at most; those that the user asked for come first.",
-        json_schema_extra=on_node("memory_retrieval"),
+        description="Pins in a turn, at most; those that the user asked for come first.",
+        json_schema_extra=on_node("memory_retrieval", capped=True),
     )
     auto_pin_score: float | None = Field(
         0.95,
+        title="Importance from which a message is pinned",
         ge=0.0,
         le=1.0,
         description="The importance from which a message of the user is pinned in its thread by itself, by the table "

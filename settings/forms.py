@@ -1,15 +1,105 @@
-"""Marks on the fields of `Settings` that a form reads: the nodes a field belongs to, and what a process fixes."""
+"""What a setting is beside its type: its group and title, the nodes it belongs to, and what it means by profile."""
 
 from __future__ import annotations
 
-from typing import Final
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
+from pydantic_settings import NoDecode
 
-PROCESS: Final[JsonDict] = {"scope": "process"}
-"""Marks what is fixed when the process starts: a single run cannot change it."""
+CAPPED: Final = "capped"
+"""Marks what a client of a server may lower, and not raise above what the operator has set."""
+
+TRUSTED: Final = "trusted"
+"""Marks what a client of a server may not choose unless the operator says so."""
+
+PROFILES_KEY: Final = "profiles"
+"""Marks the thresholds: what the setting means under each profile that has it."""
 
 
-def on_node(*names: str) -> JsonDict:
-    """JSON schema metadata that makes Studio show a setting on the nodes it belongs to."""
-    return {"langgraph_nodes": list(names)}
+class Group(BaseModel):
+    """Settings that stand together in forms, tables and the help of the command, under a title."""
+
+    group: ClassVar[str]
+
+
+def groups_of(kind: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+    """The names of the settings of each group, in their order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for base in reversed(kind.__mro__):
+        if title := vars(base).get("group"):
+            names = tuple(name for name in inspect.get_annotations(base) if name in kind.model_fields)
+            found[title] = (*found.get(title, ()), *names)
+    return found
+
+
+def on_node(*names: str, capped: bool = False, trusted: bool = False) -> JsonDict:
+    """JSON schema metadata that makes Studio show a setting on the nodes it belongs to, and our marks."""
+    marks: JsonDict = {CAPPED: True} if capped else {TRUSTED: True} if trusted else {}
+    return {"langgraph_nodes": list(names), **marks}
+
+
+def threshold(default: Any, *, title: str, ge: int | None = None, le: int | None = None, **meanings: str) -> Any:
+    """A threshold of compression.
+
+    Args:
+        default: its value, where the profile fills no other.
+        title: what a person reads.
+        ge: the least that is allowed.
+        le: the most that is allowed.
+        **meanings: what it means, by the names of the profiles that have it.
+    """
+    return Field(
+        default,
+        title=title,
+        ge=ge,
+        le=le,
+        description=" ".join(f"{profile}: {meaning}" for profile, meaning in meanings.items()),
+        json_schema_extra={**on_node("summarize"), PROFILES_KEY: dict(meanings)},
+    )
+
+
+def _listed(value: object) -> object:
+    """A comma-separated text as a list, as the environment and the command line give it."""
+    return names_in(value) if isinstance(value, str) else value
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated text."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+"""Names, also as a comma-separated text."""
+
+
+class Parts(BaseModel):
+    """A setting of several named values, given as a mapping or as text: `a=1,b=2`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return _pairs(value) if isinstance(value, str) else value
+
+    def with_parts(self, value: Any) -> Any:
+        """What is set here with what is set in `value`, not validated; `value` where it is nothing of the kind."""
+        if isinstance(value, Parts):
+            value = value.given
+        value = _pairs(value) if isinstance(value, str) else value
+        return {**self.given, **value} if isinstance(value, Mapping) else value
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was set by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The values of `a=1,b=2` by their names."""
+    split = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    return {name.strip(): value.strip() for name, _, value in split}

@@ -1,89 +1,50 @@
-"""`MemorySettings`: what is recalled from earlier, and by which embedding model."""
+"""`MemorySettings`: what is recalled from earlier."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from .forms import PROCESS, on_node
+from .forms import Group, on_node
 
 MemoryScope = Literal["user", "thread"]
 
 
-class MemorySettings(BaseModel):
-    """What is recalled from earlier, and by which embedding model."""
+class MemorySettings(Group):
+    """What is recalled from earlier."""
 
+    group: ClassVar[str] = "Memory"
+
+    max_memories: int = Field(
+        5,
+        title="Memories in a turn",
+        ge=0,
+        le=100,
+        description="Memories recalled in a turn, at most; 0 recalls none.",
+        json_schema_extra=on_node("memory_retrieval", capped=True),
+    )
     similarity_threshold: float = Field(
         0.7,
+        title="Least similarity",
         ge=0.0,
         le=1.0,
         description="How similar a memory found by its vector must be, as (1 + cosine) / 2 in [0, 1], on the scale of "
         "the default embedding model: a model that finds everything alike is brought to that scale.",
         json_schema_extra=on_node("memory_retrieval"),
     )
-    max_memories: int = Field(
-        5,
-        ge=0,
-        le=100,
-        description="Memories recalled in a turn, at most; 0 recalls none.",
-        json_schema_extra=on_node("memory_retrieval"),
-    )
     memory_scope: MemoryScope = Field(
         "user",
+        title="Where to recall from",
         description="user: recall from all threads of the user. thread: from this thread only.",
         json_schema_extra=on_node("memory_retrieval"),
     )
     memory_tokens: int = Field(
         600,
-        ge=50,
+        title="Tokens of one message in a memory",
+        ge=20,
         le=100_000,
         description="Tokens of one message in a memory, at most: of a longer one come the passages that bear on the "
-        "question.",
-        json_schema_extra=on_node("pairing"),
-    )
-    expand_summaries: int = Field(
-        400,
-        ge=0,
-        le=100_000,
-        description="Tokens of original messages that a recalled summary brings with it, at most; 0 brings none.",
-        json_schema_extra=on_node("pairing"),
-    )
-    embedding_timeout: float = Field(
-        60.0,
-        gt=0,
-        le=3600,
-        description="Seconds that an embedding call may take, loading the model included, before the turn goes on "
-        "without it.",
-        json_schema_extra=on_node("memory_retrieval", "remember"),
-    )
-    embedding_model: str = Field(
-        "sentence-transformers/all-MiniLM-L6-v2",
-        min_length=1,
-        description="The embedding model: a Hugging Face name or folder, 'provider:name' for LangChain's "
-        "init_embeddings, or 'package.module:factory' for LangChain embeddings of your own. The default's weights come "
-        "with everthread.",
-        json_schema_extra=PROCESS,
-    )
-    embedding_cache: int = Field(
-        16,
-        ge=0,
-        le=100_000,
-        description="Megabytes of embeddings that are kept in memory for texts that come again; 0 keeps none.",
-        json_schema_extra=PROCESS,
-    )
-    recall_cache: int = Field(
-        512,
-        ge=1,
-        le=1_000_000,
-        description="Megabytes of users' memories that a process holds to search them: about 2 kB a message. That of "
-        "a user who is not among them is read from the database first.",
-        json_schema_extra=PROCESS,
-    )
-    vector_store: str | None = Field(
-        None,
-        pattern=r"^[\w.]+:[\w.]+$",
-        description="A LangChain vector store of your own in the place of our table, as 'package.module:name' of a "
-        "store, of a class, or of a function that takes the embeddings. Unset: vectors are kept in Postgres.",
-        json_schema_extra=PROCESS,
+        "question. A recalled summary brings original messages of up to two thirds as many.",
+        json_schema_extra=on_node("pairing", capped=True),
     )

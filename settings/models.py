@@ -2,74 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import ClassVar
 
-from pydantic import BaseModel, Field, field_validator
-from pydantic_settings import NoDecode
+from pydantic import Field
 
-from .forms import on_node
+from .forms import Group, Names, on_node
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Group):
     """Which models answer, decide and summarize."""
+
+    group: ClassVar[str] = "Models"
 
     model: str | None = Field(
         None,
+        title="Chat model",
         description="The chat model: 'provider:name' (openai:gpt-5-mini, anthropic:..., ollama:...), the path of a "
         "GGUF file, 'smollm2' or 'offline'. Unset: SmolLM2-135M where its weights are installed, else offline.",
-        json_schema_extra=on_node("llm_call"),
+        json_schema_extra=on_node("llm_call", trusted=True),
     )
-    fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
+    fallback_models: Names = Field(
         (),
+        title="Fallback models",
         description="Models that answer where `model` fails before it has said anything, in this order. "
         "In the environment: names separated by commas.",
-        json_schema_extra=on_node("llm_call"),
+        json_schema_extra=on_node("llm_call", trusted=True),
     )
     slm_model: str | None = Field(
         None,
+        title="Small model for search decisions",
         description="A small model that decides whether to search the web where keywords do not. Unset: a local "
         "classifier decides, and no call is paid for.",
-        json_schema_extra=on_node("slm_router"),
+        json_schema_extra=on_node("slm_router", trusted=True),
     )
     summary_model: str | None = Field(
         None,
+        title="Model for summaries",
         description="The model that writes summaries. Unset: `model`, if that is set; else the extractive summarizer. "
         "'extractive' always uses the latter.",
-        json_schema_extra=on_node("summarize"),
-    )
-    model_timeout: float = Field(
-        120.0,
-        gt=0,
-        le=3600,
-        description="Seconds a chat model may take for one answer.",
-        json_schema_extra=on_node("llm_call", "summarize"),
-    )
-    reply_timeout: float = Field(
-        300.0,
-        gt=0,
-        le=86_400,
-        description="Seconds until there must be a reply, all retries and fallback models together. Each round of "
-        "tools has as many anew; a responder of your own has as many for all that it does.",
-        json_schema_extra=on_node("llm_call"),
-    )
-    model_retries: int = Field(
-        2,
-        ge=0,
-        le=20,
-        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
-        "connection), beside the retries of the provider's own client.",
-        json_schema_extra=on_node("llm_call"),
+        json_schema_extra=on_node("summarize", trusted=True),
     )
     system_prompt: str = Field(
         "",
+        title="Instructions",
         max_length=100_000,
         description="Instructions that lead every prompt. Empty: everthread's own short ones.",
-        json_schema_extra={**on_node("llm_call"), "langgraph_type": "prompt"},
+        json_schema_extra={**on_node("llm_call", trusted=True), "langgraph_type": "prompt"},
     )
-
-    @field_validator("fallback_models", mode="before")
-    @classmethod
-    def _split_models(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
-        return value

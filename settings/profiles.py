@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from .context_profiles import CONTEXT_OF
-
 ProfileName = Literal["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
 
@@ -21,12 +19,16 @@ class Profile:
         description: one sentence.
         settings: values by the names of `Settings` fields.
         source: the seed document that specifies it.
+        window: tokens of the model's window, prompt and reply together, where the model does not tell it.
+        summarizes_locally: whether a chat model on this machine writes summaries too, whatever `summary_model` says.
     """
 
     name: ProfileName
     description: str
     source: str
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    window: int | None = None
+    summarizes_locally: bool = False
 
 
 _MULTI_STRATEGY = Profile(
@@ -39,15 +41,7 @@ _SLIDING_SUMMARY = Profile(
     name="sliding_summary",
     description="One summary that is made again from itself and what was said since, before the recent messages.",
     source="seed 001",
-    settings={
-        **CONTEXT_OF["sliding_summary"],
-        "message_threshold": 20,
-        "token_threshold": 8000,
-        "keep_recent": 10,
-        "regenerate_after": 10,
-        "summary_length": 400,
-        "max_summary_chars": 2000,
-    },
+    settings={"summary_length": 400},
 )
 
 _HYBRID = Profile(
@@ -55,13 +49,15 @@ _HYBRID = Profile(
     description="The recent messages, up to three summaries and what was pinned, within a small budget.",
     source="seed 002",
     settings={
-        **CONTEXT_OF["hybrid"],
+        "max_context_tokens": 3000,
+        "max_reply_tokens": 596,
         "message_threshold": 15,
         "keep_recent": 8,
         "max_active_summaries": 3,
         "summary_length": 285,  # 200 words
-        "summarize_locally": True,
     },
+    window=4096,
+    summarizes_locally=True,
 )
 
 _ARCHIVE = Profile(
@@ -69,13 +65,10 @@ _ARCHIVE = Profile(
     description="Every N messages of the user all is archived as a chunk and summarized, level over level.",
     source="seed 003",
     settings={
-        **CONTEXT_OF["archive"],
-        "summary_every_n": 10,
-        "max_level_summaries": 5,
-        "max_active_summaries": 10,
         "summary_length": 200,  # ten of them fit the 2,000 tokens for summaries
         "summary_fallback": False,
     },
+    window=16_000,
 )
 
 _LAYERED = Profile(
@@ -83,11 +76,8 @@ _LAYERED = Profile(
     description="Facts, then a long and some medium summaries, then the recent messages.",
     source="seed 004",
     settings={
-        **CONTEXT_OF["layered"],
         "message_threshold": 8,
-        "batch_limit": 10,
         "keep_recent": 6,
-        "n_sum_sum": 3,
         "summary_length": 200,
     },
 )

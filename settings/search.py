@@ -2,60 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from .forms import PROCESS, on_node
+from .forms import Group, Names, names_in, on_node
 
 SearchMode = Literal["auto", "always", "off"]
 
+_SWITCHES: Final = frozenset({"true", "false", "1", "0", "yes", "no", "on", "off"})
+"""Texts that turn something on or off."""
 
-class SearchSettings(BaseModel):
+
+def _switch_or_names(value: object) -> object:
+    if isinstance(value, str) and value.strip().lower() not in _SWITCHES:
+        value = names_in(value)
+    return True if value in ((), []) else value
+
+
+class SearchSettings(Group):
     """When the web is searched, and how."""
+
+    group: ClassVar[str] = "Web search"
 
     web_search: SearchMode = Field(
         "auto",
+        title="Search the web",
         description="auto: when keywords, the small model or the local classifier ask for it. always: on every turn. "
         "off: never.",
-        json_schema_extra=on_node("keyword_check"),
+        json_schema_extra=on_node("keyword_check", capped=True),
     )
     keyword_threshold: float = Field(
         1.0,
+        title="Weight of search words",
         ge=0.0,
         le=10.0,
         description="The summed weight of search signs in a message from which the web is searched at once.",
         json_schema_extra=on_node("keyword_check"),
     )
-    search_engines: Annotated[tuple[str, ...], NoDecode] = Field(
+    search_engines: Names = Field(
         ("tavily", "duckduckgo"),
+        title="Search engines",
         min_length=1,
         description="Search engines in order of preference: tavily, duckduckgo, google, searxng, brave, or a LangChain "
-        "search wrapper as package.module:Class. One without its key is passed over. In the environment: names "
-        "separated by commas.",
-        json_schema_extra=on_node("web_search"),
+        "search wrapper as package.module:Class. In the environment: names separated by commas. Their keys are in "
+        "their own variables: TAVILY_API_KEY; GOOGLE_API_KEY and GOOGLE_CSE_ID; BRAVE_SEARCH_API_KEY; SEARXNG_URL is a "
+        "server's address. One without its key is passed over.",
+        json_schema_extra=on_node("web_search", trusted=True),
     )
     max_results: int = Field(
-        3, ge=1, le=20, description="Web search results used in a turn.", json_schema_extra=on_node("web_search")
-    )
-    search_timeout: float = Field(
-        8.0,
-        gt=0,
-        le=120,
-        description="Seconds that web search may take in a turn, all engines together.",
-        json_schema_extra=on_node("web_search"),
+        3,
+        title="Search results",
+        ge=1,
+        le=20,
+        description="Web search results used in a turn.",
+        json_schema_extra=on_node("web_search", capped=True),
     )
     search_at_once: int = Field(
         1,
+        title="Engines asked at once",
         ge=1,
         le=5,
         description="Search engines asked at the same time; what several find is fused by rank. 1: the next engine is "
         "asked only where one fails.",
-        json_schema_extra=on_node("web_search"),
+        json_schema_extra=on_node("web_search", capped=True),
     )
     search_language: str = Field(
         "auto",
+        title="Language of the results",
         pattern=r"^(auto|any|[a-z]{2})$",
         description="The language of the results, as a code of two letters. auto: that of the query, or the one it "
         "asks for. any: the engine decides.",
@@ -63,64 +78,29 @@ class SearchSettings(BaseModel):
     )
     max_search_tokens: int = Field(
         1500,
+        title="Tokens of the results",
         ge=50,
         le=100_000,
         description="Tokens of the contents of all results together; of longer ones, the passages that bear on the "
         "query are kept.",
-        json_schema_extra=on_node("web_search"),
-    )
-    redact_queries: bool = Field(
-        True,
-        description="Take emails, phone, card and bank numbers, postal addresses, keys, private names and known facts "
-        "about the user out of a query before it leaves.",
-        json_schema_extra=on_node("web_search"),
-    )
-    private_names: Annotated[tuple[str, ...], NoDecode] = Field(
-        (),
-        description="Names that never leave in a query. In the environment: separated by commas.",
-        json_schema_extra=on_node("web_search"),
+        json_schema_extra=on_node("web_search", capped=True),
     )
     fetch_pages: bool = Field(
         False,
+        title="Read the pages found",
         description="Read the pages found, not only their snippets. Only public addresses are ever connected to.",
-        json_schema_extra=on_node("web_search"),
+        json_schema_extra=on_node("web_search", trusted=True),
     )
-    search_cache_seconds: int = Field(
-        900,
-        ge=0,
-        le=2_592_000,
-        description="How long results are kept for the same query; 0 keeps none.",
-        json_schema_extra=on_node("web_search"),
-    )
-    tavily_api_key: SecretStr | None = Field(
-        None, description="Key for Tavily. Unset: the variable TAVILY_API_KEY.", json_schema_extra=PROCESS
-    )
-    google_api_key: SecretStr | None = Field(
-        None,
-        description="Key for Google's Programmable Search. Unset: the variable GOOGLE_API_KEY.",
-        json_schema_extra=PROCESS,
-    )
-    google_cse_id: SecretStr | None = Field(
-        None,
-        description="The id (cx) of the Programmable Search Engine. Unset: the variable GOOGLE_CSE_ID.",
-        json_schema_extra=PROCESS,
-    )
-    brave_api_key: SecretStr | None = Field(
-        None,
-        description="Key for Brave Search. Unset: the variable BRAVE_SEARCH_API_KEY or BRAVE_API_KEY.",
-        json_schema_extra=PROCESS,
-    )
-    searxng_url: str | None = Field(
-        None,
-        pattern=r"^https?://\S+$",
-        description="Address of a SearXNG server that offers the format json. Unset: the variable SEARXNG_URL or "
-        "SEARX_HOST.",
-        json_schema_extra=PROCESS,
+    redact_queries: Annotated[bool | tuple[str, ...], NoDecode, BeforeValidator(_switch_or_names)] = Field(
+        True,
+        title="Take what is private out of queries",
+        description="true: take emails, phone, card and bank numbers, postal addresses, keys and known facts about the "
+        "user out of a query before it leaves. Names, separated by commas in the environment: take these out as well. "
+        "false: queries leave as they are.",
+        json_schema_extra=on_node("web_search", trusted=True),
     )
 
-    @field_validator("search_engines", "private_names", mode="before")
-    @classmethod
-    def _split_names(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
-        return value
+    @property
+    def private_names(self) -> tuple[str, ...]:
+        """Names that are taken out of a query."""
+        return self.redact_queries if isinstance(self.redact_queries, tuple) else ()

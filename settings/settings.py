@@ -1,64 +1,44 @@
-"""`Settings`: the one place where every default of everthread lives.
+"""`Settings`: what the operator of a process sets, and what a run may choose, in one object.
 
-The same object is the environment (`EVERTHREAD_*`), the per-run context of the graph, the form that LangGraph Studio
-shows, the options of the command line, and the generated table in the README.
+It reads the environment (`EVERTHREAD_*`), and is the base over which the context of each run is laid. Every default
+stands in one of the classes that it is made of; the options of the command and the tables of the README are made from
+them.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ..state.errors import SettingsError, one_sentence
-from .compression import CompressionSettings
-from .context import ContextSettings
-from .facts import FactSettings
-from .memory import MemorySettings
-from .models import ModelSettings
-from .profile import ProfileSettings
+from ..state.errors import SettingsError
+from .forms import Parts
+from .operator import OperatorSettings
 from .profiles import PROFILES
-from .search import SearchSettings
-from .storage import StorageSettings
-from .telemetry import TelemetrySettings
-from .tools import ToolSettings
+from .run import RunSettings
+from .sentences import of_the_operator, one_sentence
 
 
-class Settings(
-    TelemetrySettings,
-    StorageSettings,
-    CompressionSettings,
-    FactSettings,
-    MemorySettings,
-    SearchSettings,
-    ContextSettings,
-    ToolSettings,
-    ModelSettings,
-    ProfileSettings,
-    BaseSettings,
-):
+class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[misc]  # the plugin's constructors differ
     """Everything that can be configured, each field with its default, range and meaning.
 
     Values come, in this order, from: the context of the run, the argument of `open_graph`, the environment
-    (`EVERTHREAD_` and the field's name in capitals), the profile, the default. The fields stand in the classes that
-    this one is made of, last base first.
+    (`EVERTHREAD_` and the field's name in capitals), the profile, the default. A context may hold what is a field of
+    `RunSettings`.
 
     Raises:
         SettingsError: a value is not allowed or a name is unknown; the text names field, value and what is allowed.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="EVERTHREAD_", env_ignore_empty=True, extra="forbid", frozen=True, title="everthread settings"
-    )
-    PROCESS_FIELDS: ClassVar[frozenset[str]]
+    model_config = SettingsConfigDict(env_prefix="EVERTHREAD_", env_ignore_empty=True, extra="forbid", frozen=True)
     _given: frozenset[str] = PrivateAttr(default=frozenset())
 
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise SettingsError(one_sentence(error, type(self).model_fields)) from None
+            raise SettingsError(one_sentence(error, type(self))) from None
         self._given = frozenset(values)
 
     @model_validator(mode="wrap")
@@ -69,45 +49,54 @@ class Settings(
             return handler(values)
         profile = PROFILES.get(values.get("profile", "multi_strategy"))
         filled = {name: value for name, value in profile.settings.items() if name not in values} if profile else {}
-        if "context_window" in filled and _is_more(values.get("max_context_tokens"), filled["context_window"]):
-            # Who asks for more than the profile's window has a model with a larger one.
-            del filled["context_window"]
         made = handler({**filled, **values})
         made.model_fields_set.difference_update(filled)
         return made
 
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.max_reply_tokens >= self.max_context_tokens:
+            raise ValueError(_must_not("max_reply_tokens", "be smaller than", "max_context_tokens", self))
+        if self.sum_window > self.n_sum:
+            raise ValueError(_must_not("sum_window", "not be larger than", "n_sum", self))
+        if unknown := set(self.client_settings) - {"safe", "all"} - RunSettings.model_fields.keys():
+            raise ValueError(f"client_settings names {min(unknown)!r}, which is no setting that a run may choose")
+        if self.profile == "sliding_summary" and self.keep_recent >= self.message_threshold:
+            raise ValueError(_must_not("keep_recent", "be smaller than", "message_threshold", self))
+        if self.profile == "layered" and self.batch_limit < self.message_threshold:
+            raise ValueError(_must_not("batch_limit", "not be smaller than", "message_threshold", self))
+        if self.profile == "archive" and self.max_level_summaries > self.max_active_summaries:
+            raise ValueError(_must_not("max_level_summaries", "not be larger than", "max_active_summaries", self))
+        return self
+
     def but(self, **values: Any) -> Settings:
-        """These settings with some values replaced.
+        """These settings with some values replaced; of those with several parts, the parts that are given.
 
         Raises:
             SettingsError: a value or the combination is not allowed.
         """
         kept = {name: getattr(self, name) for name in self.model_fields_set | self._given}
-        return Settings(**{**kept, **values}) if values else self
+        for name, value in values.items():
+            kept[name] = kept[name].with_parts(value) if isinstance(kept.get(name), Parts) else value
+        return Settings(**kept) if values else self
 
     def over(self, base: Settings) -> Settings:
-        """These settings laid over `base`: what was given here by name wins, process-wide fields stay as in `base`.
+        """These settings laid over `base`: what was given here by name wins.
 
         Raises:
-            SettingsError: the combination is not allowed.
+            SettingsError: the combination is not allowed, or a setting of the operator's was given that is another one
+                in `base`.
         """
-        return base.but(**self.given_for_run())
+        for name in sorted(self._given & OperatorSettings.model_fields.keys()):
+            if getattr(self, name) != getattr(base, name):
+                raise SettingsError(of_the_operator(name))
+        return base.but(**self.chosen)
 
-    def given_for_run(self) -> dict[str, Any]:
-        """The values that were given here by name, without those that are fixed when the process starts."""
-        return {name: getattr(self, name) for name in sorted(self._given - self.PROCESS_FIELDS)}
-
-
-def _is_more(tokens: Any, window: int) -> bool:
-    """Whether a number, as a text where the environment gives it, is as large as a window or larger."""
-    try:
-        return int(tokens) >= window
-    except (TypeError, ValueError):
-        return False
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What was given here by name and is a run's to choose."""
+        return {name: getattr(self, name) for name in sorted(self._given & RunSettings.model_fields.keys())}
 
 
-Settings.PROCESS_FIELDS = frozenset(
-    name
-    for name, field in Settings.model_fields.items()
-    if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("scope") == "process"
-)
+def _must_not(name: str, rule: str, other: str, settings: Settings) -> str:
+    return f"{name} is {getattr(settings, name)} but must {rule} {other}, which is {getattr(settings, other)}"

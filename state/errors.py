@@ -5,12 +5,7 @@ They derive from `RuntimeError` (or `ValueError`) because the LangGraph server h
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
 from typing import Any, Literal
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 SearchFault = Literal[
     "rate limit", "refused", "timeout", "unreachable", "server", "unreadable", "nothing", "unavailable", "failed"
@@ -68,23 +63,6 @@ class SearchError(EverthreadError):
         super().__init__(text)
         self.kind: SearchFault = kind
         self.retry_after = retry_after
-
-
-def one_sentence(error: ValidationError, fields: Mapping[str, Any]) -> str:
-    """The first problem of a validation error as one sentence: field, value, what is allowed."""
-    first: ErrorDetails = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, fields, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" Known settings: {', '.join(fields)}."
-        return f"Unknown setting {name!r}.{hint}"
-    message = first["msg"].removeprefix("Value error, ")
-    if not name:
-        return f"These settings do not agree: {message}."
-    secret = "SecretStr" in str(getattr(fields.get(name), "annotation", ""))
-    value = "the given value" if secret else repr(first["input"])
-    allowed = message[:1].lower() + message[1:]
-    return f"Setting {name!r} cannot be {value}: {allowed}. Set it in the context or as EVERTHREAD_{name.upper()}."
 
 
 def first_line(error: BaseException) -> str:

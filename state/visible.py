@@ -11,7 +11,11 @@ _SLACK: Final = 1.25
 """The messages may grow by so much before they are cut to their number, so that they are not cut each turn."""
 
 
-def visible(messages: Sequence[AnyMessage], count: int, kilobytes: int) -> list[AnyMessage]:
+VISIBLE_BYTES: Final = 1_000_000
+"""Bytes of text of the messages that the state holds, about."""
+
+
+def visible(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
     """The messages, or the newest of them where they are too many or too large; they begin with one of the user's.
 
     The newest turn is always among them, whole.
@@ -19,17 +23,17 @@ def visible(messages: Sequence[AnyMessage], count: int, kilobytes: int) -> list[
     Args:
         messages: of a turn that has come to its end.
         count: messages, about.
-        kilobytes: of their text, about.
     """
-    size = kilobytes * 1000
     sizes = [_size(message) for message in messages]
-    if len(messages) <= count * _SLACK and sum(sizes) <= size * _SLACK:
+    if len(messages) <= count * _SLACK and sum(sizes) <= VISIBLE_BYTES * _SLACK:
         return list(messages)
     asked = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
     newest = asked[-1] if asked else len(messages) - 1
     start = len(messages)
     used = 0
-    while start > 0 and (start > newest or (len(messages) - start < count and used + sizes[start - 1] <= size)):
+    while start > 0 and (
+        start > newest or (len(messages) - start < count and used + sizes[start - 1] <= VISIBLE_BYTES)
+    ):
         start -= 1
         used += sizes[start]
     start = next((place for place in asked if place >= start), newest)

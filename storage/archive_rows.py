@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -22,10 +22,13 @@ from .term_keys import message_keys
 _SAME: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""
 
+_COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
+
 
 class ArchivedMessage(NamedTuple):
     """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread.
 
+    `chunk_id` is the number of the batch in which it was summarized, from 1 in its thread; None where it was not.
     `left_at` is when it left the conversation: it was edited, removed, or the thread went on from before it.
     """
 
@@ -37,18 +40,44 @@ class ArchivedMessage(NamedTuple):
     text: str
     message: BaseMessage
     tokens: int
-    active: bool
-    chunk_id: int | None
     created_at: datetime
+    chunk_id: int | None = None
     left_at: datetime | None = None
 
+    @property
+    def active(self) -> bool:
+        """Whether it stands in the conversation on its own: no summary has it, and it has not left."""
+        return self.chunk_id is None and self.left_at is None
 
-def archived(row: DictRow) -> ArchivedMessage:
-    """The archived message of a row of the table."""
-    (message,) = messages_from_dict([row["message"]])
-    return ArchivedMessage(
-        message=message, **{name: row[name] for name in ArchivedMessage._fields if name != "message"}
-    )
+
+def archived(rows: Iterable[DictRow], summaries: Sequence[DictRow]) -> list[ArchivedMessage]:
+    """The messages of rows of the table.
+
+    Args:
+        rows: of messages of one thread.
+        summaries: `id`, `source_ids` and `left_at` of all summaries of that thread, the oldest first.
+    """
+    chunks = _chunks(summaries)
+    return [
+        ArchivedMessage(
+            **{name: row[name] for name in _COLUMNS},
+            message=messages_from_dict([row["message"]])[0],
+            chunk_id=chunks.get(row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _chunks(summaries: Sequence[DictRow]) -> dict[str, int]:
+    """By id, the chunks of messages: each summary of the conversation makes one of those that none before it has."""
+    ids = {row["id"] for row in summaries}
+    chunks: dict[str, int] = {}
+    last = 0
+    for row in summaries:
+        new = [id_ for id_ in row["source_ids"] if id_ not in ids and id_ not in chunks] if not row["left_at"] else []
+        last += bool(new)
+        chunks.update(dict.fromkeys(new, last))
+    return chunks
 
 
 def said_at(message: BaseMessage) -> datetime:

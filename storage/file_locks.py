@@ -4,86 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..state.errors import StorageError
 from .postgres.thread_lock import POLL_SECONDS, ThreadLocks
 
-if sys.platform != "win32":
-    import fcntl
+if TYPE_CHECKING:
+    from filelock import AsyncFileLock
 
 
 class FileLocks(ThreadLocks):
     """The locks of one process, and one file in a folder for each thread in which a turn runs.
 
     Args:
-        folder: where the files are; it is made where there is none. On Windows there are none, and turns only wait
-            for those of the same process.
+        folder: where the files are; it is made where there is none.
     """
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
-        self._held: dict[str, int] = {}
+        self._held: dict[str, AsyncFileLock] = {}
 
     async def _take_between_processes(self, thread_id: str) -> None:
-        path = self._path(thread_id)
-        while (taken := await self._tried(path)) is None:  # noqa: ASYNC110  # another process holds it
-            await asyncio.sleep(POLL_SECONDS)
-        self._held[thread_id] = taken
-
-    async def _tried(self, path: Path) -> int | None:
-        attempt = asyncio.ensure_future(asyncio.to_thread(take, path))
+        name = blake2b(thread_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        path = self._folder / f"{name}.lock"
         try:
-            return await asyncio.shield(attempt)
-        except asyncio.CancelledError:
-            attempt.add_done_callback(lambda done: _undo(path, done))
-            raise
+            lock = await asyncio.to_thread(_lock, path)
+            await lock.acquire()
         except OSError as error:
             raise StorageError(
                 f"The lock {path} cannot be taken: {error.strerror}. Check the folder and its owner."
             ) from error
+        self._held[thread_id] = lock
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
-        await asyncio.to_thread(give_back, self._path(thread_id), self._held.pop(thread_id))
-
-    def _path(self, thread_id: str) -> Path:
-        name = blake2b(thread_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return self._folder / f"{name}.lock"
+        lock = self._held.pop(thread_id)
+        await asyncio.to_thread(remove, Path(lock.lock_file))
+        await lock.release()
 
 
-def _undo(path: Path, attempt: asyncio.Future[int | None]) -> None:
-    """Give back a lock that was taken for one who waits no longer."""
-    if not attempt.cancelled() and attempt.exception() is None and (taken := attempt.result()) is not None:
-        asyncio.get_running_loop().run_in_executor(None, give_back, path, taken)
+def _lock(path: Path) -> AsyncFileLock:
+    """A lock that is not taken yet (blocking: imports, and makes the folder)."""
+    from filelock import AsyncFileLock
 
-
-def take(path: Path) -> int | None:
-    """Take the lock on a file (blocking calls, no waiting); returns what gives it back, or None if another has it.
-
-    Raises:
-        OSError: the file cannot be made.
-    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    if sys.platform == "win32":
-        return descriptor
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever had it before may have removed the file meanwhile, and another one stands there.
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    os.close(descriptor)
-    return None
+    return AsyncFileLock(path, mode=0o600, poll_interval=POLL_SECONDS)
 
 
-def give_back(path: Path, descriptor: int) -> None:
-    """Give a lock back, and remove its file (blocking)."""
-    with contextlib.suppress(OSError):
+def remove(path: Path) -> None:
+    """Remove the file of a lock that is held; who waits for it makes another one (blocking)."""
+    with contextlib.suppress(OSError):  # Windows removes no open file
         path.unlink()
-    os.close(descriptor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Final, LiteralString, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,42 +21,6 @@ _VECTOR_HEAD: Final = 4
 """Bytes before the numbers of a vector, as pgvector sends it."""
 
 _NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
-
-# All that is committed now is below `horizon`, or is read again the next time. Transactions of a time to come stand in
-# rows that were restored from another server. Each row is asked for in the order of an index, because with statistics
-# from before an import the planner takes many rows to match and reads the whole table for the first of them.
-_HEAD: Final[LiteralString] = """
-SELECT pg_snapshot_xmin(snapshot)::text AS horizon,
-       coalesce((SELECT times FROM memory_removals WHERE user_id = %(user_id)s), 0) AS removals,
-       EXISTS (SELECT FROM messages WHERE user_id = %(user_id)s AND term_keys IS NULL) AS without_terms,
-       (SELECT id FROM messages WHERE user_id = %(user_id)s AND embedded_with IS NULL
-        ORDER BY created_at DESC LIMIT 1) IS NOT NULL
-       OR (SELECT id FROM summaries WHERE user_id = %(user_id)s AND embedded_with IS NULL
-           ORDER BY thread_id LIMIT 1) IS NOT NULL AS without_vectors,
-       coalesce((SELECT changed FROM messages WHERE user_id = %(user_id)s ORDER BY changed DESC LIMIT 1)
-                > pg_snapshot_xmax(snapshot), false)
-       OR coalesce((SELECT changed FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s
-                    ORDER BY changed DESC LIMIT 1) > pg_snapshot_xmax(snapshot), false) AS restored
-FROM pg_current_snapshot() AS snapshot
-"""
-_VECTORS: Final[LiteralString] = """
-SELECT langchain_id::text, thread_id, source_type, source_id, role,
-       (extract(epoch FROM created_at) * 1000000)::bigint, public.vector_send(embedding)
-FROM vectors WHERE user_id = %(user_id)s AND model = %(model)s AND changed >= %(since)s::text::xid8
-  AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
-      SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s AND left_at IS NOT NULL))
-"""
-_MESSAGES: Final[LiteralString] = """
-SELECT thread_id, id, seq, role, name, (extract(epoch FROM created_at) * 1000000)::bigint,
-       right(rtrim(right(text, 40)), 1), array_send(term_keys)
-FROM messages WHERE user_id = %(user_id)s AND changed >= %(since)s::text::xid8 AND left_at IS NULL
-"""
-_RENEW_MESSAGES: Final[LiteralString] = """
-UPDATE messages SET changed = pg_current_xact_id() WHERE user_id = %(user_id)s
-"""
-_RENEW_VECTORS: Final[LiteralString] = """
-UPDATE vectors SET changed = pg_current_xact_id() WHERE user_id = %(user_id)s
-"""
 
 
 class MessageRow(NamedTuple):
@@ -114,15 +78,17 @@ async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
     """
     values = {"model": model, "since": since}
     if since == ALL:
-        (head,) = await rows.tuples((_HEAD, values))
+        (head,) = await rows.tuples(("memory.head", values))
         (vectors,), (messages,) = await asyncio.gather(
-            rows.tuples((_VECTORS, values)), rows.tuples((_MESSAGES, values))
+            rows.tuples(("memory.vectors", values)), rows.tuples(("memory.messages", values))
         )
     else:
-        head, vectors, messages = await rows.tuples((_HEAD, values), (_VECTORS, values), (_MESSAGES, values))
+        head, vectors, messages = await rows.tuples(
+            ("memory.head", values), ("memory.vectors", values), ("memory.messages", values)
+        )
     horizon, removals, without_terms, without_vectors, restored = head[0]
     if restored:
-        await rows.transaction((_RENEW_MESSAGES, {}), (_RENEW_VECTORS, {}))
+        await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
     return Changes(
         [MessageRow._make(row) for row in messages],
         [VectorRow._make(row) for row in vectors],

@@ -24,18 +24,6 @@ _SECONDS: Final = 1.0
 """How long the cache may keep a turn waiting."""
 _RESULTS: Final = TypeAdapter(list[SearchResult])
 
-_GET: Final = (
-    "SELECT results FROM search_cache WHERE key = %s AND created_at > now() - make_interval(secs => %s::float)"
-)
-_PUT: Final = """
-INSERT INTO search_cache (key, results) VALUES (%s, %s)
-ON CONFLICT (key) DO UPDATE SET results = EXCLUDED.results, created_at = now()
-"""
-_PRUNE: Final = """
-DELETE FROM search_cache WHERE created_at < now() - make_interval(secs => %s::float)
-OR created_at < (SELECT created_at FROM search_cache ORDER BY created_at DESC OFFSET %s LIMIT 1)
-"""
-
 
 class SearchCache:
     """Results by engine and query. A failure of the database is logged, and costs nothing but the cache.
@@ -53,7 +41,11 @@ class SearchCache:
         """What was put under this key in the last `seconds`; None without it, or without the database."""
 
         async def work(connection: Connection) -> object:
-            row = await (await connection.execute(_GET, (_digest(key), seconds))).fetchone()
+            row = await (
+                await connection.execute(
+                    self._database.queries["search_cache.get"], {"key": _digest(key), "seconds": seconds}
+                )
+            ).fetchone()
             return row["results"] if row else None
 
         try:
@@ -69,8 +61,12 @@ class SearchCache:
         value = Jsonb(_RESULTS.dump_python(list(results), mode="json"))
 
         async def work(connection: Connection) -> None:
-            await connection.execute(_PUT, (_digest(key), value))
-            await connection.execute(_PRUNE, (seconds, self._max_entries - 1))
+            await connection.execute(
+                self._database.queries["search_cache.put"], {"key": _digest(key), "results": value}
+            )
+            await connection.execute(
+                self._database.queries["search_cache.prune"], {"seconds": seconds, "kept": self._max_entries - 1}
+            )
 
         try:
             async with asyncio.timeout(_SECONDS):

@@ -7,33 +7,10 @@ from typing import NamedTuple
 
 from psycopg.rows import DictRow
 
-from ..state.records import Summary
+from ..state.records import Fragment, Summary
 from .archive_rows import ArchivedMessage, archived
 from .user_rows import UserRows
 
-# UNION drops what was reached before, so that even a circle would end.
-_TREE = """
-WITH RECURSIVE tree AS (
-    SELECT s.* FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = %(thread_id)s AND s.id = %(id)s
-    UNION
-    SELECT s.* FROM tree JOIN summaries AS s
-      ON s.user_id = %(user_id)s AND s.thread_id = %(thread_id)s AND s.id = ANY(tree.source_ids)
-)
-SELECT * FROM tree
-"""
-_RAW = """
-SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s) ORDER BY seq
-"""
-
-
-_NEXT = """
-SELECT source_ids FROM summaries
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s) ORDER BY created_at, id
-"""
-_NEWEST = """
-SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-ORDER BY seq DESC LIMIT %(limit)s
-"""
 _DEPTH = 8
 """Levels of summaries that `newest_sources` goes down."""
 
@@ -69,15 +46,16 @@ async def summary_tree(rows: UserRows, thread_id: str, summary_id: str) -> Summa
     Raises:
         StorageError: the database fails.
     """
-    summaries = {row["id"]: row for row in await rows.fetch(_TREE, thread_id=thread_id, id=summary_id)}
+    summaries = {row["id"]: row for row in await rows.fetch("sources.tree", thread_id=thread_id, id=summary_id)}
     if summary_id not in summaries:
         return None
     ids = {id_ for row in summaries.values() for id_ in row["source_ids"]} - set(summaries)
-    messages = {row["id"]: archived(row) for row in await rows.fetch(_RAW, thread_id=thread_id, ids=list(ids))}
-    return _tree(summary_id, summaries, messages)
+    values = {"thread_id": thread_id, "ids": list(ids)}
+    messages, all_summaries = await rows.fetch_each(("sources.raw", values), ("sources.of_all", values))
+    return _tree(summary_id, summaries, {message.id: message for message in archived(messages, all_summaries)})
 
 
-async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[ArchivedMessage]:
+async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[Fragment]:
     """The newest raw messages under a summary, in the order they were said; of a large or deep tree the newest part.
 
     Args:
@@ -92,13 +70,16 @@ async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit:
     below: dict[str, None] = {}
     ids = [summary_id]
     for _ in range(_DEPTH):
-        found = await rows.fetch(_NEXT, thread_id=thread_id, ids=ids)
+        found = await rows.fetch("sources.next", thread_id=thread_id, ids=ids)
         ids = [id_ for row in found for id_ in row["source_ids"] if id_ not in below][-limit:]
         below.update(dict.fromkeys(ids))
         if not ids or len(below) >= 2 * limit:
             break
-    messages = await rows.fetch(_NEWEST, thread_id=thread_id, ids=list(below), limit=limit) if below else []
-    return [archived(row) for row in reversed(messages)]
+    messages = await rows.fetch("sources.newest", thread_id=thread_id, ids=list(below), limit=limit) if below else []
+    return [
+        Fragment(content=row["text"], **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
+        for row in reversed(messages)
+    ]
 
 
 def as_summary(row: DictRow) -> Summary:

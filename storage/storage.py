@@ -1,7 +1,6 @@
 """`Storage`: where everything of a user is kept, whatever keeps it. `Database` is Postgres, the default.
 
-The statements of archive, facts, reports, vectors and transfer are written for Postgres. Another storage understands
-them in its own way, so that all of these work on it unchanged.
+The statements of archive, facts, reports, vectors and transfer have names; each storage has its own text for them.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from ..settings.settings import Settings
 from ..settings.storage import StorageKind
 from ..state.observer import Observer
+from .queries import Query
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Connection(Protocol):
     """What `Storage.run` works on: the part of psycopg's connection that our statements need."""
 
     async def execute(self, query: Any, params: Mapping[str, Any] | Sequence[Any] | None = None, /) -> Cursor:
-        """Run a statement with parameters as %(name)s or %s."""
+        """Run a statement of `Storage.queries` with its parameters by name."""
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """A cursor: with `row_factory=tuple_row` of plain rows, with a `name` of rows that are read bit by bit."""
@@ -53,6 +53,10 @@ class Storage(Protocol):
     observer: Observer
     trouble: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
+
+    @property
+    def queries(self) -> Mapping[str, Query]:
+        """Its statements by name."""
 
     @property
     def kind(self) -> StorageKind:

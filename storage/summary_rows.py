@@ -3,52 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, messages_from_dict
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
-from .archive_rows import archived
 from .sources import as_summary
-from .user_rows import UserTables
-
-_NAMES: Final = "SELECT thread_id, id FROM summaries WHERE user_id = %(user_id)s"
-_SOME: Final = """
-SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_MESSAGES: Final = """
-SELECT * FROM messages WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = ANY(%(ids)s)
-"""
-_REJECTED: Final = """
-SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND rejected IS NOT NULL
-ORDER BY tries, created_at, id LIMIT %(limit)s
-"""
-_ABOVE: Final = """
-SELECT * FROM summaries WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND source_ids && %(ids)s::text[]
-ORDER BY created_at, id
-"""
-_KEEP_OLD: Final = """
-INSERT INTO summary_versions (user_id, thread_id, id, version, content, method, model, tokens, rejected, replaced_at)
-SELECT user_id, thread_id, id, version, content, method, model, tokens, rejected, %(replaced_at)s FROM summaries
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s AND version < %(version)s
-ON CONFLICT (user_id, thread_id, id, version) DO NOTHING
-"""
-_REPLACE: Final = """
-UPDATE summaries SET content = %(content)s, method = %(method)s, model = %(model)s, tokens = %(tokens)s,
-                     covers = %(covers)s, rejected = %(rejected)s, version = %(version)s, tries = 0,
-                     embedded_with = NULL
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s AND version < %(version)s
-"""
-_TRIED: Final = """
-UPDATE summaries SET tries = tries + 1
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s
-"""
-_VERSIONS: Final = """
-SELECT version, content, method, model, tokens, rejected, replaced_at FROM summary_versions
-WHERE user_id = %(user_id)s AND thread_id = %(thread_id)s AND id = %(id)s ORDER BY version
-"""
+from .user_rows import UserRows
 
 
 class Sources(NamedTuple):
@@ -58,68 +21,72 @@ class Sources(NamedTuple):
     missing: tuple[str, ...]
 
 
-class SummaryRows(UserTables):
-    """The summaries of all users, to be made again.
+class SummaryRows:
+    """The summaries of one user, to be made again.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
 
-    async def named(self, user_id: str, beginning: str) -> list[tuple[str, str]]:
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
+
+    async def named(self, beginning: str) -> list[tuple[str, str]]:
         """Thread and id of the user's summaries whose id begins so."""
-        rows = await self.of(user_id).fetch(_NAMES)
+        rows = await self._rows.fetch("summaries.names")
         return [(row["thread_id"], row["id"]) for row in rows if row["id"].startswith(beginning)]
 
-    async def some(self, user_id: str, thread_id: str, ids: Collection[str]) -> dict[str, Summary]:
+    async def some(self, thread_id: str, ids: Collection[str]) -> dict[str, Summary]:
         """By id, those of these summaries that the archive holds."""
         if not ids:
             return {}
-        rows = await self.of(user_id).fetch(_SOME, thread_id=thread_id, ids=list(ids))
+        rows = await self._rows.fetch("summaries.some", thread_id=thread_id, ids=list(ids))
         return {row["id"]: as_summary(row) for row in rows}
 
-    async def sources(self, user_id: str, thread_id: str, summary: Summary) -> Sources:
+    async def sources(self, thread_id: str, summary: Summary) -> Sources:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
-        for row in await self.of(user_id).fetch(_MESSAGES, thread_id=thread_id, ids=ids):
-            message: AnyMessage = archived(row).message  # type: ignore[assignment]  # read from what LangChain wrote
-            found[row["id"]] = message
-        for id_, source in (await self.some(user_id, thread_id, ids)).items():
+        for row in await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids):
+            found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
+        for id_, source in (await self.some(thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 
-    async def rejected(self, user_id: str, thread_id: str, limit: int = 10_000) -> list[Summary]:
+    async def rejected(self, thread_id: str, limit: int = 10_000) -> list[Summary]:
         """The thread's summaries whose model's text was rejected: those first that were tried least, the oldest first.
 
         A summary is older than those that were made from it.
         """
-        return [as_summary(row) for row in await self.of(user_id).fetch(_REJECTED, thread_id=thread_id, limit=limit)]
+        return [
+            as_summary(row) for row in await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
+        ]
 
-    async def above(self, user_id: str, thread_id: str, summary_id: str) -> list[Summary]:
+    async def above(self, thread_id: str, summary_id: str) -> list[Summary]:
         """The summaries that were made from this one, and from these, and so on; the lower ones first."""
         found: dict[str, Summary] = {}
         ids: Sequence[str] = [summary_id]
         while ids:
-            rows = await self.of(user_id).fetch(_ABOVE, thread_id=thread_id, ids=list(ids))
+            rows = await self._rows.fetch("summaries.above", thread_id=thread_id, ids=list(ids))
             new = [as_summary(row) for row in rows if row["id"] not in found]
             found.update((summary.id, summary) for summary in new)
             ids = [summary.id for summary in new]
         return sorted(found.values(), key=lambda summary: summary.created_at)
 
-    async def replace(self, user_id: str, thread_id: str, summary: Summary) -> None:
+    async def replace(self, thread_id: str, summary: Summary) -> None:
         """Give a summary its new text, and keep the one it had; in one transaction.
 
         It counts as not embedded; until that is done, its earlier vector serves. A version that is there already, or a
         newer one, is left as it is.
         """
         values = {**summary.model_dump(), "thread_id": thread_id, "replaced_at": now()}
-        await self.of(user_id).transaction((_KEEP_OLD, values), (_REPLACE, values))
+        await self._rows.transaction(("summaries.keep_old", values), ("summaries.replace", values))
 
-    async def count_try(self, user_id: str, thread_id: str, summary_id: str) -> None:
+    async def count_try(self, thread_id: str, summary_id: str) -> None:
         """Note that a rejected summary was to be made again, and was not."""
-        await self.of(user_id).fetch(_TRIED, thread_id=thread_id, id=summary_id)
+        await self._rows.fetch("summaries.tried", thread_id=thread_id, id=summary_id)
 
-    async def versions(self, user_id: str, thread_id: str, summary_id: str) -> list[SummaryVersion]:
+    async def versions(self, thread_id: str, summary_id: str) -> list[SummaryVersion]:
         """The earlier texts of a summary, the first one first."""
-        rows = await self.of(user_id).fetch(_VERSIONS, thread_id=thread_id, id=summary_id)
+        rows = await self._rows.fetch("summaries.versions", thread_id=thread_id, id=summary_id)
         return [SummaryVersion(**row) for row in rows]

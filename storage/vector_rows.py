@@ -15,49 +15,13 @@ from psycopg.rows import DictRow
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..text.shorten import middle_out
 from ..text.terms import MAX_CHARACTERS
-from .user_rows import NOT_ALONE, UserRows
+from .user_rows import UserRows
 
 CHUNK_CHARACTERS: Final = 800
 """Characters in one vector: about the 256 tokens that the default embedding model reads."""
 
 MAX_DIMENSIONS: Final = 16_000
 """Dimensions that a column of pgvector holds, at most. Its indexes hold fewer; ours is an exact scan."""
-
-_ADD = """
-INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_id, thread_id, source_type, source_id,
-                     role, model, created_at)
-SELECT new.id, new.content, new.embedding::public.vector, new.metadata, %(user_id)s, new.thread_id, new.source_type,
-       new.source_id, new.role, %(model)s, new.created_at
-FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(embeddings)s::text[], %(metadata)s::json[], %(thread_ids)s::text[],
-            %(source_types)s::text[], %(source_ids)s::text[], %(roles)s::text[], %(created)s::timestamptz[])
-     AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at)
-WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = %(user_id)s AND m.thread_id = new.thread_id
-              AND m.id = new.source_id AND new.source_type = 'message')
-   OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = %(user_id)s AND s.thread_id = new.thread_id
-              AND s.id = new.source_id AND new.source_type = 'summary')
-ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
-WHERE vectors.content <> excluded.content
-"""
-# Of a summary that was made again, the chunks that the new text has not.
-_REMOVE_LEFT_OVER = """
-DELETE FROM vectors WHERE user_id = %(user_id)s AND source_type = 'summary' AND thread_id = ANY(%(summary_threads)s)
-  AND source_id = ANY(%(summary_ids)s) AND langchain_id <> ALL(%(ids)s::uuid[])
-"""
-_REMOVE_OLD = """
-DELETE FROM vectors WHERE user_id = %(user_id)s AND langchain_id = ANY(%(old_ids)s::uuid[])
-  AND (model <> %(model)s OR public.vector_dims(embedding) <> %(dimensions)s)
-"""
-_DONE_MESSAGES = """
-UPDATE messages SET embedded_with = %(model)s
-FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[]) AS done(kind, t, i)
-WHERE user_id = %(user_id)s AND done.kind = 'message' AND thread_id = done.t AND id = done.i
-"""
-_DONE_SUMMARIES = """
-UPDATE summaries SET embedded_with = %(model)s
-FROM unnest(%(done_types)s::text[], %(done_threads)s::text[], %(done_ids)s::text[], %(done_versions)s::int[])
-     AS done(kind, t, i, v)
-WHERE user_id = %(user_id)s AND done.kind = 'summary' AND thread_id = done.t AND id = done.i AND version = done.v
-"""
 
 
 def chunks(row: DictRow) -> list[str]:
@@ -96,12 +60,12 @@ async def write_vectors(
     """
     columns = await asyncio.to_thread(_columns, rows.user_id, model, sources, texts, vectors)
     await rows.transaction(
-        (NOT_ALONE, {}),
-        (_REMOVE_OLD, columns),
-        (_REMOVE_LEFT_OVER, columns),
-        (_ADD, columns),
-        (_DONE_MESSAGES, columns),
-        (_DONE_SUMMARIES, columns),
+        ("users.not_alone", {}),
+        ("vectors.remove_old", columns),
+        ("vectors.remove_left_over", columns),
+        ("vectors.add", columns),
+        ("vectors.done_messages", columns),
+        ("vectors.done_summaries", columns),
     )
 
 
@@ -139,7 +103,7 @@ async def mark_embedded(rows: UserRows, model: str, sources: Sequence[DictRow]) 
         StorageError: the database fails.
     """
     columns = {"model": model, **_done(sources)}
-    await rows.transaction((_DONE_MESSAGES, columns), (_DONE_SUMMARIES, columns))
+    await rows.transaction(("vectors.done_messages", columns), ("vectors.done_summaries", columns))
 
 
 def _done(sources: Sequence[DictRow]) -> dict[str, Any]:

@@ -1,21 +1,22 @@
-"""What tests share: one Postgres server a session, one schema a test, the real embedding model, fake chat models."""
+"""What tests share: one Postgres server a session, one schema a test, models that cost nothing."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
-import psycopg
 import pytest
 from blockbuster import BlockBuster
 from conversation import EchoModel, open_with
+from fakes.embeddings import WORDS
 from langchain_core.embeddings import Embeddings
+from schemas import Schemas
+from test_package import ROOMS
 
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
@@ -30,13 +31,10 @@ os.environ["LANGGRAPH_CLI_NO_ANALYTICS"] = "1"
 os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-hypothesis.settings.register_profile("everthread", deadline=None)  # a busy machine is no fault
-hypothesis.settings.load_profile("everthread")
-
-PARTS = (
-    "assembly", "cli", "compression", "facts", "graph", "memory", "models", "nodes", "prompts", "search", "server",
-    "state", "text",
-)  # fmt: skip
+# No deadline: a busy machine is no fault. `make test-all` chooses the full profile.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=200)
+hypothesis.settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def no_blocking_calls() -> Iterator[None]:
     """A blocking call of ours on an event loop fails the test, as the LangGraph server would fail the run."""
-    guard = BlockBuster(scanned_modules=[f"everthread.{part}" for part in PARTS])
+    guard = BlockBuster(scanned_modules=[f"everthread.{room}" for room in ROOMS])
     guard.activate()
     yield
     guard.deactivate()
@@ -68,26 +66,44 @@ def server_url(data_dir: Path) -> str:
     return ensure_server(data_dir)
 
 
+@pytest.fixture(scope="session")
+def schemas(server_url: str) -> Iterator[Schemas]:
+    """The schemas of the session's server."""
+    opened = Schemas(server_url)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def schema(server_url: str) -> Iterator[str]:
-    """The name of a schema that only this test uses."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    yield name
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+def schema(schemas: Schemas) -> Iterator[str]:
+    """The name of a schema that only this test uses: all tables are there, and empty."""
+    with schemas.migrated() as name:
+        yield name
+
+
+@pytest.fixture
+def new_schema(schemas: Schemas) -> Iterator[str]:
+    """The name of a schema that is not there yet."""
+    with schemas.fresh() as name:
+        yield name
 
 
 @pytest.fixture
 def settings(server_url: str, schema: str) -> Settings:
     """Settings on this test's schema; no web search, no model but those a test gives."""
-    return Settings(database_url=server_url, database_schema=schema, web_search="off", summary_model="extractive")
+    return Settings(
+        database_url=server_url, database_schema=schema, web_search="off", summary_model="extractive",
+        embedding_model=WORDS.model_name,
+    )  # fmt: skip
 
 
 @pytest.fixture
 def environment(server_url: str, schema: str) -> dict[str, str]:
-    """The environment for a process of its own on this test's schema."""
+    """The environment for the command, or for a process of its own, on this test's schema."""
     return {
         **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent),
+        "EVERTHREAD_EMBEDDING_MODEL": WORDS.model_name,
         "EVERTHREAD_DATABASE_URL": server_url,
         "EVERTHREAD_DATABASE_SCHEMA": schema,
         "EVERTHREAD_WEB_SEARCH": "off",
@@ -95,9 +111,22 @@ def environment(server_url: str, schema: str) -> dict[str, str]:
     }
 
 
+@pytest.fixture
+def default_environment(environment: dict[str, str]) -> dict[str, str]:
+    """The environment for a process of its own with the default embedding model, which takes seconds to load."""
+    del environment["EVERTHREAD_EMBEDDING_MODEL"]
+    return environment
+
+
 @pytest.fixture(scope="session")
 def embeddings() -> Embeddings:
-    """The real embedding model, loaded once."""
+    """An embedding model that knows words and no meaning, and costs nothing."""
+    return WORDS
+
+
+@pytest.fixture(scope="session")
+def real_embeddings() -> Embeddings:
+    """The default embedding model, for tests of what texts mean; it takes seconds to load, once."""
     model = load_embeddings(BUNDLED_MODEL)
     model.embed_query("warm")
     return model
@@ -110,7 +139,7 @@ def echo() -> EchoModel:
 
 @pytest.fixture
 async def graph(settings: Settings, embeddings: Embeddings, echo: EchoModel) -> AsyncIterator[CompiledConversation]:
-    """The graph on Postgres with real embeddings; the model echoes."""
+    """The graph on Postgres; the model echoes."""
     async with open_graph(settings, model=echo, embeddings=embeddings) as opened:
         yield opened
 

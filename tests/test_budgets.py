@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from chains import memory
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from everthread import Settings
+from everthread import PROFILES, Settings
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
+from everthread.runtime.prompt import token_budget
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Summary
 from everthread.state.turn_records import Section
@@ -35,7 +37,7 @@ def sections(
     ]
     chain += [(HumanMessage, AIMessage)[n % 2](words(message, f"msg{n}w"), id=f"m{n}") for n in range(recent)]
     settings: Any = Settings(profile=profile)
-    _, report = assemble(
+    _, report, _ = assemble(
         [*chain, HumanMessage("What now?", id="q")],
         [memory(words(snippet, f"mem{n}w"), n, f"f{n}", "o") for n in range(1, snippets + 1)], [],
         system_prompt=words(system, "sys"), facts=[words(pin, f"pin{n}w") for n in range(pins)],
@@ -60,17 +62,46 @@ def test_the_seeds_defaults_hold(
     profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int | None], summaries: int | None
 ) -> None:
     settings = Settings(profile=profile)
-    assert (settings.context_order, settings.trim_order, settings.max_context_tokens) == (order, trim, tokens)
-    assert (settings.min_recent, settings.max_recent) == recent
-    assert settings.max_summaries == summaries
+    layout = Layout.of(settings)
+    assert (layout.order, layout.trim, settings.max_context_tokens) == (order, trim, tokens)
+    assert (layout.min_recent, layout.max_recent) == recent
+    assert layout.max_summaries == summaries
 
 
 def test_the_fixed_budgets_of_seeds_002_and_003() -> None:
     """4,096 = 500 + 3,000 + 596; 8,000 = 1,500 + 2,000 + 1,500 + 3,000."""
-    hybrid, archive = Settings(profile="hybrid"), Settings(profile="archive")
-    assert (hybrid.context_window, hybrid.max_reply_tokens, hybrid.max_pins) == (4096, 596, 5)
-    assert (archive.system_budget, archive.summaries_budget) == (1500, 2000)
-    assert (archive.retrieved_budget, archive.recent_budget) == (1500, 3000)
+    hybrid, archive = Settings(profile="hybrid"), Layout.of(Settings(profile="archive"))
+    assert (PROFILES["hybrid"].window, hybrid.max_reply_tokens, hybrid.max_pins) == (4096, 596, 5)
+    assert (archive.shares["system"], archive.shares["summaries"]) == (1500, 2000)
+    assert (archive.shares["retrieved"], archive.shares["recent"]) == (1500, 3000)
+
+
+def test_a_budget_that_is_set_stands_before_that_of_the_profile() -> None:
+    base = Settings(profile="archive", budgets="system=10%, recent=4000")
+    layout = Layout.of(Settings(budgets={"recent": 0.5}).over(base))
+    assert layout.shares == {"system": 0.1, "facts": 0.1, "summaries": 2000, "retrieved": 1500, "recent": 0.5}
+    assert Layout.of(Settings(profile="hybrid", keep_recent=12, max_active_summaries=5)).max_recent == 12
+
+
+@pytest.mark.parametrize(
+    ("profile", "tokens", "model", "room"),
+    [
+        ("multi_strategy", 8000, None, 6976),  # no window is known: the reply's 1,024 are taken out
+        ("hybrid", 3000, None, 3000),
+        ("hybrid", 3900, None, 3500),  # 4,096 - 596
+        ("hybrid", 9000, None, 8404),  # whoever asks for more than the window of the seed has another model
+        ("archive", 8000, None, 8000),
+        ("archive", 100_000, None, 98_976),
+        ("archive", 8000, 4000, 2976),
+    ],
+)
+def test_the_room_for_the_prompt_is_what_window_and_reply_leave(
+    profile: str, tokens: int, model: int | None, room: int
+) -> None:
+    """Seeds 002 and 003 name windows of small models: they are defaults, not limits."""
+    window: Any = {"max_input_tokens": model} if model else {}
+    settings = Settings(profile=profile, max_context_tokens=tokens)
+    assert token_budget(settings, FakeListChatModel(responses=[], profile=window)) == room
 
 
 def test_where_every_part_is_too_long_archive_gives_each_its_budget() -> None:

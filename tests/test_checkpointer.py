@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pytest
 from conversation import EchoModel, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.conformance import checkpointer_test, validate
@@ -41,6 +42,7 @@ def stored(settings: Settings) -> int:
     return sum(bytes_of(settings, table) for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"))
 
 
+@pytest.mark.slow
 async def test_the_bytes_of_a_turn_do_not_grow_with_the_conversation(
     settings: Settings, embeddings: Embeddings
 ) -> None:
@@ -107,7 +109,7 @@ async def test_two_turns_at_once_on_one_thread_lose_nothing(
 ) -> None:
     """Report langgraph-redis PR #79: the last writer won, and the other's turn was gone."""
     await asyncio.gather(*(say(graph, f"Remark {n}.") for n in range(4)))
-    archived = {message.text for message in await reopen().resources.archive.messages("ada", "t1")}
+    archived = {message.text for message in await reopen().resources.of_user("ada").archive.messages("t1")}
     assert {f"Remark {n}." for n in range(4)} <= archived
     state = await say(graph, "Done.")
     assert state["messages"][-1].content == "You said: Done."

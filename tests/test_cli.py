@@ -13,22 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from command import EVERTHREAD, run, run_process
 from conversation import EchoModel
 from langchain_core.embeddings import Embeddings
 
 from everthread import DEFAULT_USER, Settings, open_graph
-
-EVERTHREAD = str(Path(sys.executable).parent / "everthread")
-
-
-def run(
-    environment: dict[str, str], *words: str, typed: str | bytes = "", cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    data = typed.encode("utf-8", "surrogateescape") if isinstance(typed, str) else typed
-    done = subprocess.run(
-        [EVERTHREAD, *words], input=data, env=environment, cwd=cwd, capture_output=True, timeout=180, check=False
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
@@ -73,7 +62,18 @@ def test_a_piped_line_is_answered_and_the_exit_code_is_zero(environment: dict[st
     assert done.returncode == 0, done.stderr
     assert "not a language model" in done.stdout
     assert "Thread '" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_loads_the_default_embedding_model_and_remembers(
+    default_environment: dict[str, str],
+) -> None:
+    typed = "My dog is called Biscuit.\nWhat name does my dog have?\n"
+    done = run_process(default_environment, "chat", typed=typed)
+    assert done.returncode == 0, done.stderr
     assert "Loading the embedding model" in done.stdout
+    assert done.stdout.count("Biscuit") == 1
     assert done.stderr == ""
 
 
@@ -88,6 +88,7 @@ def test_a_named_thread_goes_on_in_another_process(environment: dict[str, str]) 
     assert "going on after 4 messages" in run(environment, "chat", "--thread", "work", typed="").stdout
 
 
+@pytest.mark.slow
 def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         [EVERTHREAD, "chat", "--thread", "killed"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -359,7 +359,7 @@ def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     assert (sliding.message_threshold, sliding.token_threshold) == (20, 8000)
     assert (sliding.keep_recent, sliding.regenerate_after, sliding.max_summary_chars) == (10, 10, 2000)
     assert (hybrid.message_threshold, hybrid.keep_recent, hybrid.max_active_summaries) == (15, 8, 3)
-    assert hybrid.summarize_locally
+    assert PROFILES["hybrid"].summarizes_locally
     assert (ARCHIVE.summary_every_n, ARCHIVE.max_level_summaries, ARCHIVE.max_active_summaries) == (10, 5, 10)
     assert not ARCHIVE.summary_fallback
     assert (LAYERED.message_threshold, LAYERED.batch_limit) == (8, 10)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from chains import Thread, below, call, parted_calls, result
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, convert_to_messages
 
@@ -82,7 +81,6 @@ def check(thread: Thread, spoken: list[AnyMessage]) -> None:
 
 
 @given(st.lists(st.sampled_from(KINDS), max_size=60), any_settings())
-@hypothesis_settings(max_examples=250, deadline=None)
 def test_nothing_is_lost_under_any_profile(kinds: list[str], settings: Settings) -> None:
     thread = Thread(settings)
     spoken: list[AnyMessage] = []
@@ -96,7 +94,6 @@ def test_nothing_is_lost_under_any_profile(kinds: list[str], settings: Settings)
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from(KINDS), max_size=12), any_settings(), st.booleans()), max_size=6),
 )
-@hypothesis_settings(max_examples=150, deadline=None)
 def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
     parts: list[tuple[list[str], Settings, bool]],
 ) -> None:
@@ -118,7 +115,6 @@ def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 20)), max_size=40), any_settings())
-@hypothesis_settings(max_examples=150, deadline=None)
 def test_what_is_removed_from_the_conversation_leaves_the_chain_and_nothing_else_does(
     steps: list[tuple[str, int]], settings: Settings
 ) -> None:
@@ -141,7 +137,6 @@ def test_what_is_removed_from_the_conversation_leaves_the_chain_and_nothing_else
 
 
 @given(any_settings(), st.integers(1, 3))
-@hypothesis_settings(max_examples=60, deadline=None)
 def test_the_chain_stays_bounded_however_long_the_conversation(settings: Settings, replies: int) -> None:
     thread = Thread(settings)
     for n in range(150):

@@ -213,7 +213,7 @@ async def test_what_is_heavy_is_told_in_short_after_two_turns_and_kept_whole(
     assert "[image, 20" in told(echo)
     assert "bytes, is in the archive]" in told(echo)
     assert state["messages"][0].content == said
-    assert (await reopen().resources.archive.messages("ada", "t1"))[0].message.content == said
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[0].message.content == said
 
 
 def test_head_and_end_of_a_long_text_stay_and_the_light_ones_are_named() -> None:

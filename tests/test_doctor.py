@@ -26,7 +26,7 @@ from everthread.cli.main import app
 from everthread.cli.transfer import export, import_
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
-from everthread.maintenance.sequence import gaps, out_of_order, put_in_order
+from everthread.maintenance.order import gaps, out_of_order, put_in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
 from everthread.storage.open import storage_of
@@ -59,7 +59,7 @@ async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
         state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
         assert state["upkeep"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     return state
 
@@ -76,7 +76,7 @@ async def checked(graph: CompiledConversation, *, repair: bool = False) -> Check
 
 
 async def texts(graph: CompiledConversation) -> list[tuple[int, str, str]]:
-    return [(m.seq, m.id, m.text) for m in await graph.resources.archive.messages("ada", "t1")]
+    return [(m.seq, m.id, m.text) for m in await graph.resources.of_user("ada").archive.messages("t1")]
 
 
 async def chain(graph: CompiledConversation) -> Chain:
@@ -95,7 +95,7 @@ async def standing(graph: CompiledConversation) -> list[str]:
 
 async def reached(graph: CompiledConversation) -> set[str]:
     """Ids of all that stands in the chain, or below a summary in it."""
-    return below(await links(graph), await graph.resources.archive.summaries("ada", "t1"))
+    return below(await links(graph), await graph.resources.of_user("ada").archive.summaries("t1"))
 
 
 async def rewrite(
@@ -119,7 +119,7 @@ async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
     assert after.findings == before.findings
     assert after.left == ()
     assert after.healthy
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     assert (await checked(graph)).findings == ()
     return before
@@ -176,7 +176,6 @@ async def comes_back(graph: CompiledConversation, ids: list[str], kind: str) -> 
     before = await texts(graph)
     rows = "SELECT * FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)"
     old = {row["id"]: row for row in await sql(graph, rows, ids=ids)}
-    chunks = [message.chunk_id or 0 for message in await graph.resources.archive.messages("ada", "t1")]
     await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
     found = await checked(graph)
     assert {kind, "message missing"} <= {finding.kind for finding in found.findings}
@@ -184,12 +183,19 @@ async def comes_back(graph: CompiledConversation, ids: list[str], kind: str) -> 
     assert after.left == ()
     assert await texts(graph) == before
     for row in await sql(graph, rows, ids=ids):
-        assert not row["active"]
-        # Where a whole chunk was gone, it is a new one.
-        assert row["chunk_id"] in {old[row["id"]]["chunk_id"], max(chunks) + 1}
         assert row["message"] == old[row["id"]]["message"]
         assert row["facts_read"]
         assert abs((row["created_at"] - old[row["id"]]["created_at"]).total_seconds()) < 60
+
+
+async def test_a_command_is_not_archived_by_a_repair(graph: CompiledConversation) -> None:
+    await feed(graph, 4)
+    await say(graph, "/summary_status")
+    await feed(graph, 4, start=4)
+    before = await texts(graph)
+    await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=["q1", "q6"])
+    assert (await checked(graph, repair=True)).left == ()
+    assert await texts(graph) == before
 
 
 async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(
@@ -205,7 +211,7 @@ async def test_a_message_that_nothing_has_any_longer_is_told_and_stays_found(
     assert not after.healthy
     (missing,) = [finding for finding in after.left if finding.kind == "source missing"]
     assert missing.ids == ("q1",)
-    assert missing.problem == "1 source of a summary is not in the archive: q1"
+    assert missing.problem == "sources of summaries that the archive lacks: q1"
 
 
 async def test_where_the_archive_lost_summaries_of_the_chain_their_sources_stand_there_again(
@@ -216,7 +222,7 @@ async def test_where_the_archive_lost_summaries_of_the_chain_their_sources_stand
     ids = summary_ids(await chain(graph))
     assert ids
     await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=ids)
-    await repaired(graph, "summary not archived", "lost from chain", "active flag")
+    await repaired(graph, "summary not archived", "lost from chain")
     assert set(ids).isdisjoint(await links(graph))
     everything = [id_ for _, id_, _ in await texts(graph)]
     assert set(everything) <= await reached(graph)
@@ -232,7 +238,7 @@ async def test_a_lower_summary_that_the_archive_lost_is_told_and_its_messages_st
     graph: CompiledConversation,
 ) -> None:
     await feed(graph, 9)
-    before = await graph.resources.archive.summaries("ada", "t1")
+    before = await graph.resources.of_user("ada").archive.summaries("t1")
     higher = next(summary for summary in before if summary.level == 2)
     lower = next(summary for summary in before if summary.id == higher.source_ids[0])
     assert set(lower.source_ids).isdisjoint(await links(graph))
@@ -253,39 +259,6 @@ async def test_a_prompt_takes_a_summarys_text_from_the_archive(graph: CompiledCo
     assert (await checked(graph)).findings == ()
     await say(graph, "And on.")
     assert text in "".join(message.text for message in echo.prompts[-1])
-
-
-@pytest.mark.parametrize("table", ["messages", "summaries"])
-async def test_a_wrong_active_flag_is_set_right(graph: CompiledConversation, table: str) -> None:
-    await feed(graph, 9)
-    query = {"messages": "SELECT id, active FROM messages WHERE user_id = %(user_id)s",
-             "summaries": "SELECT id, active FROM summaries WHERE user_id = %(user_id)s"}[table]  # fmt: skip
-    flip = {"messages": "UPDATE messages SET active = NOT active WHERE user_id = %(user_id)s",
-            "summaries": "UPDATE summaries SET active = NOT active WHERE user_id = %(user_id)s"}[table]  # fmt: skip
-    before = {row["id"]: row["active"] for row in await sql(graph, query)}
-    assert set(before.values()) == {True, False}
-    await sql(graph, flip)
-    found = await repaired(graph, "active flag")
-    assert set(found.findings[0].ids) == set(before)
-    assert {row["id"]: row["active"] for row in await sql(graph, query)} == before
-
-
-async def test_a_wrong_chunk_is_set_right(graph: CompiledConversation) -> None:
-    await feed(graph, 9)
-    before = [(m.id, m.chunk_id) for m in await graph.resources.archive.messages("ada", "t1")]
-    first = next(id_ for id_, chunk in before if chunk == 1)
-    second = [id_ for id_, chunk in before if chunk == 2]
-    live = next(id_ for id_, chunk in before if chunk is None)
-    damage = "UPDATE messages SET chunk_id = %(chunk)s WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)"
-    await sql(graph, damage, chunk=None, ids=[first])
-    await sql(graph, damage, chunk=7, ids=[live])
-    await repaired(graph, "chunk id")
-    assert [(m.id, m.chunk_id) for m in await graph.resources.archive.messages("ada", "t1")] == before
-    await sql(graph, damage, chunk=None, ids=second)
-    await repaired(graph, "chunk id")
-    new = {m.chunk_id for m in await graph.resources.archive.messages("ada", "t1") if m.id in second}
-    assert len(new) == 1
-    assert new.isdisjoint({chunk for id_, chunk in before if id_ not in second})
 
 
 async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation) -> None:
@@ -374,7 +347,7 @@ async def test_a_message_with_another_content_in_the_archive_is_kept_as_an_earli
     )
     found = await repaired(graph, "message changed")
     assert found.findings[0].ids == (live,)
-    kept = await graph.resources.archive.messages("ada", "t1")
+    kept = await graph.resources.of_user("ada").archive.messages("t1")
     assert [(m.seq, m.id, m.text) for m in kept if m.left_at is None] == before
     assert [m.text for m in kept if m.left_at is not None] == ["Other."]
     assert {m.id: m.text for m in kept}[live] == message_text(said)
@@ -413,13 +386,11 @@ async def test_a_result_without_a_call_is_told_and_harmless(graph: CompiledConve
 async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: CompiledConversation) -> None:
     await feed(graph, 12)
     before = await texts(graph)
-    summaries = await graph.resources.archive.summaries("ada", "t1")
+    summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     gone = [id_ for n, (_, id_, _) in enumerate(before) if n % 3 == 0]
     await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=gone)
     await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND level = 1")
-    await sql(
-        graph, "UPDATE messages SET active = true, chunk_id = NULL, embedded_with = '' WHERE user_id = %(user_id)s"
-    )
+    await sql(graph, "UPDATE messages SET embedded_with = '' WHERE user_id = %(user_id)s")
     left = (await checked(graph, repair=True)).left
     lost = {summary.id for summary in summaries if summary.level == 1}
     above = [summary for summary in summaries if summary.level > 1]
@@ -427,7 +398,7 @@ async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: Co
     assert [finding.kind for finding in left] == ["source missing"]
     assert set(left[0].ids) == lost & {id_ for summary in above for id_ in summary.source_ids} != set()
     assert await texts(graph) == before
-    assert await graph.resources.archive.summaries("ada", "t1") == above
+    assert await graph.resources.of_user("ada").archive.summaries("t1") == above
     assert {id_ for _, id_, _ in before} <= await reached(graph)
 
 
@@ -466,7 +437,7 @@ async def test_a_chain_whose_turn_waits_to_be_resumed_is_not_written(graph: Comp
     checkup = await checked(graph, repair=True)
     (finding,) = checkup.left
     assert (finding.kind, finding.repairable) == ("lost from chain", False)
-    assert "waits to be resumed" in finding.action
+    assert finding.action.startswith("resume the turn of the thread that waits")
 
 
 async def test_a_turn_that_waits_for_a_person_is_no_fault(settings: Settings, embeddings: Embeddings) -> None:
@@ -528,11 +499,11 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     graph: CompiledConversation, environment: dict[str, str]
 ) -> None:
     name = thread_id("work", "ada")
-    await graph.resources.archive.own_thread("ada", name, "work")
+    await graph.resources.of_user("ada").archive.own_thread(name, "work")
     await feed(graph, 8, to=name, summary_window="oldest")
     rows = UserRows(graph.resources.database, "ada")
     await rows.fetch("DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'r1'")
-    await rows.fetch("UPDATE messages SET active = true WHERE user_id = %(user_id)s AND id = 'q2'")
+    await rows.fetch("DELETE FROM vectors WHERE user_id = %(user_id)s AND source_id = 'q2'")
     environment = {**environment, "EVERTHREAD_USER_ID": "ada"}
 
     async def doctor(*words: str) -> Any:
@@ -540,11 +511,11 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
 
     looked = await doctor()
     assert looked.exit_code == 1
-    assert "work: 1 message of the state is not in the archive: r1. With --repair: archived from" in looked.stdout
-    assert "work: 1 message or summary has the wrong active flag: q2. With --repair: set right." in looked.stdout
+    assert "work: messages of the state that the archive lacks: r1. With --repair: archived from the" in looked.stdout
+    assert "work: what lacks vectors, or some, and is not queued for them: q2. With --repair: queued" in looked.stdout
     repaired = await doctor("work", "--repair")
     assert repaired.exit_code == 0
-    assert "has the wrong active flag: q2. Repaired: set right." in repaired.stdout
+    assert "is not queued for them: q2. Repaired: queued and embedded." in repaired.stdout
     assert len(repaired.stdout.splitlines()) == len(looked.stdout.splitlines())
     again = await doctor("work")
     assert again.exit_code == 0
@@ -562,7 +533,7 @@ def test_places_come_into_order_and_stay_apart(numbers: Sequence[int], others: s
     assert len(set(new.values())) == len(new)
     assert all(number > 0 for number in new.values())
     assert not (set(new.values()) - set(numbers)) & taken
-    assert out_of_order(new) == []
+    assert not out_of_order(new)
     assert put_in_order(new, {*new.values(), *others}) == {}
 
 

@@ -20,6 +20,8 @@ from everthread.storage.embedded import cluster as embedded_cluster
 from everthread.storage.embedded import server as embedded_server
 from everthread.storage.embedded.server import default_data_dir, ensure_server, stop_server
 
+pytestmark = pytest.mark.slow
+
 if sys.platform == "win32":
     pytest.skip("the embedded server needs flock", allow_module_level=True)
 
@@ -151,6 +153,51 @@ def test_the_first_call_creates_a_database_and_later_calls_find_it(folder: Path)
     stop_server(folder)
     stop_server(folder)
     assert notes(ensure_server(folder)) == ["hello"]
+
+
+def connects(url: str, *, account: int | None = None) -> bool:
+    """Whether a process, of another account if so wanted, gets in."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if account is not None:
+                os.setgroups([])
+                os.setgid(account)
+                os.setuid(account)
+            psycopg.connect(url, connect_timeout=5).close()
+            os._exit(0)
+        except psycopg.OperationalError:
+            os._exit(1)
+        finally:
+            os._exit(2)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in {0, 1}
+    return status == 0
+
+
+def test_only_who_reads_the_password_file_gets_in(used: Path) -> None:
+    url = ensure_server(used)
+    without = url.partition("&passfile")[0]
+    assert connects(url)
+    assert not connects(without)
+    assert (used / "server.password").stat().st_mode & 0o777 == 0o600
+    assert (used / "server.password").read_text().rpartition(":")[2].strip() not in url
+    if os.geteuid() == 0:
+        account = next(used.glob("pg[0-9]*")).stat().st_uid
+        assert not connects(url, account=account)
+        assert not connects(without, account=account)
+
+
+@pytest.mark.parametrize("rules", ["local all all trust\n", "local all all scram-sha-256\n"])
+def test_a_cluster_of_an_older_version_or_without_its_file_gets_a_new_password(used: Path, rules: str) -> None:
+    url = ensure_server(used)
+    note(url, "kept")
+    stop_server(used)
+    (used / "server.password").unlink()
+    next(used.glob("pg*/pg_hba.conf")).write_text(rules)
+    url = ensure_server(used)
+    assert "kept" in notes(url)
+    assert not connects(url.partition("&passfile")[0])
 
 
 @pytest.mark.parametrize("is_killed", [False, True])

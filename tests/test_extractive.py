@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.extractive import best_sentences, summarize
@@ -155,7 +155,6 @@ def test_an_endless_sentence_is_cut_at_a_word():
     assert estimate_tokens(summary) <= 40
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), ANY_TEXT), max_size=6), st.integers(1, 80))
 def test_a_summary_of_anything(turns, limit):
     summary = summarize(turns, limit)

@@ -12,9 +12,9 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import tool
 
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.search.breaker import Breakers
-from everthread.search.run import WebAnswer, search_web
+from everthread.search.web_search import WebAnswer, search_web
 from everthread.settings.settings import Settings
 
 
@@ -74,7 +74,7 @@ def wrappers(monkeypatch: pytest.MonkeyPatch) -> str:
     for made in (ListWrapper, JsonWrapper, AsyncWrapper, Retriever, Prose, Limited):
         setattr(module, made.__name__, made)
     module.Tool = lambda: lookup  # type: ignore[attr-defined]
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.001)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.001)
     monkeypatch.setitem(sys.modules, "some_wrappers", module)
     return "some_wrappers"
 

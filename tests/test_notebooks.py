@@ -8,12 +8,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_runs(file: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment.items():
+def test_a_notebook_runs(file: Path, default_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in default_environment.items():
         monkeypatch.setenv(name, value)
     notebook = nbformat.read(file, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "strip the outputs before a commit"

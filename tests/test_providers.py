@@ -188,7 +188,8 @@ async def test_a_provider_that_cannot_be_reached_is_told_in_one_sentence(reopen:
     assert [call.failure for call in state["reply"].calls] == ["connection", "connection", None]
 
 
-def test_a_turn_connects_to_nothing_but_its_database(environment: dict[str, str]) -> None:
+@pytest.mark.slow
+def test_a_turn_connects_to_nothing_but_its_database(default_environment: dict[str, str]) -> None:
     """Field report mem0 #4535: telemetry leaked threads and memory. There is none here, by default or at all."""
     code = """
 import sys
@@ -207,9 +208,9 @@ with open_graph() as graph:
     graph.invoke({"messages": [("user", "What is my dog called?")]}, config)
 print([where for where in connected if where[0] not in ("127.0.0.1", "localhost", "::1")])
 """
-    del environment["HF_HUB_OFFLINE"]
+    del default_environment["HF_HUB_OFFLINE"]
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-c", code], env=default_environment, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines()[-1] == "[]"

@@ -12,13 +12,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from web import KEYS, VARIABLES, Server, engines_of, running_server
+from web import VARIABLES, Server, engines_of, running_server
 
 from everthread.graph.open import open_graph
 from everthread.nodes import slm_router as node
 from everthread.runtime.chat_models import ChatModels
 from everthread.search.breaker import process_breakers
-from everthread.settings.settings import Settings
 
 
 @pytest.fixture
@@ -121,10 +120,10 @@ async def test_where_words_decide_neither_router_nor_small_model_runs(
 async def test_a_follow_up_is_searched_for_by_what_it_means_and_without_what_is_private(
     reopen: Callable[..., open_graph], server: Server, echo: EchoModel
 ) -> None:
-    async with reopen(model=echo, engines=engines_of(server, Settings(**KEYS))) as graph:
+    async with reopen(model=echo, engines=engines_of(server)) as graph:
         await say(graph, "Who is Ada Lovelace? Write to me at bob@example.com", web_search="off")
         question = "Search the web: when was she born?"
         state = await say(graph, question, web_search="auto", search_engines=("brave",))
     (asked,) = server.requests("brave")
-    assert asked["q"] == state["search"].sent == "Search the web: when was Ada Lovelace born?"
+    assert asked["q"] == state["search"].sent == "Search the web: when was she born? Ada Lovelace"
     assert "example" not in asked["q"]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from web import BRAVE, SECRET, VARIABLES, Reply, Server, running_server, search
+from web import BRAVE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.settings.settings import Settings
 from everthread.state.search_records import SearchResult
 from everthread.storage.postgres.database import Database
@@ -28,7 +28,7 @@ def server() -> Iterator[Server]:
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def test_another_query_engine_or_language_is_asked_for_anew(server: Server
         ("bees", {"search_engines": ("brave",)}),
         ("ants", {"search_engines": ("google",)}),
         ("ants", {"search_engines": ("brave",), "search_language": "de"}),
-        ("ants", {"search_engines": ("google",), "google_cse_id": "another"}),
+        ("ants", {"search_engines": ("google",), "engines": engines_of(server, google="another")}),
         ("ants", {"search_engines": ("brave",), "max_results": 1}),
     ):
         assert not (await search(server, query, cache=cache, **more)).from_cache

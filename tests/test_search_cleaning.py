@@ -12,7 +12,7 @@ from everthread.search.citations import cited
 from everthread.search.cleaning import clean_results, harmless, page_url, plain_text, trimmed, url_key
 from everthread.search.language import asked_for, results_language
 from everthread.state.search_records import SearchResult
-from everthread.text.passages import relevant
+from everthread.text.passages import excerpt
 from everthread.text.shorten import beginning, share_out
 from everthread.text.tokens import estimate_tokens
 
@@ -112,7 +112,7 @@ ANSWER = "The lighthouse keeper of Skagen was called Jens Brandt until 1931."
 def test_the_passage_that_bears_on_the_question_is_kept_wherever_it_stands(place: int) -> None:
     lines = FILLER.split("\n")
     text = "\n".join([*lines[:place], ANSWER, *lines[place:]])
-    kept = relevant(text, "Who was the lighthouse keeper of Skagen?", 300)
+    kept = excerpt(text, "Who was the lighthouse keeper of Skagen?", 300)
     assert ANSWER in kept
     assert estimate_tokens(kept) <= 300
 
@@ -126,20 +126,20 @@ def test_the_passage_that_bears_on_the_question_is_kept_wherever_it_stands(place
 )
 def test_passages_are_found_in_any_script(answer: str, question: str) -> None:
     filler = "这是关于天气和花园的一段普通文字，没有别的内容。\n" * 200
-    assert answer in relevant(filler + answer + "\n" + filler, question, 300)
+    assert answer in excerpt(filler + answer + "\n" + filler, question, 300)
 
 
 def test_where_nothing_bears_on_the_question_the_start_is_kept() -> None:
-    kept = relevant(FILLER, "zzz qqq", 50)
+    kept = excerpt(FILLER, "zzz qqq", 50)
     assert kept.startswith("Paragraph 0")
     assert estimate_tokens(kept) <= 50
-    assert relevant("short", "zzz", 50) == "short"
-    assert relevant("short", "zzz", 0) == ""
+    assert excerpt("short", "zzz", 50) == "short"
+    assert excerpt("short", "zzz", 0) == ""
 
 
 @given(st.text(max_size=2000), st.text(max_size=60), st.integers(1, 200))
 def test_passages_keep_to_the_budget(text: str, question: str, budget: int) -> None:
-    assert estimate_tokens(relevant(text, question, budget)) <= budget
+    assert estimate_tokens(excerpt(text, question, budget)) <= budget
 
 
 @given(st.lists(st.integers(0, 5000), max_size=10), st.integers(0, 5000))

@@ -22,13 +22,13 @@ from web import (
     search,
 )
 
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.search.brave import Brave
 from everthread.search.engines import engine
 from everthread.search.google import Google
-from everthread.search.run import search_web
 from everthread.search.searxng import SearXNG
 from everthread.search.tavily import Tavily
+from everthread.search.web_search import search_web
 from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.001)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.001)
 
 
 async def test_tavily_results_are_cleaned_and_each_page_comes_once(server: Server) -> None:
@@ -124,7 +124,7 @@ async def test_a_failing_engine_says_what_is_wrong_and_not_the_query(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(**{name: reply})
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=(name,))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=(name,))
     assert (outcome.engine, outcome.results) == (None, ())
     (failure,) = outcome.failures
     assert any(words in failure.problem for words in problem.split("|"))
@@ -151,7 +151,7 @@ async def test_duckduckgos_refusals_are_told_apart(
 ) -> None:
     caplog.set_level(logging.INFO)
     server.play(duckduckgo=reply)
-    outcome = await search(server, search_timeout=0.3 if reply.seconds else 8.0, search_engines=("duckduckgo",))
+    outcome = await search(server, timeouts={"search": 0.3 if reply.seconds else 8.0}, search_engines=("duckduckgo",))
     (failure,) = outcome.failures
     assert problem in failure.problem
     assert kind is None or failure.kind == kind
@@ -193,10 +193,10 @@ async def test_an_answer_of_many_megabytes_is_given_up(server: Server) -> None:
 def test_keys_may_come_from_the_usual_variables(
     monkeypatch: pytest.MonkeyPatch, made: Any, variables: dict[str, str]
 ) -> None:
-    assert not made(Settings()).available()
+    assert not made().available()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert made(Settings()).available()
+    assert made().available()
 
 
 async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
@@ -207,4 +207,4 @@ async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
         assert words in str(answer.error)
     assert (await search_web("  ", settings)).error == "The web was not searched: there is nothing to search for."
     with pytest.raises(SearchError, match="everthread knows tavily, duckduckgo, google, searxng, brave"):
-        engine("altavista", settings)
+        engine("altavista")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,14 @@ def test_a_page_whose_body_stands_in_noscript_is_read() -> None:
 @pytest.mark.parametrize("markup", ["", "<", "<html>", "no markup", "<p>" * 5000, "\x00\ud800<p>", "<!--" * 1000])
 def test_broken_pages_fail_nothing(markup: str) -> None:
     assert isinstance(read_page(markup).text, str)
+
+
+@pytest.mark.parametrize("part", ["<br>", "<a>", "<p>x</p>", "<div><a href='x'>y</a></div>"])
+def test_a_page_of_endless_elements_cannot_keep_the_processor_busy(part: str) -> None:
+    markup = f"<html><body>{BODY}{part * (1_500_000 // len(part))}"
+    started = time.process_time()
+    read_page(markup)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation set is not here")

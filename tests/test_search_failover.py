@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, running_server, search
+from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
 
-from everthread.search import hunt
+from everthread.models.failures import retry_after
+from everthread.search import failover
 from everthread.search.breaker import FAILURES, FIRST_REST, LONGEST_REST, Breaker, Breakers
 from everthread.search.cleaning import url_key
-from everthread.search.faults import retry_after
 from everthread.search.fusion import fused
-from everthread.search.run import search_web
+from everthread.search.web_search import search_web
 from everthread.settings.settings import Settings
 from everthread.state.errors import SearchError
 from everthread.state.search_records import SearchResult
@@ -36,7 +36,7 @@ def server() -> Iterator[Server]:
 def _quick_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 
 async def test_where_an_engine_fails_the_next_answers_and_the_state_says_so(server: Server) -> None:
@@ -70,7 +70,7 @@ async def test_an_engine_of_ones_own_may_have_another_name_than_in_the_settings(
 
 
 async def test_an_engine_without_its_key_is_passed_over(server: Server) -> None:
-    outcome = await search(server, tavily_api_key=None)
+    outcome = await search(server, engines=engines_of(server, tavily=""))
     assert outcome.engine == "duckduckgo"
     assert [failure.attempts for failure in outcome.failures] == [0]
 
@@ -112,7 +112,7 @@ async def test_retry_after_is_kept_within_the_deadline_and_not_beyond_it(
 
     later = Reply({"error": {"code": 429}}, 429, headers={"retry-after": "1"})
     server.play(google=[later, Reply({"items": []})])
-    monkeypatch.setattr("everthread.search.hunt.asyncio.sleep", noted)
+    monkeypatch.setattr("everthread.search.failover.asyncio.sleep", noted)
     outcome = await search(server, search_engines=("google",))
     assert len(server.requests("google")) == 2
     assert max(pauses) > 0.8
@@ -133,14 +133,14 @@ async def test_a_wrong_key_is_not_tried_again(server: Server) -> None:
 async def test_all_engines_together_stay_within_the_time(server: Server) -> None:
     server.play(tavily=Reply(TAVILY, seconds=3), duckduckgo=Reply(DUCK, seconds=3))
     start = time.perf_counter()
-    outcome = await search(server, search_timeout=0.4)
+    outcome = await search(server, timeouts={"search": 0.4})
     assert time.perf_counter() - start < 3
     assert [failure.kind for failure in outcome.failures] == ["timeout", "timeout"]
 
 
 async def test_one_that_hangs_leaves_time_for_the_next(server: Server) -> None:
     server.play(tavily=Reply(TAVILY, seconds=5))
-    outcome = await search(server, search_timeout=4)
+    outcome = await search(server, timeouts={"search": 4})
     assert outcome.engine == "duckduckgo"
 
 

@@ -144,7 +144,7 @@ async def test_long_pages_are_trimmed_to_the_budget(server: Server) -> None:
     server.replies["/page"] = [Reply(PAGE.replace("<h1>Ants</h1>", f"<h1>Ants</h1>{many}"))]
     outcome = await search(
         server, "ants of hill 8", search_engines=("brave",), fetch_pages=True, pages=PageReader(on_loopback()),
-        max_search_tokens=200, search_timeout=60,
+        max_search_tokens=200, timeouts={"search": 60},
     )  # fmt: skip
     (result,) = outcome.results
     assert "Ants of hill 8" in result.content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from web import VARIABLES, Server, running_server, search
 
 from everthread.search.privacy import redact
+from everthread.settings.settings import Settings
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ async def test_the_query_leaves_without_it_and_the_state_shows_what_left(server:
         server,
         "Ada ada@example.org why does Biscuit eat grass",
         private=FACTS,
-        private_names=("Ada",),
+        redact_queries=("Ada",),
         search_engines=("brave", "google"),
         search_at_once=2,
     )
@@ -170,6 +172,16 @@ async def test_the_query_leaves_without_it_and_the_state_shows_what_left(server:
     assert outcome.sent == "why does eat grass"
     assert outcome.redacted == ("email", "fact", "name")
     assert {asked["q"] for _, _, asked in server.asked} == {"why does eat grass"}
+
+
+@pytest.mark.parametrize(
+    ("value", "names"), [("true", ()), ("Ada, Acme Ltd", ("Ada", "Acme Ltd")), ("", ()), ((), ()), (["Ada"], ("Ada",))]
+)
+def test_names_beside_are_given_in_the_same_setting(value: Any, names: tuple[str, ...]) -> None:
+    settings = Settings(redact_queries=value)
+    assert settings.redact_queries
+    assert settings.private_names == names
+    assert not Settings(redact_queries="false").redact_queries
 
 
 async def test_it_can_be_turned_off(server: Server) -> None:

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from clients.dev_server import server
+from command import run
 from langgraph_sdk import get_client
 from test_server import one_turn, project
 
 from everthread import thread_id
 from everthread.server.mcp_answers import readable
 
-__all__ = ["project"]
+pytestmark = pytest.mark.slow
 
-COMMAND = str(Path(sys.executable).parent / "everthread")
+__all__ = ["project"]
 
 
 def in_terminal(environment: dict[str, str], *words: str, said: str = "") -> str:
-    done = subprocess.run(
-        [COMMAND, *words], env=environment, input=said, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = run(environment, *words, typed=said)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

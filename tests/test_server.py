@@ -18,6 +18,8 @@ import pytest
 from clients.dev_server import server
 from langgraph_sdk import get_client
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 LANGGRAPH = str(Path(sys.executable).parent / "langgraph")
 
@@ -64,8 +66,11 @@ def test_a_thread_lives_through_a_restart_of_the_server(project: Path, environme
             assert nodes.count("context_assembly") == 1
             assert {"keyword_check", "memory_retrieval", "pairing", "llm_call", "remember"} <= set(nodes)
             schemas: Any = await client.assistants.get_schemas((await client.assistants.search())[0]["assistant_id"])
-            threshold = schemas["context_schema"]["properties"]["similarity_threshold"]
+            form = schemas["context_schema"]["properties"]
+            threshold = form["similarity_threshold"]
             assert (threshold["default"], threshold["minimum"], threshold["maximum"]) == (0.7, 0.0, 1.0)
+            assert form["archive"]["properties"]["summary_every_n"]["default"] == 10
+            assert not {"model", "database_url", "tavily_api_key", "n_sum"} & {*form}
             drawn: Any = await client.assistants.get_graph((await client.assistants.search())[0]["assistant_id"])
             assert {edge.get("data") for edge in drawn["edges"] if edge.get("conditional")} == {
                 None,  # START to each retrieval: the label is the node's own name
@@ -85,8 +90,22 @@ def test_a_thread_lives_through_a_restart_of_the_server(project: Path, environme
             state: Any = await client.threads.get_state(thread_id)
             texts = [message["content"] for message in state["values"]["messages"] if message["type"] == "human"]
             assert texts == ["My dog is called Biscuit.", "What is my dog called?"]
-            with pytest.raises(pytest.fail.Exception, match="Setting 'n_sum' cannot be 0"):
-                await one_turn(url, thread_id, "hello", context={"n_sum": 0})
+            for refused, said in (
+                ({"context": {"n_sum": 0}}, "Setting 'n_sum' cannot be 0"),
+                ({"context": {"database_url": "sqlite"}}, "Setting 'database_url' is the operator's"),
+                ({"context": {"model": "huggingface:a/b"}}, "Setting 'model' is not for clients to choose"),
+                ({"config": {"configurable": {"max_memorys": 1}}}, "Did you mean 'max_memories'"),
+                ({"config": {"configurable": {"everthread": {"model": "smollm2"}}}}, "Setting 'model' is not for"),
+            ):
+                with pytest.raises(pytest.fail.Exception, match=said):
+                    await one_turn(url, thread_id, "hello", **refused)
+            for chosen, rhythm in (
+                ({"context": {"n_sum": 4}}, "after 4 messages"),
+                ({"context": {"profile": "archive", "archive": {"summary_every_n": 7}}}, "after 7 messages of yours"),
+                ({"config": {"configurable": {"n_sum": 5}}}, "after 5 messages"),
+                ({"config": {"configurable": {"everthread": {"n_sum": 8}, "tenant": "x"}}}, "after 8 messages"),
+            ):
+                assert rhythm in (await one_turn(url, thread_id, "/summary_status", **chosen))[0]
 
         asyncio.run(second())
 
@@ -114,6 +133,10 @@ def test_the_authenticated_user_wins_over_what_the_client_claims(project: Path, 
             )
 
         async def work() -> None:
+            client = get_client(url=url, api_key=None, headers={"authorization": "Bearer ada"})
+            (assistant,) = await client.assistants.search()
+            schemas: Any = await client.assistants.get_schemas(assistant["assistant_id"])
+            assert "user_id" not in schemas["context_schema"]["properties"], "it would do nothing"
             await as_user("ada", "My locker code is 4711.", claim="bob")
             seen = await as_user("bob", "What is the locker code?", claim="ada")
             assert "4711" not in json.dumps(seen)

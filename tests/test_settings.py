@@ -10,6 +10,9 @@ from conversation import say
 
 from everthread import PROFILES, Settings, SettingsError, build_graph, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.settings.operator import OperatorSettings
+from everthread.settings.run import RunSettings
+from everthread.settings.run_context import RunContext
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,9 @@ from everthread.graph.conversation import CompiledConversation
         ({"web_search": "maybe"}, "Setting 'web_search' cannot be 'maybe': input should be 'auto', 'always' or 'off'"),
         ({"profile": "nice"}, "Setting 'profile' cannot be 'nice': input should be 'multi_strategy'"),
         ({"n_sun": 6}, "Unknown setting 'n_sun'. Did you mean 'n_sum'?"),
+        ({"budgets": {"sytem": 0.1}}, "Unknown part 'sytem' of 'budgets'. Did you mean 'system'?"),
+        ({"budgets": "system=some"}, "Setting 'budgets.system' cannot be 'some': input should be a valid number"),
+        ({"budgets": "recent=-1"}, "Setting 'budgets.recent' cannot be '-1': input should be greater than or equal to"),
         (
             {"sum_window": 9},
             "These settings do not agree: sum_window is 9 but must not be larger than n_sum, which is 6.",
@@ -80,20 +86,111 @@ def test_a_run_under_another_profile_has_all_of_that_profile_and_what_was_set_by
     assert Settings(profile=profile).over(Settings(profile=base, n_sum=9)) == Settings(profile=profile, n_sum=9)
 
 
-def test_who_asks_for_more_tokens_than_the_window_of_the_profile_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seeds 002 and 003 name windows of small models: they are defaults, not limits."""
-    assert Settings(profile="archive").context_window == 16_000
-    assert Settings(profile="archive", max_context_tokens=100_000).context_window is None
-    assert Settings(profile="archive", max_context_tokens=4000).context_window == 16_000
-    assert Settings(profile="hybrid", max_context_tokens=9000, context_window=8192).context_window == 8192
-    assert Settings(max_context_tokens=9000).over(Settings(profile="hybrid")).context_window is None
-    monkeypatch.setenv("EVERTHREAD_MAX_CONTEXT_TOKENS", "1000000")
-    assert Settings(profile="hybrid").context_window is None
-
-
-def test_a_run_cannot_change_what_belongs_to_the_process() -> None:
+def test_a_run_cannot_change_what_is_the_operators() -> None:
     base = Settings(database_schema="ours")
-    assert Settings(database_schema="theirs", n_sum=7).over(base).database_schema == "ours"
+    with pytest.raises(SettingsError, match="'database_schema' is the operator's, and not for a run to choose"):
+        Settings(database_schema="theirs", n_sum=7).over(base)
+    assert Settings(database_schema="ours", n_sum=7).over(base).n_sum == 7
+
+
+@pytest.mark.parametrize(
+    ("context", "sentence"),
+    [
+        ({"database_url": "sqlite"}, "Setting 'database_url' is the operator's, and not for a run to choose: set it"),
+        ({"timeouts": {"model": 1}}, "Setting 'timeouts' is the operator's"),
+        ({"n_sun": 6}, "Unknown setting 'n_sun'. Did you mean 'n_sum'?"),
+        ({"tavily_api_key": "tvly-1"}, "Unknown setting 'tavily_api_key'."),
+        ({"archive": {"n_sum": 4}}, "'n_sum' is no threshold of the profile 'archive'. Known are: summary_every_n"),
+        ({"archive": {"summary_every_n": 0}}, "Setting 'summary_every_n' cannot be 0"),
+        ({"archive": 5}, "'archive' cannot be 5: expected a mapping of thresholds"),
+        ({"profile": "archive", "archive": {"max_level_summaries": 11}}, "These settings do not agree"),
+        (
+            {"sum_window": 9},
+            "These settings do not agree: sum_window is 9 but must not be larger than n_sum, which is 6",
+        ),
+    ],
+)
+async def test_a_context_that_is_not_for_a_run_is_refused_in_one_sentence(
+    graph: CompiledConversation, context: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        await say(graph, "hello", **context)
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_context_is_held_against_the_base_and_not_against_the_defaults() -> None:
+    assert RunContext(sum_window=9).over(Settings(n_sum=20)).sum_window == 9
+
+
+@pytest.mark.parametrize(
+    ("context", "base", "expected"),
+    [
+        ({"profile": "archive", "archive": {"summary_every_n": 5}}, {}, 5),
+        ({"archive": {"summary_every_n": 5}}, {"profile": "archive"}, 5),
+        ({"archive": {"summary_every_n": 5}}, {"profile": "archive", "summary_every_n": 20}, 5),
+        ({"archive": {"summary_every_n": 5}, "summary_every_n": 6}, {"profile": "archive"}, 6),
+        ({"archive": {"summary_every_n": None}}, {"profile": "archive"}, 10),
+        ({"archive": {"summary_every_n": 5}}, {}, 10),
+        ({"profile": "hybrid", "archive": {"summary_every_n": 5}}, {}, 10),
+    ],
+)
+def test_thresholds_in_the_group_of_their_profile_count_where_it_is_chosen(
+    context: dict[str, Any], base: dict[str, Any], expected: int
+) -> None:
+    assert RunContext(**context).over(Settings(**base)).summary_every_n == expected
+
+
+def test_the_form_holds_what_a_run_may_choose_with_titles_and_groups() -> None:
+    form = build_graph().compile().get_context_jsonschema()
+    assert form is not None
+    fields = form["properties"]
+    thresholds = {name for profile in PROFILES for name in fields[profile]["properties"]}
+    assert {*fields} - {*PROFILES} | thresholds == {*RunSettings.model_fields}
+    assert not {*fields} & {*OperatorSettings.model_fields, *thresholds}
+    nested = [item for profile in PROFILES for item in fields[profile]["properties"].items()]
+    for name, field in [*fields.items(), *nested]:
+        assert field["title"], name
+        assert "_" not in name or field["title"] != name.replace("_", " ").title(), name
+        assert field["description"], name
+        assert "$ref" not in str(field), name
+    assert len({field["x-group"] for name, field in fields.items() if name not in PROFILES}) == 8
+    assert fields["similarity_threshold"]["maximum"] == 1.0
+    assert fields["web_search"]["enum"] == ["auto", "always", "off"]
+    assert fields["model"]["type"] == "string"
+    assert fields["budgets"]["properties"]["recent"]["type"] == "number"
+
+
+def test_a_form_shows_each_profile_its_own_thresholds_with_its_own_defaults() -> None:
+    fields = RunContext.model_json_schema()["properties"]
+    shown = {
+        profile: {name: field["default"] for name, field in fields[profile]["properties"].items()}
+        for profile in PROFILES
+    }
+    assert shown == {
+        "multi_strategy": {"n_sum": 6, "sum_window": 3, "n_sum_sum": 3, "max_sum_lvl": 3, "summary_window": "last"},
+        "sliding_summary": {
+            "message_threshold": 20, "token_threshold": 8000, "regenerate_after": 10, "keep_recent": 10,
+        },
+        "hybrid": {"message_threshold": 15, "keep_recent": 8, "max_active_summaries": 3},
+        "archive": {"summary_every_n": 10, "max_level_summaries": 5, "max_active_summaries": 10},
+        "layered": {"n_sum_sum": 3, "message_threshold": 8, "keep_recent": 6, "batch_limit": 10, "layer_tokens": 1500},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_form_that_sends_back_all_that_it_shows_changes_nothing(profile: Any) -> None:
+    fields = RunContext.model_json_schema()["properties"]
+    sent = {name: field["default"] for name, field in fields.items() if "default" in field}
+    sent |= {p: {name: f["default"] for name, f in fields[p]["properties"].items()} for p in PROFILES}
+    chosen = RunContext(**{**sent, "profile": profile}).over(Settings())
+    assert chosen.model_dump() == Settings(profile=profile).model_dump()
+
+
+def test_there_are_at_most_sixty_settings_each_a_runs_or_the_operators() -> None:
+    assert not RunSettings.model_fields.keys() & OperatorSettings.model_fields.keys()
+    assert RunSettings.model_fields.keys() | OperatorSettings.model_fields.keys() == Settings.model_fields.keys()
+    assert len(Settings.model_fields) <= 60
 
 
 def test_the_seeds_defaults_hold() -> None:
@@ -105,15 +202,15 @@ def test_the_seeds_defaults_hold() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    assert "hunter2" not in repr(Settings(database_url="postgresql://me:hunter2@db/x", tavily_api_key="hunter2"))
+    assert "hunter2" not in repr(Settings(database_url="postgresql://me:hunter2@db/x"))
 
 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mysql://me:hunter2@db/x", "database_url begins with 'mysql://': expected was postgresql://"),
+        ("mysql://me:hunter2@db/x", "database_url begins with 'mysql://': expected postgresql://"),
         ("postgresql+psycopg://me:hunter2@db/x", "database_url begins with 'postgresql+psycopg://'"),
-        ("me:hunter2@db/x", "database_url is no URL: expected was postgresql://"),
+        ("me:hunter2@db/x", "database_url is no URL: expected postgresql://"),
     ],
 )
 def test_a_url_of_no_database_that_we_know_gets_one_sentence_without_the_password(url: str, said: str) -> None:

@@ -18,6 +18,13 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder
 from everthread.models.similarity import PROBES, USUAL, calibrated, level
 
+
+@pytest.fixture
+def embeddings(real_embeddings: Embeddings) -> Embeddings:
+    """These tests are about meaning."""
+    return real_embeddings
+
+
 CHAT = [
     "Our neighbour plays the accordion every evening.", "The heating is broken.", "We saw whales.",
     "I bought tomatoes.", "The bus was late.", "My tooth hurts.",

@@ -79,13 +79,13 @@ async def test_yes_brings_a_query_that_stands_alone() -> None:
 
 async def test_yes_without_a_query_searches_for_the_question() -> None:
     outcome = await route(GenericFakeChatModel(messages=iter([AIMessage("Yes.")])))
-    assert (outcome.needed, outcome.query) == (True, "And how much is Eiffel Tower to go up?")
+    assert (outcome.needed, outcome.query) == (True, "And how much is it to go up? Eiffel Tower")
 
 
 async def test_a_query_about_something_else_is_not_searched_for() -> None:
     """SmolLM2 answers most follow-ups with a query that has nothing to do with them."""
     outcome = await route(Spy(reply="yes: best pizza recipes with mushrooms"))
-    assert (outcome.needed, outcome.query) == (True, "And how much is Eiffel Tower to go up?")
+    assert (outcome.needed, outcome.query) == (True, "And how much is it to go up? Eiffel Tower")
     assert "about something else" in outcome.reason
 
 
@@ -131,7 +131,7 @@ async def test_a_failing_model_is_no_and_does_not_raise() -> None:
 
 async def test_a_slow_model_is_no() -> None:
     start = time.perf_counter()
-    outcome = await route(Spy(seconds=5), model_timeout=0.1)
+    outcome = await route(Spy(seconds=5), timeouts={"model": 0.1})
     assert time.perf_counter() - start < 2
     assert outcome.error == "The small model did not decide within 0.1 s."
 
@@ -259,4 +259,4 @@ async def test_a_yes_without_a_query_searches_for_a_question_that_stands_alone()
         AIMessage("A company.", id="2"),
         HumanMessage("How tall is it?", id="3"),
     ]
-    assert (await route(Spy(reply="yes"), messages)).query == "How tall is Eiffel Tower?"
+    assert (await route(Spy(reply="yes"), messages)).query == "How tall is it? Eiffel Tower"

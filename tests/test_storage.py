@@ -24,6 +24,7 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.storage.embedded.server import ensure_server, stop_server
 from everthread.storage.postgres.database import Database
 from everthread.storage.postgres.migrate import migrations
+from everthread.storage.user_rows import UserRows
 
 OPEN = """
 import asyncio, sys
@@ -37,13 +38,17 @@ asyncio.run(main())
 """
 
 
-def test_processes_that_start_at_once_migrate_once(environment: dict[str, str], settings: Settings) -> None:
+@pytest.mark.slow
+def test_processes_that_start_at_once_migrate_once(
+    environment: dict[str, str], settings: Settings, new_schema: str
+) -> None:
     """Reports hindsight #3396, #3245, #3543: deadlocks from concurrent DDL."""
+    environment["EVERTHREAD_DATABASE_SCHEMA"] = new_schema
     starts = [subprocess.Popen([sys.executable, "-c", OPEN], env=environment, stderr=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate(timeout=120)[1] for process in starts] == [b""] * 4
     assert settings.database_url is not None
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
-        table = f"{settings.database_schema}.everthread_migrations"
+        table = f"{new_schema}.everthread_migrations"
         assert connection.execute(f"SELECT version FROM {table} ORDER BY version").fetchall() == [
             (step.version,) for step in migrations()
         ]
@@ -61,14 +66,14 @@ async def test_a_schema_of_a_newer_version_is_refused(settings: Settings) -> Non
 
 
 async def test_writers_in_one_thread_and_in_many_neither_deadlock_nor_lose(settings: Settings) -> None:
-    archive = Archive(Database(settings))
+    archive = Archive(UserRows(Database(settings), "ada"))
     batches = [
-        archive.add_messages("ada", f"t{n % 3}", [HumanMessage(f"{n}.{k}", id=f"{n}.{k}") for k in range(5)])
+        archive.add_messages(f"t{n % 3}", [HumanMessage(f"{n}.{k}", id=f"{n}.{k}") for k in range(5)])
         for n in range(30)
     ]
     assert sum(map(len, await asyncio.gather(*batches))) == 150
     for name in ("t0", "t1", "t2"):
-        assert [message.seq for message in await archive.messages("ada", name)] == list(range(1, 51))
+        assert [message.seq for message in await archive.messages(name)] == list(range(1, 51))
 
 
 @pytest.fixture
@@ -85,6 +90,7 @@ def postmaster(folder: Path) -> int:
     return int(next(folder.glob("pg*/postmaster.pid")).read_text().split()[0])
 
 
+@pytest.mark.slow
 async def test_a_server_killed_between_two_turns_comes_back_with_everything(
     own_server: Path, embeddings: Embeddings
 ) -> None:
@@ -95,7 +101,7 @@ async def test_a_server_killed_between_two_turns_comes_back_with_everything(
         os.kill(postmaster(own_server), signal.SIGKILL)
         state = await say(graph, "after")
         assert state["upkeep"].error is None
-        archived = [message.text for message in await opened.resources.archive.messages("ada", "t1")]
+        archived = [message.text for message in await opened.resources.of_user("ada").archive.messages("t1")]
     assert archived == ["before", "You said: before", "after", "You said: after"]
 
 
@@ -105,6 +111,7 @@ async def talk_on(graph: CompiledConversation) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs to mount a small disk")
+@pytest.mark.slow
 async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(embeddings: Embeddings) -> None:
     disk = Path(tempfile.mkdtemp(prefix="everthread-disk-"))
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(disk)], check=False)
@@ -143,8 +150,8 @@ def stored(settings: Settings) -> int:
 @pytest.mark.parametrize(
     "content",
     [
-        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 300_000}}],
-        "x = 1\n" * 60_000,
+        [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_500_000}}],
+        "x = 1\n" * 250_000,
     ],
     ids=["an image", "a long text"],
 )
@@ -153,10 +160,10 @@ async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
 ) -> None:
     """Reports deer-flow #4138, #4189: base64 and big results in each checkpoint. The archive keeps them whole.
 
-    It leaves the state with the turn that no longer fits into `visible_kilobytes` beside it, and is sent in short.
+    It leaves the state with the turn that no longer fits into a megabyte beside it, and is sent in short.
     """
     model = EchoModel(prompts=[])
-    async with reopen(model=model, visible_kilobytes=100) as graph:
+    async with reopen(model=model) as graph:
         state = await say(graph, {"messages": [HumanMessage(content, id="heavy")]})
         assert state["messages"][0].content == content
         await say(graph, "Remark 0.")
@@ -166,7 +173,7 @@ async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
             assert stored(settings) - before < 60_000
             assert "heavy" not in [message.id for message in state["messages"]]
         assert sum(len(str(message.content)) for message in model.prompts[-1]) < 30_000
-        (kept, *_) = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        (kept, *_) = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert kept.message.content == content
     assert kept.left_at is None
 

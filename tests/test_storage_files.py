@@ -26,12 +26,12 @@ from everthread.storage.open import checkpointer_of, storage_of
 
 @pytest.fixture
 def sqlite(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="sqlite", data_dir=tmp_path)
+    return settings.but(database_url="sqlite", data_dir=tmp_path)
 
 
 @pytest.fixture
 def as_json(settings: Settings, tmp_path: Path) -> Settings:
-    return settings.but(database_url=None, storage="json", data_dir=tmp_path)
+    return settings.but(database_url="json", data_dir=tmp_path)
 
 
 def graph_on(stored: Settings, **values: Any) -> open_graph:
@@ -41,7 +41,7 @@ def graph_on(stored: Settings, **values: Any) -> open_graph:
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
 async def test_checkpoints_pass_the_conformance_suite_in_full(kind: str, settings: Settings, tmp_path: Path) -> None:
-    storage = storage_of(settings.but(database_url=None, storage=kind, data_dir=tmp_path))
+    storage = storage_of(settings.but(database_url=kind, data_dir=tmp_path))
 
     @checkpointer_test(name="everthread")
     async def checkpointer() -> Any:
@@ -70,20 +70,21 @@ async def test_writers_in_one_thread_and_in_many_lose_nothing(sqlite: Settings) 
 
     async def write(writer: int, n: int) -> None:
         said = [HumanMessage(f"Remark {n} of {writer}.", id=f"{writer}-{n}")]
-        await writers[writer].archive.add_messages("ada", f"t{n % 2}", said)
-        await writers[writer].vectors.embed_pending("ada", timeout=60)
+        await writers[writer].of_user("ada").archive.add_messages(f"t{n % 2}", said)
+        await writers[writer].of_user("ada").vectors.embed_pending(timeout=60)
 
     await asyncio.gather(*(write(writer, n) for writer in range(3) for n in range(12)))
     for name in ("t0", "t1"):
-        kept = await writers[0].archive.messages("ada", name)
+        kept = await writers[0].of_user("ada").archive.messages(name)
         assert [message.seq for message in kept] == list(range(1, 19))
-    found = await writers[1].search.find("ada", "now", "Remark 7 of 2", limit=99, threshold=0.0, timeout=60)
+    found = await writers[1].of_user("ada").search.find("now", "Remark 7 of 2", limit=99, threshold=0.0, timeout=60)
     assert found.error is None
     assert len(found.hits) == 36
     for writer in writers:
         await writer.close()
 
 
+@pytest.mark.slow
 async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_path: Path) -> None:
     work = 'for n in range(5):\n    await say(graph, f"Remark {n} of the other.")'
     other = in_another_process(sqlite, work)
@@ -92,7 +93,7 @@ async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_pa
             await say(graph, f"Remark {n} of this one.")
         _, told = await asyncio.to_thread(other.communicate)
         assert other.returncode == 0, told
-        kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
         state = (await graph.aget_state(thread())).values
     assert len(kept) == 20
     assert [message.role for message in kept] == ["user", "assistant"] * 10
@@ -133,13 +134,14 @@ async def test_json_can_be_read_and_shows_what_was_said(as_json: Settings, tmp_p
         await say(graph, "Straße, 你好.")
     file = tmp_path / "memory.json"
     content = json.loads(file.read_text(encoding="utf-8"))
-    assert (content["format"], content["version"]) == ("everthread", 1)
+    assert (content["format"], content["version"]) == ("everthread", 2)
     first = content["messages"]["ada"][0]
-    assert (first["role"], first["text"], first["active"]) == ("user", "Straße, 你好.", True)
+    assert (first["role"], first["text"], first["facts_read"]) == ("user", "Straße, 你好.", True)
     assert "你好" in file.read_text(encoding="utf-8")
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 async def test_json_whose_writer_dies_before_the_rename_is_the_old_version(as_json: Settings, tmp_path: Path) -> None:
     """Seed 003, "Atomic Writes"."""
     async with graph_on(as_json) as graph:
@@ -197,8 +199,8 @@ async def test_json_of_another_shape_is_told_and_left_alone(as_json: Settings, t
 
 async def test_json_of_a_newer_version_or_without_its_file_is_told(as_json: Settings, tmp_path: Path) -> None:
     file = tmp_path / "memory.json"
-    file.write_text('{"format": "everthread", "version": 2}')
-    with pytest.raises(StorageError, match="version 2, which this everthread does not know: upgrade it"):
+    file.write_text('{"format": "everthread", "version": 3}')
+    with pytest.raises(StorageError, match="version 3, which this everthread does not know: upgrade it"):
         await storage_of(as_json).open()
     file.rename(tmp_path / "memory.json.bak")
     with pytest.raises(StorageError, match="is not there, but the version before it is"):
@@ -211,9 +213,12 @@ async def test_json_takes_one_writer_and_any_number_of_readers(as_json: Settings
         with pytest.raises(StorageError, match=r"is in use by the process \d+, and a JSON file takes one at a time"):
             await storage_of(as_json).open()
         reader = Resources(as_json, embeddings=DeterministicFakeEmbedding(size=8))
-        assert [message.text for message in await reader.archive.messages("ada", "t1")] == ["hello", "You said: hello"]
+        assert [message.text for message in await reader.of_user("ada").archive.messages("t1")] == [
+            "hello",
+            "You said: hello",
+        ]
         with pytest.raises(StorageError, match="is in use by the process"):
-            await reader.archive.add_messages("ada", "t1", [HumanMessage("no", id="no")])
+            await reader.of_user("ada").archive.add_messages("t1", [HumanMessage("no", id="no")])
         await reader.close()
     async with graph_on(as_json) as graph:
         assert len((await say(graph, "again"))["messages"]) == 4
@@ -238,10 +243,11 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
         assert (tmp_path / "memory.json").read_bytes() == before
         assert (await say(graph, "Three."))["upkeep"].error is None
     async with graph_on(as_json) as graph:
-        kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert [message.text for message in kept][::2] == ["One.", "Two.", "Three."]
 
 
+@pytest.mark.slow
 async def test_json_whose_writer_dies_while_the_model_answers_has_the_question(as_json: Settings) -> None:
     work = (
         "import os, signal\n"

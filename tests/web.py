@@ -27,7 +27,7 @@ SECRET = "zebra-4711"
 """Part of every query here; it must not show up in a log."""
 
 VARIABLES = (
-    "TAVILY_API_KEY", "EVERTHREAD_TAVILY_API_KEY", "DDGS_PROXY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "SEARXNG_URL",
+    "TAVILY_API_KEY", "DDGS_PROXY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "SEARXNG_URL",
     "SEARX_HOST", "BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY",
 )  # fmt: skip
@@ -192,23 +192,15 @@ def running_server() -> Iterator[Server]:
         server.server_close()
 
 
-def engines_of(server: Server, settings: Settings) -> dict[str, Any]:
-    """The real engines, pointed at the server."""
+def engines_of(server: Server, *, google: str = "cx-test", **keys: str) -> dict[str, Any]:
+    """The real engines, pointed at the server; `google` is the id of its engine, `keys` are by the engine's name."""
     return {
-        "tavily": Tavily(settings, base_url=server.url),
-        "duckduckgo": DuckDuckGo(settings, search_url=f"{server.url}/html/"),
-        "google": Google(settings, base_url=server.url),
-        "searxng": SearXNG(settings, base_url=f"{server.url}/searx"),
-        "brave": Brave(settings, base_url=server.url),
+        "tavily": Tavily(keys.get("tavily", "tvly-test"), base_url=server.url),
+        "duckduckgo": DuckDuckGo(search_url=f"{server.url}/html/"),
+        "google": Google("g-test", google, base_url=server.url),
+        "searxng": SearXNG(base_url=f"{server.url}/searx"),
+        "brave": Brave("b-test", base_url=server.url),
     }
-
-
-KEYS = {
-    "tavily_api_key": "tvly-test",
-    "google_api_key": "g-test",
-    "google_cse_id": "cx-test",
-    "brave_api_key": "b-test",
-}
 
 
 async def search(
@@ -220,15 +212,15 @@ async def search(
     breakers: Breakers | None = None,
     cache: Any = None,
     pages: Any = None,
+    engines: Any = None,
     **settings: Any,
 ) -> SearchOutcome:
     """One search through the node's function; no breaker is shared unless one is given."""
-    chosen = Settings(**{**KEYS, **settings})
     outcome = SearchOutcome(decided_by="keywords", needed=True, reason="r", query=query)
     return await search_for(
         {"messages": [HumanMessage(message)], "search": outcome},
-        chosen,
-        engines_of(server, chosen),
+        Settings(**settings),
+        engines or engines_of(server),
         private=private,
         cache=cache,
         breakers=breakers or Breakers(),

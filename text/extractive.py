@@ -27,8 +27,11 @@ from .tokens import estimate_tokens
 from .words import is_question, words
 
 _PIECE_CHARS: Final = 300
+# Fitted on DialogSum, SAMSum and QMSum (`bench/compression.py`), as are the numbers in `_units` and `_choose`.
 _OPENING: Final = 2.0
 """How much more the first turn weighs, as it says what the talk is about; each later one exp(-1/2) of that."""
+_COVERED: Final = 0.35
+"""What a term counts that the summary has already."""
 _SHORTER: Final = 0.75
 """The share of its source that a summary may have."""
 _FEW_TOKENS: Final = 12
@@ -116,7 +119,7 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
     """The sentences worth a choice: each text once, with the weight of its place and kind; no speaker: a summary."""
     units: list[_Unit] = []
     seen: set[str] = set()
-    stop = _talk_words(language)
+    stop = _contracted(language)
     for turn, (speaker, text) in enumerate(turns):
         opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
         for place, piece in enumerate(_pieces(text)):
@@ -127,14 +130,14 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
             bonus = opening * (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
             if found:
                 size = len(set(terms(piece, language, keep_stop_words=True)))
-                units.append(_Unit(turn, piece, found, size, bonus * (0.9 if is_question(piece) else 1.0)))
+                units.append(_Unit(turn, piece, found, size, bonus))
     return units
 
 
 @cache
-def _talk_words(language: str | None) -> frozenset[str]:
-    """Words of talk that a summary has no use for, beside the stop words: a search may be for them."""
-    return frozenset(load("talk_words").get(language or "", "").split())
+def _contracted(language: str | None) -> frozenset[str]:
+    """What is left of contractions ("we", "ve"), beside the stop words; in a search "couldn't" tells something."""
+    return frozenset(load("contractions").get(language or "", "").split())
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -174,7 +177,7 @@ def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]
 
     def gain(index: int) -> float:
         unit = units[index]
-        value = sum(weights[term] * (0.15 if term in covered else 1.0) for term in unit.terms)
+        value = sum(weights[term] * (_COVERED if term in covered else 1.0) for term in unit.terms)
         return value * unit.bonus * central[index] / float((unit.size + 5) ** 0.7)
 
     queue = [(-gain(index), index) for index in range(len(units))]

@@ -5,7 +5,6 @@ Stems of its words without stop words; in scripts without spaces, and in Korean,
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
@@ -62,22 +61,6 @@ def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[st
     return [term for word in WORD.findall(text) for term in _of(word, languages, keep_stop_words, stop)]
 
 
-def term_places(text: str, wanted: Collection[str]) -> list[tuple[int, str]]:
-    """Where a text says one of these terms, in order: where its word or pair of characters begins, and the term.
-
-    Args:
-        text: any text.
-        wanted: some of the `search_terms` of another one.
-    """
-    wanted = frozenset(wanted)
-    languages = _languages(text)
-    places: list[tuple[int, str]] = []
-    for match in WORD.finditer(text):
-        if said := wanted.intersection(_of(match.group(), languages)):
-            places += [(match.start() + at, term) for at, term in _placed(match.group(), said)]
-    return places
-
-
 def _languages(text: str) -> tuple[str, ...]:
     """The languages whose stems words in Latin letters have; the first one's stop words are left out."""
     found = likelihoods(text)
@@ -117,15 +100,3 @@ def _stems(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: f
 def _stem(word: str, language: str) -> str:
     """The stem without accents: English has none, so that its stemmer must not see them, and others need them."""
     return stem(bare(word), language) if language == ENGLISH else bare(stem(word, language))
-
-
-def _placed(word: str, said: frozenset[str]) -> list[tuple[int, str]]:
-    """Where in a word its terms stand: pairs of characters, each time; what is the stem of the word, at its start."""
-    of_runs = [
-        (at + offset, pair)
-        for at, part, is_run in runs(word)
-        if is_run
-        for offset, pair in enumerate(map(bare, pairs(part)))
-        if pair in said
-    ]
-    return sorted([*of_runs, *((0, term) for term in said.difference(pair for _, pair in of_runs))])

@@ -50,6 +50,11 @@ def estimate_tokens(text: str) -> int:
     return max(1, ceil(total))
 
 
+def is_longer(text: str, limit: int) -> bool:
+    """Whether a text is of more tokens than this; a short and a very long one are not counted."""
+    return len(text) > limit and (len(text) > 16 * limit or estimate_tokens(text) > limit)
+
+
 @lru_cache(maxsize=50_000)
 def _piece_cost(piece: str) -> float:
     if len(piece) >= 16 and piece.isalnum():

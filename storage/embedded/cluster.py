@@ -129,10 +129,22 @@ def make_private(folder: Path, account: Account | None) -> None:
         raise PermissionError(f"{folder} belongs to somebody else")
 
 
-def initialize_cluster(initdb: Path, pgdata: Path, account: Account | None) -> None:
-    """Create the cluster beside its place and move it there when complete, so that a kill breaks nothing."""
+def initialize_cluster(initdb: Path, pgdata: Path, account: Account | None, password: Path) -> None:
+    """Create the cluster beside its place and move it there when complete, so that a kill breaks nothing.
+
+    `password` is a file that the server's account may read.
+    """
     partial = pgdata.with_name(f"new-{pgdata.name}-{os.getpid()}")
-    arguments = [str(initdb), "-D", str(partial), "--auth=trust", "--encoding=UTF8", "-U", "postgres"]
+    arguments = [
+        str(initdb),
+        "-D",
+        str(partial),
+        "--auth=scram-sha-256",
+        f"--pwfile={password}",
+        "--encoding=UTF8",
+        "-U",
+        "postgres",
+    ]
     uid, gid = account or (None, None)
     for locale in _LOCALES:
         make_private(partial, account)

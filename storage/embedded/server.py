@@ -32,6 +32,7 @@ from .cluster import (
     reachable,
     service_account,
 )
+from .password import new_password, password_file, prepare_cluster, set_password
 
 if sys.platform != "win32":
     import fcntl
@@ -171,6 +172,8 @@ def _start_or_join(data_dir: Path, grace: float) -> None:
     while time.monotonic() < deadline:
         if supervisor.is_supervised(data_dir):
             if _answers(data_dir):
+                if not password_file(data_dir).exists():
+                    set_password(data_dir, cluster_dir(data_dir, package_dir()), _connection_url(data_dir))
                 return
         elif log_offset is None:
             log_offset = _launch(data_dir, grace)
@@ -202,7 +205,9 @@ def _socket_dir(data_dir: Path) -> Path:
 
 
 def _connection_url(data_dir: Path) -> str:
-    return f"postgresql://postgres@/postgres?host={quote(str(_socket_dir(data_dir)), safe='')}&port=5432"
+    """The address of the server; the password is not in it, but in a file that it names."""
+    folder, password = (quote(str(path), safe="") for path in (_socket_dir(data_dir), password_file(data_dir)))
+    return f"postgresql://postgres@/postgres?host={folder}&port=5432&passfile={password}"
 
 
 def _launch(data_dir: Path, grace: float) -> int:
@@ -211,7 +216,7 @@ def _launch(data_dir: Path, grace: float) -> int:
     pgdata = cluster_dir(data_dir, package)
     account = service_account(pgdata)
     for leftover in data_dir.glob("new-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
     if account is not None:
         let_in(data_dir, account)
         package = reachable(package, data_dir, account)
@@ -219,7 +224,9 @@ def _launch(data_dir: Path, grace: float) -> int:
     make_private(socket_dir, account)
     programs = package / "pginstall" / "bin"
     if not pgdata.exists():
-        initialize_cluster(programs / "initdb", pgdata, account)
+        with new_password(data_dir, account) as password:
+            initialize_cluster(programs / "initdb", pgdata, account, password)
+    prepare_cluster(data_dir, pgdata)
     settings = [*_SETTINGS.split(), f"unix_socket_directories={socket_dir}"]
     command = [str(programs / "postgres"), "-D", str(pgdata), *(f"--{setting}" for setting in settings)]
     orders = supervisor.Orders(str(data_dir), str(pgdata), str(socket_dir), grace, account and [*account], command)

@@ -11,15 +11,18 @@ import logging
 import os
 import sqlite3
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
 from ...state.errors import StorageError
-from ..file_locks import give_back, take
+from ..file_locks import remove
 from ..postgres.thread_lock import ThreadLocks
 from ..sqlite.database import SqliteDatabase, connect
 from .file import read_into, write
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +44,7 @@ class JsonDatabase(SqliteDatabase):
     def __init__(self, settings: Settings, path: Path) -> None:
         super().__init__(settings, path)
         self._lock_path = path.with_name(f"{path.name}.lock")
-        self._lock: int | None = None
+        self._lock: FileLock | None = None
         self._holder = "another process"
         self._must_write = False
         self._changes = 0
@@ -78,14 +81,18 @@ class JsonDatabase(SqliteDatabase):
         return connect(_IN_MEMORY)
 
     def _begin_with(self, connection: sqlite3.Connection) -> None:
-        self._lock = take(self._lock_path)
-        if self._lock is not None:
-            os.ftruncate(self._lock, 0)
-            os.pwrite(self._lock, str(os.getpid()).encode(), 0)
-        else:
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self._lock_path, mode=0o600, thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
             self._holder = f"the process {self._lock_path.read_text(encoding='utf-8') or 'that opens it now'}"
             if self._must_write:
-                raise StorageError(self._taken())
+                raise StorageError(self._taken()) from None
+        else:
+            self._lock = lock
+            self._lock_path.write_text(str(os.getpid()), encoding="utf-8")
         try:
             read_into(connection, self.path)
         except BaseException:
@@ -135,7 +142,8 @@ class JsonDatabase(SqliteDatabase):
     def _let_go(self) -> None:
         lock, self._lock = self._lock, None
         if lock is not None:
-            give_back(self._lock_path, lock)
+            remove(self._lock_path)
+            lock.release()
 
     def _sentence(self, error: sqlite3.Error) -> str:
         if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_READONLY"):
@@ -145,7 +153,7 @@ class JsonDatabase(SqliteDatabase):
     def _taken(self) -> str:
         return (
             f"{self.path} is in use by {self._holder}, and a JSON file takes one at a time: end that one, or choose "
-            "sqlite or postgres as EVERTHREAD_STORAGE."
+            "sqlite or postgres as EVERTHREAD_DATABASE_URL."
         )
 
 

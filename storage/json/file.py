@@ -21,7 +21,7 @@ from ..memory_changes import array_bytes
 from ..sqlite.values import moment
 from ..term_keys import message_keys, term_keys
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version that is written, and the newest that is read."""
 
 _USER_TABLES: Final = (
@@ -55,7 +55,7 @@ _TABLES: Final[dict[str, tuple[str, str]]] = {
 
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
-_FLAGS: Final = {"active", "negated", "settles", "facts_read"}
+_FLAGS: Final = {"negated", "settles", "facts_read"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",

@@ -21,6 +21,7 @@ from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..loop_thread import io_thread
 from .migrate import migrate
+from .queries import QUERIES
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class Database:
         settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
             `prepare_statements`.
     """
+
+    queries = QUERIES
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -204,8 +207,8 @@ class Database:
         await connection.execute("SET timezone TO 'UTC'")
 
     async def _url(self) -> str:
-        if self.settings.database_url is not None:
-            return self.settings.database_url.get_secret_value()
+        if (url := self.settings.server_url) is not None:
+            return url
         return await asyncio.to_thread(lambda: ensure_server(self.settings.data_dir or default_data_dir()))
 
     async def _close(self) -> None:

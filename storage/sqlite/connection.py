@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from .dialect import translated
-from .statements import TWINS
+from ..queries import Query
 from .values import parameters, readers
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -17,7 +16,7 @@ Values = Mapping[str, Any] | Sequence[Any] | None
 
 
 class SqliteConnection:
-    """Statements for Postgres, run by SQLite.
+    """Statements, run by SQLite.
 
     Args:
         connection: to be used in its thread only.
@@ -68,7 +67,7 @@ class SqliteCursor:
         self._cursor: sqlite3.Cursor | None = None
         self.description: Sequence[Any] | None = None
 
-    async def execute(self, query: str, params: Values = None) -> Self:
+    async def execute(self, query: Query, params: Values = None) -> Self:
         """Run a statement."""
         await self._in_thread(lambda: self._run(query, params))
         return self
@@ -98,13 +97,12 @@ class SqliteCursor:
             cursor, self._cursor = self._cursor, None
             await self._in_thread(cursor.close)
 
-    def _run(self, query: str, params: Values) -> None:
-        twin = TWINS.get(query)
-        if callable(twin):
-            self._found = twin(self._connection, parameters(params))
+    def _run(self, query: Query, params: Values) -> None:
+        if callable(query):
+            self._found = query(self._connection, parameters(params))
             self.description = ()
             return
-        self._cursor = self._connection.execute(twin or translated(query), parameters(params))
+        self._cursor = self._connection.execute(query, parameters(params))
         self.description = self._cursor.description
         if self._at_once:
             self._found, self._cursor = self._read(None) if self.description is not None else [], None

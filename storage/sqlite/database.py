@@ -22,6 +22,7 @@ from ..loop_thread import io_thread
 from ..storage import Connection
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
+from .queries import QUERIES
 from .values import add_functions
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ class SqliteDatabase:
         settings: kept for those who ask for them.
         path: the file; it is made where there is none.
     """
+
+    queries = QUERIES
 
     checkpoints_kept: int | None = None
     """Checkpoints of a thread, at most; None for all."""

@@ -21,9 +21,9 @@ _FIND: Final = "SELECT id, role, message FROM messages WHERE user_id = :user_id 
 _LAST: Final = "SELECT coalesce(max(seq), 0) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id"
 _TAKEN: Final = "SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND seq = :seq"
 _ADD: Final = """
-INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, active, chunk_id, created_at,
+INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, left_at)
-VALUES (:user_id, :thread_id, :id, :seq, :role, :name, :text, :message, :tokens, :active, :chunk_id, :created_at,
+VALUES (:user_id, :thread_id, :id, :seq, :role, :name, :text, :message, :tokens, :created_at,
         :embedded_with, :term_keys, :left_at)
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
@@ -64,7 +64,7 @@ def add_messages(connection: sqlite3.Connection, values: Values) -> list[Row]:
     if values["keep_rest"] or not changed:
         added = [row for row in rows if _known(connection, {**values, "id": row["id"]}) is None]
     (last,) = connection.execute(_LAST, dict(values)).fetchone()
-    placed = [{**row, "seq": last + place, "active": 1, "chunk_id": None} for place, row in enumerate(added, start=1)]
+    placed = [{**row, "seq": last + place} for place, row in enumerate(added, start=1)]
     connection.executemany(_ADD, [_columns(values, values["thread_id"], row) for row in placed])
     return [{"id": row["id"], "changed": old} for old, some in ((False, added), (True, changed)) for row in some]
 

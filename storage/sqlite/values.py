@@ -132,6 +132,6 @@ _TIMES: Final = (
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _time),
     **dict.fromkeys(("message", "report", "results", "source_ids", "terms", "calls"), _json),
-    **dict.fromkeys(("active", "negated", "settles", "pending", "facts_read"), _flag),
+    **dict.fromkeys(("is_summarized", "negated", "settles", "pending", "facts_read"), _flag),
 }
 """By the name of a column. A name means the same in all our tables."""

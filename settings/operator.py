@@ -1,0 +1,125 @@
+"""`OperatorSettings`: what who starts a process sets for it, and no run may change."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from pydantic_settings import NoDecode
+
+from .forms import Group, Names, Parts
+from .storage import StorageSettings
+
+Telemetry = Literal["off", "otel", "prometheus"]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+class Timeouts(Parts):
+    """Seconds that a turn waits for each part."""
+
+    model: Seconds = Field(120.0, title="One answer of a chat model")
+    reply: Seconds = Field(300.0, title="The reply, with all retries and fallback models")
+    tool: Seconds = Field(60.0, title="One tool call")
+    search: Seconds = Field(8.0, title="Web search, all engines together")
+    embedding: Seconds = Field(60.0, title="One embedding call, loading the model included")
+
+
+class RecallSettings(Group):
+    """How memories are found in this process."""
+
+    group: ClassVar[str] = "Embeddings"
+
+    embedding_model: str = Field(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        title="Embedding model",
+        min_length=1,
+        description="The embedding model: a Hugging Face name or folder, 'provider:name' for LangChain's "
+        "init_embeddings, or 'package.module:factory' for LangChain embeddings of your own. The default's weights come "
+        "with everthread.",
+    )
+    vector_store: str | None = Field(
+        None,
+        title="Vector store",
+        pattern=r"^[\w.]+:[\w.]+$",
+        description="A LangChain vector store of your own in the place of our table, as 'package.module:name' of a "
+        "store, of a class, or of a function that takes the embeddings. Unset: vectors are kept in the storage.",
+    )
+    recall_cache: int = Field(
+        512,
+        title="Megabytes for recall",
+        ge=1,
+        le=1_000_000,
+        description="Megabytes of users' memories that a process holds to search them: about 2 kB a message. That of "
+        "a user who is not among them is read from the database first. A 32nd of it beside holds embeddings of texts "
+        "that come again.",
+    )
+
+
+class LimitSettings(Group):
+    """How long a turn waits for what may be slow, how often it tries again, and what is kept at hand."""
+
+    group: ClassVar[str] = "Limits"
+
+    timeouts: Annotated[Timeouts, NoDecode] = Field(
+        Timeouts(),
+        title="Timeouts",
+        description="Seconds that a turn waits, as model=60,search=4. model: one answer of a chat model. reply: until "
+        "there must be a reply, all retries and fallback models together; each round of tools has as many again, a "
+        "responder of your own as many for all that it does. tool: one tool call; the model is told when it took "
+        "longer. search: web search in a turn, all engines together. embedding: one embedding call, loading the model "
+        "included, before the turn goes on without it.",
+    )
+    model_retries: int = Field(
+        2,
+        title="Retries of a chat model",
+        ge=0,
+        le=20,
+        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
+        "connection), beside the retries of the provider's own client.",
+    )
+    search_cache_seconds: int = Field(
+        900,
+        title="Seconds that search results are kept",
+        ge=0,
+        le=2_592_000,
+        description="How long results are kept for the same query; 0 keeps none.",
+    )
+    visible_messages: int = Field(
+        200,
+        title="Messages in the state",
+        ge=2,
+        le=100_000,
+        description="Newest messages that a thread's state holds under `messages`, for chat clients to show. Older "
+        "ones are in the archive: see `history`. Of very large ones fewer, as many as fit a megabyte.",
+    )
+
+
+class ServerSettings(Group):
+    """Who may use this process, and what is measured of it."""
+
+    group: ClassVar[str] = "Server"
+
+    require_user: bool = Field(
+        False,
+        title="Require a user",
+        description="Refuse runs that name no user, instead of giving them the memory of `user_id`.",
+    )
+    client_settings: Names = Field(
+        ("safe",),
+        title="What a client may choose",
+        description="What a client of the LangGraph server may choose for a run, by the names of the settings. safe: "
+        "all that a run may choose but models, instructions, the reply's tokens, search engines, reading pages and "
+        "what leaves in a query. all: these too. A client may lower limits, and not raise them above what is set here. "
+        "In Python a run may choose everything.",
+    )
+    telemetry: Telemetry = Field(
+        "off",
+        title="Telemetry",
+        description="otel: spans and metrics to the OpenTelemetry providers that the process has set up. prometheus: "
+        "metrics in the registry of prometheus_client, which the LangGraph server serves at /metrics. Neither holds "
+        "anything that was said, or by whom.",
+    )
+
+
+class OperatorSettings(ServerSettings, LimitSettings, RecallSettings, StorageSettings):
+    """What who starts a process sets for it, and no run may change."""

@@ -1,0 +1,121 @@
+-- name: facts.unread
+SELECT m.thread_id, m.id, left(m.text, :characters) AS text, m.created_at, asked.id AS before_id,
+       left(asked.text, :characters) AS before, left(said.text, :characters) AS reply
+FROM (SELECT * FROM messages WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
+      ORDER BY created_at, seq LIMIT :limit) AS m
+LEFT JOIN LATERAL (SELECT id, text, seq FROM messages a WHERE a.user_id = :user_id AND a.thread_id = m.thread_id
+                   AND a.seq < m.seq AND a.role = 'user' ORDER BY a.seq DESC LIMIT 1) AS asked ON true
+LEFT JOIN LATERAL (SELECT text FROM messages b WHERE b.user_id = :user_id AND b.thread_id = m.thread_id
+                   AND b.seq < m.seq AND b.seq > asked.seq AND b.role = 'assistant'
+                   ORDER BY b.seq DESC LIMIT 1) AS said ON true
+ORDER BY m.created_at, m.seq
+
+-- name: facts.read
+UPDATE messages SET facts_read = true
+FROM unnest(:threads::text[], :ids::text[]) AS done(thread_id, id)
+WHERE user_id = :user_id AND messages.thread_id = done.thread_id AND messages.id = done.id
+RETURNING messages.id
+
+-- name: facts.not_read
+UPDATE messages SET facts_read = false
+FROM unnest(:threads::text[], :ids::text[]) AS done(thread_id, id)
+WHERE user_id = :user_id AND messages.thread_id = done.thread_id AND messages.id = done.id
+
+-- name: facts.related
+SELECT * FROM facts
+WHERE user_id = :user_id AND (meaning = ANY(:meanings::uuid[]) OR slot = ANY(:slots::uuid[])
+                                 OR id = ANY(:ids::text[]))
+  AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+                  AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
+
+-- name: facts.open
+SELECT * FROM facts WHERE user_id = :user_id AND state IN ('current', 'conflicting')
+ORDER BY said_at DESC LIMIT :limit
+
+-- name: facts.all
+SELECT * FROM facts WHERE user_id = :user_id ORDER BY said_at, id
+
+-- name: facts.pins
+SELECT * FROM pins WHERE user_id = :user_id AND (forgotten_at IS NULL OR :forgotten) ORDER BY created_at, id
+
+-- name: facts.upsert_facts
+INSERT INTO facts
+SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
+    id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
+    settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
+    valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
+    meaning uuid, slot uuid, weight double precision, term_keys bigint[])
+ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
+    valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by
+
+-- name: facts.upsert_pins
+INSERT INTO pins
+SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
+    id text, thread_id text, text text, kind text, score double precision, source_id text, created_at timestamptz,
+    forgotten_at timestamptz)
+ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
+
+-- name: facts.sheet
+-- Of both pools together, what the question names comes first, as `facts.sheet.importance` has it.
+WITH found AS (
+    (SELECT * FROM facts
+     WHERE user_id = :user_id AND state IN ('current', 'conflicting')
+       AND (:thread_only::text IS NULL OR thread_id = :thread_only)
+       AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+                       AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id
+                       AND left_.left_at IS NOT NULL)
+     ORDER BY weight DESC, said_at DESC LIMIT :pool)
+    UNION
+    (SELECT * FROM facts
+     WHERE user_id = :user_id AND term_keys && :keys::bigint[] AND state IN ('current', 'conflicting')
+       AND (:thread_only::text IS NULL OR thread_id = :thread_only)
+       AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+                       AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id
+                       AND left_.left_at IS NOT NULL)
+     ORDER BY said_at DESC LIMIT :pool)
+), ranked AS (
+    SELECT found.*,
+           row_number() OVER (ORDER BY weight + CASE WHEN n > 0 THEN 1 + n / cardinality(:keys::bigint[]) ELSE 0 END
+                              DESC, said_at DESC, id DESC) AS place
+    FROM found
+    CROSS JOIN LATERAL (SELECT count(*)::float8 AS n FROM unnest(term_keys) AS k
+                        WHERE k = ANY(:keys::bigint[])) AS shared
+    WHERE NOT (thread_id = :thread_id AND source_id = ANY(:newest::text[]))
+    ORDER BY place LIMIT :most
+)
+(SELECT 'fact' AS what, to_jsonb(f) AS row, place FROM ranked AS f)
+UNION ALL
+(SELECT 'pin', to_jsonb(p), row_number() OVER (ORDER BY kind = 'manual' DESC, score DESC, created_at DESC) AS place
+ FROM pins AS p
+ WHERE user_id = :user_id AND forgotten_at IS NULL
+   AND (thread_id = :thread_id OR (kind = 'manual' AND :thread_only::text IS NULL))
+   AND NOT (kind = 'automatic' AND source_id = ANY(:live::text[]))
+   AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+                   AND left_.thread_id = p.thread_id AND left_.id = p.source_id AND left_.left_at IS NOT NULL)
+ ORDER BY place LIMIT :max_pins)
+ORDER BY what, place
+
+-- name: facts.forget_fact
+UPDATE facts SET state = 'forgotten', valid_to = greatest(:moment, confirmed_at)
+WHERE user_id = :user_id AND id = :id AND state <> 'forgotten' RETURNING text
+
+-- name: facts.forget_pin
+UPDATE pins SET forgotten_at = :moment
+WHERE user_id = :user_id AND id = :id AND forgotten_at IS NULL RETURNING text
+
+-- name: facts.touched
+WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND thread_id = ANY(:threads))
+SELECT * FROM facts
+WHERE user_id = :user_id
+  AND (thread_id = ANY(:threads) OR superseded_by IN (SELECT id FROM gone)
+       OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
+
+-- name: facts.read_again
+-- What is said again elsewhere is not stored again: the fact only tells when that was. What the user wanted
+-- forgotten is
+-- not read anew.
+UPDATE messages SET facts_read = false
+WHERE user_id = :user_id AND role = 'user' AND thread_id <> ALL(:threads)
+  AND created_at IN (SELECT confirmed_at FROM facts
+                     WHERE user_id = :user_id AND thread_id = ANY(:threads) AND confirmed_at > said_at
+                       AND state IN ('current', 'conflicting'))

@@ -1,0 +1,41 @@
+"""The statements of a database by name, read from its `.sql` files: `-- name: subject.what`, then the statement.
+
+Parameters are written `:name`. Postgres has every statement in `postgres/queries/`; another database has its own of
+those that it says in another way, and takes the others as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+Procedure = Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
+"""What takes one statement in Postgres and several elsewhere: is called with the connection and the parameters."""
+
+Query = str | Procedure
+
+_NAME: Final = re.compile(r"^-- name: ([a-z_]+\.[a-z_]+)\n", re.MULTILINE)
+_PARAMETER: Final = re.compile(r"('(?:[^']|'')*'|--[^\n]*|::)|:([a-z_]+)|%")
+"""Literals, comments and casts, which stay as they are; a parameter; a percent sign."""
+
+
+def read_queries(folder: str) -> dict[str, str]:
+    """The statements of a folder beside this module, by name (blocking)."""
+    found: dict[str, str] = {}
+    for file in sorted(files(__package__).joinpath(folder, "queries").iterdir(), key=lambda file: file.name):
+        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+        found |= dict(zip(parts[::2], (text.strip() for text in parts[1::2]), strict=True))
+    return found
+
+
+def for_psycopg(statement: str) -> str:
+    """A statement with its parameters as psycopg takes them: `%(name)s`."""
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[2]:
+            return f"%({found[2]})s"
+        return found[0].replace("%", "%%")
+
+    return _PARAMETER.sub(replaced, statement)

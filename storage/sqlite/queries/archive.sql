@@ -1,0 +1,39 @@
+-- name: archive.lock_thread
+-- A writer is alone anyway.
+SELECT :user_id
+
+-- name: archive.own
+INSERT INTO threads (thread_id, user_id, name) VALUES (:thread_id, :user_id, :name)
+ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
+WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threads.name IS NOT excluded.name
+
+-- name: archive.whole
+SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
+    FROM json_each(:ids))
+
+-- name: archive.known
+SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
+    FROM json_each(:ids))
+
+-- name: archive.has_more
+SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = :user_id
+               AND NOT (thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids)))) AS more
+
+-- name: archive.older
+SELECT id FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id IN (SELECT value FROM json_each(:ids))
+  AND seq < (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :first)
+
+-- name: archive.first_below
+WITH RECURSIVE below(top, id) AS (
+    SELECT id, json_extract(source_ids, '$[0]') FROM summaries
+    WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
+    UNION
+    SELECT below.top, json_extract(s.source_ids, '$[0]') FROM below JOIN summaries AS s
+      ON s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = below.id
+)
+SELECT below.top, min(m.seq) AS seq FROM below JOIN messages AS m
+  ON m.user_id = :user_id AND m.thread_id = :thread_id AND m.id = below.id GROUP BY below.top
+
+-- name: archive.named
+SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:ids))
