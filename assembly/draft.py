@@ -1,4 +1,4 @@
-"""`draft`: which parts of what there is go into a prompt of so many tokens."""
+"""`draft`: which parts of what there is go into a prompt of a number of tokens."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Draft:
 def draft(sources: Sources, layout: Layout, budget: int, counter: TokenCounter) -> Draft:
     """What goes into a prompt of about `budget` tokens; the caller counts the whole.
 
-    First it is settled which messages stay, with room for all that was found; then what these say already is left out
-    of what was found. Where that leaves room, it is settled once more.
+    First it is settled which messages stay, beside the share of what was found; then what these say already is left out
+    of what was found. Where that takes another room than its share, it is settled once more.
     """
     drafting = _Drafting(sources, layout, max(1, budget), counter)
     drafting.settle()
@@ -80,7 +80,6 @@ class _Drafting:
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
         self.history = History(parts.earlier, layout, budget, counter)
         self.summaries = Summaries(parts.earlier, layout, budget, counter)
-        self.results, self.memories = sources.material.compared(self._asked(), ())
         self.needs = {
             "question": counter.messages([self.question]) if self.question is not None else 0,
             "system": counter.messages([SystemMessage(sources.instructions)]),
@@ -89,10 +88,10 @@ class _Drafting:
             "recent": self.history.older_cost,
             "summaries": self.summaries.cost,
             "facts": sources.facts.tokens,
-            "retrieved": self.results.tokens + self.memories.tokens,
+            "retrieved": layout.limit("retrieved", budget) if sources.material else 0,
         }
         leading = () if layout.in_place else self.summaries.items
-        fenced = (sources.facts.entries, self.results.entries, self.memories.entries, leading)
+        fenced = (sources.facts.entries, sources.material.results, sources.material.memories, leading)
         self.room = budget - _JOINT * sum(1 for entries in fenced if entries)
 
     def settle(self) -> None:
@@ -113,13 +112,14 @@ class _Drafting:
         self.history.widen(self.room - sum(grants.values()) + unused)
 
     def compare(self) -> bool:
-        """Leave out of what was found what the messages say that stay; whether that is less than was reckoned with."""
+        """Leave out of what was found what the messages say that stay; whether to settle again with what it takes."""
         shown = [*self._asked(), *self.history.kept_messages, *self.summaries.kept]
         kept = {str(message.id) for message in self.history.kept_messages}
         cut = kept - (self.history.whole_ids - self.sources.light)
         self.results, self.memories = self.sources.material.compared(shown, cut)
-        before, self.needs["retrieved"] = self.needs["retrieved"], self.results.tokens + self.memories.tokens
-        return self.needs["retrieved"] < before
+        self.needs["retrieved"] = self.results.tokens + self.memories.tokens
+        is_whole = self.history.is_whole and self.summaries.is_whole and self.rooms["facts"] >= self.needs["facts"]
+        return self.needs["retrieved"] > self.rooms["retrieved"] or not is_whole
 
     def made(self) -> Draft:
         """The draft: every part within what it may take, the most important of it first."""

@@ -8,10 +8,10 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import is_binary_block
 from ..prompts import context as words
 from ..state.messages import content_text
 from ..text.shorten import ELLIPSIS, beginning, middle_out, share_out
+from ..text.tokens import is_binary_block
 from .chain import with_media_named
 
 CHARACTERS_A_TOKEN: Final = 32
@@ -118,7 +118,7 @@ def _without(content: Any, images: Sequence[Any]) -> Any:
 
 
 def _light_call(call: Any) -> Any:
-    """A tool call with its long arguments cut: they are told for the record, the tool has run."""
+    """A tool call with its long arguments cut: they are there for the record, the tool has run."""
     args: dict[str, Any] = {}
     left = _ARGUMENTS
     for name, value in call["args"].items():

@@ -90,6 +90,13 @@ class History:
         """Whether older messages are left out."""
         return len(self.kept_messages) < self._messages
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all messages are in the prompt as they were said."""
+        return len(self.kept) == len(self._whole) and not any(
+            is_cut(self._whole[at], self.kept[at]) for at in self.kept
+        )
+
     def keep_least(self, room: int) -> None:
         """Keep the messages that always stay, cut short where the room is short."""
         fitted = fit_units([unit for _, unit, _ in self._least], room, self._counter, newest_first=True)

@@ -68,6 +68,9 @@ class Material:
     thread_id: str
     _known: dict[tuple[int, frozenset[str], bool], Entry] = field(default_factory=dict, init=False)
 
+    def __bool__(self) -> bool:
+        return bool(self.results or self.memories)
+
     def compared(self, shown: Sequence[AnyMessage], cut: Collection[str]) -> tuple[Found, Found]:
         """Search results, and memories, without what these messages say.
 
@@ -79,7 +82,7 @@ class Material:
             cut: ids of messages among them of which only a part is shown.
         """
         said = Said()
-        if self.results or self.memories:
+        if self:
             for message in shown:
                 said.add(message_text(message))
         return self._new_results(said), self._new_memories(said, shown, cut)

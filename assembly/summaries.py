@@ -61,6 +61,11 @@ class Summaries:
         """Those in the prompt, the oldest first."""
         return [summary for _, summary in self.kept_places]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all are in the prompt, and none is cut."""
+        return not self._picked.cut and len(self.kept_places) == len(self.items)
+
     def keep(self, room: int) -> int:
         """Keep the newest that fit, and the next one cut to the rest; the tokens they take."""
         picked: Picked[AnyMessage] = Picked("summaries", granted=max(0, room), left_out=self._left_out.copy())

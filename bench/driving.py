@@ -143,7 +143,7 @@ async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Ca
     """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
     state = _with(carried, new)
     state |= _plain(await remember(state, turn))
-    while not state["upkeep"].error and batch_due(state, turn.settings) is not None:
+    while not state["upkeep"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
         state |= _plain(await summarize(state, turn))
     if state["upkeep"].error:
         raise RuntimeError(state["upkeep"].error)

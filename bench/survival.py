@@ -24,8 +24,8 @@ from bench.counting import CountingSummarizer
 from bench.datasets import Haystack, Question
 from bench.driving import PROFILE_NAMES, Carried, Driver, Exchange, exchanges
 from bench.window_peers import newest, peers
-from everthread.models.tokens import count_message_tokens
 from everthread.text.terms import terms as content_terms
+from everthread.text.tokens import count_message_tokens
 
 Rows = dict[tuple[str, int], list["Seen"]]
 """By the name of a contestant and the number of turns."""

@@ -195,7 +195,7 @@ class Bench:
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns
             await turn(n)
             await resources.background.settled()
-        return Contestant("everthread", length, thread, turn, resources.settled)
+        return Contestant("everthread", length, thread, turn, resources.background.settled)
 
     async def commits(self, length: int) -> Contestant:
         """A graph of as many supersteps as everthread's turn has, whose nodes do nothing."""

@@ -44,7 +44,7 @@ def chat(
     with asyncio.Runner() as runner:
         with console.status("Starting the database ..."):
             graph = runner.run(opened.__aenter__())
-        session = Session(graph, opened.resources, settings, thread or new_name(), console)
+        session = Session(graph, opened.resources, settings, thread or _new_name(), console)
         try:
             runner.run(session.greet(resumed=thread is not None))
             failed = _converse(runner, session)
@@ -53,7 +53,7 @@ def chat(
     return 1 if failed and not sys.stdin.isatty() else 0
 
 
-def new_name() -> str:
+def _new_name() -> str:
     """A name for a new thread: the day and four random characters."""
     return f"{datetime.now():%Y-%m-%d}-{secrets.token_hex(2)}"
 

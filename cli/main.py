@@ -36,8 +36,8 @@ COMMANDS: Final = {
     "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
                            "again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
-    "forget": ("facts", "Forget a fact or a pin: it is never told again. What you said stays in the archive."),
-    "reindex": ("reindex", "Embed everything anew that was embedded with another model. Stopped, it goes on where it "
+    "forget": ("facts", "Forget a fact or a pin: it is never used again. What you said stays in the archive."),
+    "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip
 """The commands on what is stored: the module of this room with the function of that name, and what `--help` says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -36,6 +37,7 @@ class FactRows:
 
     def __init__(self, rows: UserRows) -> None:
         self._rows = rows
+        self._may_be_outdated = True
 
     async def unread(self, limit: int = UNREAD) -> list[Message]:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""
@@ -78,12 +80,33 @@ class FactRows:
             known = {pin.id: pin for pin in before.pins}
             pins = [pin for pin in after.pins if known.get(pin.id) != pin]
             if facts:
-                await rows.fetch("facts.upsert_facts", rows=Jsonb([fact_row(rows.user_id, fact) for fact in facts]))
+                await store(rows, facts)
             if pins:
                 await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             return facts
 
         return await self._rows.alone(work)
+
+    async def renew(self, read_again: Callable[[Fact, str], Fact]) -> bool:
+        """Bring facts that an earlier version stored up to date; returns whether there may be more.
+
+        Args:
+            read_again: a fact as it is read today, from what is stored and the message it was said in, which may be
+                gone. It is called in a thread.
+
+        Raises:
+            StorageError: the database fails.
+        """
+
+        async def work(rows: Exchange) -> bool:
+            outdated = await rows.fetch("facts.outdated", limit=UNREAD, characters=MOST_CHARACTERS)
+            facts = await asyncio.to_thread(lambda: [read_again(fact_of(row), row["said"] or "") for row in outdated])
+            if facts:
+                await store(rows, facts, read_again=True)
+            return bool(facts)
+
+        self._may_be_outdated = self._may_be_outdated and await self._rows.alone(work)
+        return self._may_be_outdated
 
     async def sheet(
         self, thread_id: str, terms: Iterable[str], *, live: Sequence[str], newest: Sequence[str],
@@ -96,7 +119,7 @@ class FactRows:
             terms: the words of the question.
             live: ids of the live chain; what is pinned by itself from there is left out.
             newest: ids of the messages that are in every context anyway: no facts from these.
-            pool: facts that are looked at: so many by their weight, and so many that the question names.
+            pool: facts that are looked at: this many by their weight, and this many that the question names.
             most: facts, at most.
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
@@ -113,7 +136,7 @@ class FactRows:
             max_pins=max_pins,
         )
         facts = (row["row"] for row in rows if row["what"] == "fact")
-        return map(fact_of, facts), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
+        return map(fact_of, facts), [_pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
     async def all_facts(self) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""
@@ -121,7 +144,7 @@ class FactRows:
 
     async def pins(self, *, forgotten: bool = False) -> list[Pin]:
         """The pins of a user, the oldest first."""
-        return [pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
+        return [_pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
 
     async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
@@ -146,7 +169,13 @@ async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: boo
         facts += await rows.fetch("facts.open", limit=_MOST)
         pins = await rows.fetch("facts.pins", forgotten=False)
     known = {fact.id: fact for fact in map(fact_of, facts)}
-    return Ledger(tuple(known.values()), tuple(map(pin_of, pins)))
+    return Ledger(tuple(known.values()), tuple(map(_pin_of, pins)))
+
+
+async def store(rows: Exchange, facts: Iterable[Fact], *, read_again: bool = False) -> None:
+    """Write facts; `read_again`: they are not those of an earlier version any more."""
+    values = [fact_row(rows.user_id, fact) for fact in facts]
+    await rows.fetch("facts.upsert_facts", rows=Jsonb(values), read_again=read_again)
 
 
 def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:
@@ -166,7 +195,7 @@ def fact_of(row: DictRow) -> Fact:
     return Fact.model_validate({name: row[name] for name in Fact.model_fields})
 
 
-def pin_of(row: DictRow) -> Pin:
+def _pin_of(row: DictRow) -> Pin:
     """The pin of a row."""
     return Pin.model_validate({name: row[name] for name in Pin.model_fields})
 

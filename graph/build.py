@@ -24,13 +24,14 @@ from ..nodes.web_search import web_search
 from ..runtime.components import Components
 from ..runtime.resources import Resources
 from ..runtime.telemetry import watch
+from ..runtime.turn import Turn
 from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
 from ..state.tool_calls import open_calls
 from .conversation import Conversation
-from .node import CallNode, Node, turn_here
+from .node import CallNode, Edge, Node
 from .prepared import llm_call
 
 
@@ -64,7 +65,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
 
         self.add_conditional_edges(
             START,
-            at_start,
+            Edge(at_start, resources),
             {
                 "a /command": "command",
                 "keyword_check": "keyword_check",
@@ -75,30 +76,26 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
         self.add_edge("command", END)
         self.add_conditional_edges(
             "keyword_check",
-            after_keywords,
+            Edge(after_keywords, resources),
             {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"},
         )
-        self.add_conditional_edges("slm_router", after_router, {"yes": "web_search", "no": "context_assembly"})
+        self.add_conditional_edges(
+            "slm_router", Edge(after_router, resources), {"yes": "web_search", "no": "context_assembly"}
+        )
         self.add_edge("web_search", "context_assembly")
         self.add_edge("memory_retrieval", "pairing")
         self.add_edge("pairing", "context_assembly")
         self.add_edge("context_assembly", "llm_call")
-        self.add_conditional_edges("llm_call", self._tools_called, {"tool calls": "tools", "answer": "remember"})
+        self.add_conditional_edges(
+            "llm_call", Edge(tools_called, resources), {"tool calls": "tools", "answer": "remember"}
+        )
         self.add_edge("tools", "llm_call")
-        self.add_conditional_edges("remember", self._summary_due, {"due": "summarize", "not due": END})
-        self.add_conditional_edges("summarize", self._summary_due, {"due": "summarize", "not due": END})
+        self.add_conditional_edges("remember", Edge(summary_due, resources), {"due": "summarize", "not due": END})
+        self.add_conditional_edges("summarize", Edge(summary_due, resources), {"due": "summarize", "not due": END})
 
     def compile(self, *args: Any, **options: Any) -> Conversation:
         """LangGraph's `compile`, with the same arguments."""
         return Conversation(resources=self.resources, **vars(super().compile(*args, **options)))
-
-    def _tools_called(self, state: ConversationState) -> list[Send] | Literal["answer"]:
-        settings, unreadable = turn_here(self.resources).settings, state.get("unreadable") or {}
-        tasks = tool_tasks(state["messages"], unreadable, settings, self.resources.toolbox)
-        return [Send("tools", task) for task in tasks] or "answer"
-
-    def _summary_due(self, state: ConversationState) -> Literal["due", "not due"]:
-        return "not due" if no_summary_due(state, turn_here(self.resources).settings) else "due"
 
 
 def build_graph(settings: Settings | None = None, **components: Unpack[Components]) -> ConversationGraph:
@@ -137,21 +134,22 @@ SUMMARIES_A_TURN: Final = 12
 """Summaries that one turn makes, at most: a long thread that was brought in is caught up with over several turns."""
 
 
-def no_summary_due(state: ConversationState, settings: Settings) -> bool:
+def no_summary_due(state: ConversationState, turn: Turn) -> bool:
     """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
     upkeep = state.get("upkeep")
     if upkeep is not None and (upkeep.error is not None or len(upkeep.summaries) >= SUMMARIES_A_TURN):
         return True
-    return batch_due(state, settings_in(state, settings)) is None and not remake_due(state)
+    chain = turn.live(state).view
+    return batch_due(state, chain, settings_in(state, turn.settings)) is None and not remake_due(state, chain)
 
 
-def answered(_state: ConversationState, _settings: Settings) -> bool:
+def answered(_state: ConversationState, _turn: Turn) -> bool:
     """Whether the turn ends here: after a command it always does."""
     return True
 
 
 def at_start(
-    state: ConversationState,
+    state: ConversationState, _turn: Turn
 ) -> Literal["a /command", "nothing to answer"] | list[Literal["keyword_check", "memory_retrieval"]]:
     """Where the turn begins: a command is answered at once; else both retrievals run side by side.
 
@@ -165,7 +163,7 @@ def at_start(
     return ["keyword_check", "memory_retrieval"]
 
 
-def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:
+def after_keywords(state: ConversationState, _turn: Turn) -> Literal["hit", "no hit", "no search"]:
     """Where the turn goes after the keyword check."""
     needed = state["search"].needed
     if needed is None:
@@ -173,6 +171,17 @@ def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no sea
     return "hit" if needed else "no search"
 
 
-def after_router(state: ConversationState) -> Literal["yes", "no"]:
+def after_router(state: ConversationState, _turn: Turn) -> Literal["yes", "no"]:
     """Where the turn goes after the small model decided."""
     return "yes" if state["search"].needed else "no"
+
+
+def tools_called(state: ConversationState, turn: Turn) -> list[Send] | Literal["answer"]:
+    """Where the turn goes after a reply: each call of a tool is a task of its own."""
+    tasks = tool_tasks(state["messages"], state.get("unreadable") or {}, turn.settings, turn.resources.toolbox)
+    return [Send("tools", task) for task in tasks] or "answer"
+
+
+def summary_due(state: ConversationState, turn: Turn) -> Literal["due", "not due"]:
+    """Where the turn goes after it was remembered, and after each summary."""
+    return "not due" if no_summary_due(state, turn) else "due"

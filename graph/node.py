@@ -1,4 +1,4 @@
-"""`Node` and `CallNode`: a node function with its resources, as a runnable that works async and sync, and is timed."""
+"""Nodes and edges as runnables that work async and sync: a node function with its resources, timed; a decision."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.config import get_config
-from langgraph.runtime import Runtime, get_runtime
+from langgraph.runtime import Runtime
 
 from ..runtime.close_turn import close_turn
 from ..runtime.resources import Resources
 from ..runtime.run_settings import given
 from ..runtime.turn import Turn
-from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.records import now
 from ..state.report_records import Progress
 from ..state.turn_report import after, next_progress
 from ..storage.loop_thread import node_thread
 
+RUNTIME_KEY = "__pregel_runtime"
+"""Where LangGraph keeps the runtime of a graph, in the `configurable` of its nodes and edges."""
+
 NodeFunction = Callable[[Any, Turn], Awaitable[Any]]
-EndsTurn = Callable[[ConversationState, Settings], bool]
+EndsTurn = Callable[[ConversationState, Turn], bool]
 
 
 class _Done(NamedTuple):
@@ -58,7 +60,7 @@ class Node(Runnable[Any, Any]):
         done = await self._run(input, turn)
         progress = next_progress(input, self.name, done.milliseconds, done.started_at)
         update = {**done.output, "progress": progress.model_dump(mode="json")}
-        if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn.settings):
+        if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
             report = await close_turn(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
             self._resources.observer.closed(report, _key_of(turn))
@@ -90,10 +92,32 @@ class CallNode(Node):
         return [*(done.output if isinstance(done.output, list) else [done.output]), progress]
 
 
-def turn_here(resources: Resources, config: RunnableConfig | None = None) -> Turn:
+class Edge(Runnable[ConversationState, Any]):
+    """A decision where a turn goes next, made where it is asked for: LangGraph would have a thread make it.
+
+    Args:
+        function: which decides; it must be quick.
+        resources: what the nodes share.
+    """
+
+    def __init__(self, function: Callable[[ConversationState, Turn], Any], resources: Resources) -> None:
+        self.name: str = getattr(function, "__name__", "edge")
+        self._function = function
+        self._resources = resources
+
+    def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
+        """Decide."""
+        return self._function(input, turn_here(self._resources, config))
+
+    async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
+        """Decide."""
+        return self.invoke(input, config)
+
+
+def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
     """The turn of the run that asks; where a state is changed from outside, the base settings count."""
-    runtime: Runtime[Any] = get_runtime() or Runtime()
     config = config or get_config()
+    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()
     return Turn(resources, resources.runs.settings_of(runtime, config), config, given(runtime.context, config).own)
 
 

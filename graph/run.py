@@ -15,16 +15,15 @@ from langgraph.types import Command
 
 from ..runtime.resources import Resources
 from ..runtime.run_settings import as_context, authenticated_user, names_user
-from ..runtime.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.turn import CHAINS_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.errors import InputError, SettingsError
+from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .node import RUNTIME_KEY
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
-
-_RUNTIME_KEY = "__pregel_runtime"
-"""Where LangGraph keeps the runtime of a graph for those inside it."""
 
 
 class Run(NamedTuple):
@@ -79,11 +78,12 @@ def read_run(
     is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
     ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
+    ours[CHAINS_KEY] = LiveChains()
     if not (is_nested or _may_stop_between(graph, options)):
         ours[RUN_KEY] = RunCheckpoints()
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
     # A graph around this one hands its context on in its runtime.
-    around = configurable.get(_RUNTIME_KEY)
+    around = configurable.get(RUNTIME_KEY)
     context = options["context"] if options["context"] is not None else getattr(around, "context", None)
     runtime = runtime_of(context, own)
     if resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
@@ -103,7 +103,7 @@ def _may_stop_between(graph: CompiledStateGraph[Any, Any, Any, Any], options: Ma
 
 
 def _as_context(context: Any, resources: Resources) -> Any:
-    """The context, made to settings where it is a mapping of them: LangGraph would make them anew each time.
+    """The context, made to settings where it is a mapping of them: LangGraph would build them each time.
 
     Raises:
         SettingsError: a value in it is not allowed, or it is nothing that can be a context.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.user import User
-from ..state.chain import empty_chain
 from ..state.errors import InputError
 from ..state.messages import is_empty
 from .checks import ThreadSnapshot, check
@@ -52,7 +51,7 @@ async def _checkup(
         in_vain: set[Finding] = set()
         for _ in range(_ROUNDS if repair else 0):
             due = {finding for finding in left if finding.repairable} - in_vain
-            tried = await repair_first(state, thread, {finding.kind for finding in due})
+            tried = await repair_first(thread, {finding.kind for finding in due})
             if not tried:
                 break
             thread = await _look(state)
@@ -63,12 +62,7 @@ async def _checkup(
 
 
 async def _look(state: ThreadState) -> ThreadSnapshot:
-    resources = state.conversation.resources
     said = [message for message in state.messages if not is_empty(message)]
-    return ThreadSnapshot(
-        messages=state.messages,
-        chain=state.chain or empty_chain(),
-        rows=await read_rows(state.user.rows, state.thread_id, own_vectors=resources.store is None),
-        changed=await state.user.archive.changed_ids(state.thread_id, said) if said else (),
-        is_writable=state.is_writable,
-    )
+    rows = await read_rows(state.user.rows, state.thread_id, own_vectors=state.conversation.resources.store is None)
+    changed = await state.user.archive.changed_ids(state.thread_id, said) if said else ()
+    return ThreadSnapshot(state, rows, changed)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..graph.conversation import CompiledConversation
 from ..runtime.regenerate_rejected import remake
-from ..state.chain import SummaryMessage, empty_chain, summary_ids
+from ..state.chain import SummaryMessage, summary_ids
 from ..state.compression_records import Remade
 from ..state.errors import InputError
 from ..state.records import Summary
@@ -76,7 +76,7 @@ async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]
     turn = state.turn
     done: list[Remade] = []
     for summary in wanted:
-        standing = await turn.user.summaries.some(state.thread_id, summary_ids(state.chain or empty_chain()))
+        standing = await turn.user.summaries.some(state.thread_id, summary_ids(state.chain))
         beside = [SummaryMessage.of(one) for one in standing.values()]
         done.append(await remake(summary, turn.settings, turn, standing=beside))
     return done

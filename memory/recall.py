@@ -90,9 +90,8 @@ class MemorySearch:
 
         self._vectors.expect(question)
         memory, error = await self._memory(timeout)
-        view = await asyncio.to_thread(_view, memory, thread_only)
 
-        async def by_meaning() -> tuple[Near | None, str | None]:
+        async def by_meaning() -> tuple[Lookup | None, str | None]:
             if error is not None:
                 return None, error
             try:
@@ -101,15 +100,16 @@ class MemorySearch:
                 )
             except EmbeddingError as failed:
                 return None, str(failed)
-            return await asyncio.to_thread(_near, memory, view, found), None
+            return found, None
 
         # Side by side: the keyword arm does not wait for the embedding of the question.
-        words, (near, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, view, question, self._rows.user_id), by_meaning()
+        (view, words), (lookup, failed) = await asyncio.gather(
+            asyncio.to_thread(_words, memory, thread_only, question, self._rows.user_id), by_meaning()
         )
 
         def recall() -> Recall:
             with memory.lock:
+                near = lookup(memory, view) if lookup is not None else None
                 candidates = _candidates(memory, view, words, near, question)
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
                 hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit))
@@ -168,25 +168,15 @@ class Words(NamedTuple):
     tells_time_asked_for: Flags
 
 
-def _view(memory: UserMemory, thread_only: str | None) -> View:
-    with memory.lock:
-        return memory.view(thread_only)
-
-
-def _near(memory: UserMemory, view: View, found: Lookup) -> Near:
-    """The vector arm."""
-    with memory.lock:
-        return found(memory, view)
-
-
-def _words(memory: UserMemory, view: View, question: str, user_id: str) -> Words:
-    """The keyword arm."""
+def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, Words]:
+    """What is searched, and what the keyword arm finds in it."""
     keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
     asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
     with memory.lock:
+        view = memory.view(thread_only)
         counts = memory.counts(view, keys)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
-    return Words(_by_words(question, view.places, counts), telling)
+    return view, Words(_by_words(question, view.places, counts), telling)
 
 
 def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None, question: str) -> Candidates:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..models.answering import Answer, Answering, Policy
-from ..models.overheard import Overheard
+from ..models.callbacks import CallRecorder, heard_by
 from ..models.replies import finish_of, made_whole, without_calls
 from ..runtime.prompt import Prompt
 from ..runtime.responder import Responder, ResponderError, Response
@@ -51,7 +51,7 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
         answer = await _ask(prompt, turn)
         new, model, calls, degraded = [answer.reply], answer.model, answer.calls, answer.degraded
     final, unreadable = _final(new[-1], model, rounds, turn)
-    new = with_new_ids([*new[:-1], final], state["messages"])
+    new = _with_new_ids([*new[:-1], final], state["messages"])
     report = _report(new[-1], model, time.perf_counter() - started, calls)
     search = state.get("search")
     sources = cited(message_text(new[-1]), search.results) if search is not None and search.results else ()
@@ -91,7 +91,7 @@ def _is_reply(result: ToolMessage, turn: Turn) -> bool:
     return result.status != "error" and turn.resources.toolbox.is_reply(result.name or "")
 
 
-def with_new_ids(new: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
+def _with_new_ids(new: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The new messages, each under an id that none of those that were said has: some models give all replies one id."""
     taken = {message.id for message in said}
     return [m.model_copy(update={"id": str(uuid.uuid4())}) if m.id in taken else m for m in new]
@@ -123,16 +123,16 @@ async def _respond(
 
     What it says beside them goes into the update.
     """
-    overheard, kept = Overheard(), state.get("responder_state")
+    recorder, kept = CallRecorder(), state.get("responder_state")
     try:
         try:
-            response = await _attempt(responder, await prompt(), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(), kept, recorder, turn)
         except ResponderError as error:
             if error.failure.kind != "context":
                 raise
-            response = await _attempt(responder, await prompt(failure=error.failure), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(failure=error.failure), kept, recorder, turn)
     except ResponderError as error:
-        error.calls = overheard.calls
+        error.calls = recorder.calls
         raise
     if response.state is not None and (response.state or kept):
         update["responder_state"] = response.state
@@ -140,18 +140,18 @@ async def _respond(
         update["structured_response"] = response.structured
     *earlier, last = response.messages
     whole = [made_whole(message)[0] if isinstance(message, AIMessage) else message for message in earlier]
-    return [*whole, last], responder.name, overheard.calls, ()
+    return [*whole, last], responder.name, recorder.calls, ()
 
 
 async def _attempt(
     responder: Responder,
     messages: Sequence[AnyMessage],
     kept: Mapping[str, Any] | None,
-    overheard: Overheard,
+    recorder: CallRecorder,
     turn: Turn,
 ) -> Response:
-    before, started = len(overheard.calls), time.perf_counter()
-    config, own = overheard.heard_in(turn.config), turn.own_context
+    before, started = len(recorder.calls), time.perf_counter()
+    config, own = heard_by(recorder, turn.config), turn.own_context
     try:
         return await responder.respond(
             messages,
@@ -161,8 +161,8 @@ async def _attempt(
             state=kept,
         )
     except ResponderError as error:
-        if not any(call.failure for call in overheard.calls[before:]):
-            overheard.failed(responder.name, time.perf_counter() - started, error.failure)
+        if not any(call.failure for call in recorder.calls[before:]):
+            recorder.failed(responder.name, time.perf_counter() - started, error.failure)
         raise
 
 

@@ -22,7 +22,6 @@ from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
-from ..state.live_chain import view_in
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
 
@@ -35,11 +34,11 @@ _HITS_A_MEMORY: Final = 3
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """Find the user's messages and summaries that bear on the question, and what is known about the user.
 
-    Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
-    told in `recall.error`, and also where vectors of another model are left.
+        Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
+    reported in `recall.error`, and also where vectors of another model are left.
 
-    Raises:
-        ThreadOwnershipError: the thread belongs to another user.
+        Raises:
+            ThreadOwnershipError: the thread belongs to another user.
     """
     question = newest_question(state["messages"])
     update: Update = {}
@@ -75,7 +74,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
 
     What stands in the chain may be found, too: which of it the prompt shows, assembly decides.
     """
-    resources, settings, chain = turn.resources, turn.settings, view_in(state)
+    resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
     if not resources.embedder.ready:
         resources.embedder.load()
         if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):

@@ -11,7 +11,6 @@ from ..memory.pairing import SUMMARY_SHARE, Source, bearing_on, candidates, frag
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
-from ..state.live_chain import view_in
 from ..state.messages import newest_question
 from ..state.records import Memory, Recall
 from ..text.tokens import estimate_tokens, is_longer
@@ -31,7 +30,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     if not recall.hits:
         return {}
     question = newest_question(state["messages"])
-    chain = {(turn.thread_id, str(message.id)) for message in view_in(state)}
+    chain = {(turn.thread_id, str(message.id)) for message in turn.live(state).view}
     try:
         exchanges = await turn.user.archive.exchanges(recall.hits)
         memories = candidates(paired(recall.hits, exchanges), chain, turn.settings.max_memories)

@@ -33,7 +33,6 @@ from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
-from ..state.live_chain import chain_in, view_in
 from ..state.records import Summary
 from ..state.turn_records import Upkeep
 
@@ -46,14 +45,15 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     Where it cannot be made or stored, the chain stays as it is, `upkeep.error` says why, and the next turn tries again.
     """
     settings = settings_in(state, turn.settings)
-    batch = batch_due(state, settings)
+    live = turn.live(state)
+    batch = batch_due(state, live.view, settings)
     upkeep = state.get("upkeep", Upkeep())
     if batch is None:
         return await regenerate_rejected(state, settings, turn)
     tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
         known = state.get("chain_texts")
-        chain, written = await shrink(chain_in(state), view_in(state), batch, settings, turn, known=known)
+        chain, written = await shrink(live.chain, live.view, batch, settings, turn, known=known)
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
@@ -70,7 +70,7 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
     if summary.rejected:
         update["compression"] = as_channel(after_rejection(control_of(state), turn_of(state)))
-    elif holds_rejected(view_in(state)):
+    elif holds_rejected(live.view):
         update["compression"] = as_channel(control_of(state).model_copy(update={"remake_owed": True}))
     return update
 

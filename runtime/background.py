@@ -86,7 +86,7 @@ class Background:
             await io_thread.run(job.until_done(job.asked))
 
     async def settled(self, timeout: float | None = None) -> None:
-        """Wait until nothing is left, for so many seconds at most; what is not done by then goes on."""
+        """Wait until nothing is left, for up to this many seconds; what is not done by then goes on."""
         while jobs := list(self._jobs.values()):
             for job in jobs:
                 io_thread.loop.call_soon_threadsafe(job.wanted.set)
@@ -112,7 +112,7 @@ class Background:
                     if not more and asked == job.asked:
                         del self._jobs[kind, user_id]
                         return
-        except Exception as error:  # nobody else would hear of it
+        except Exception as error:  # nobody else would know
             ours = isinstance(error, EverthreadError)
             # The text of any other may quote what was said.
             reason, level = (error, logging.WARNING) if ours else (type(error).__name__, logging.ERROR)

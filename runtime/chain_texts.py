@@ -12,7 +12,6 @@ from ..compression.commands import read_command
 from ..compression.engine import policy_of
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
-from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
 from .turn import Turn
 
@@ -42,7 +41,7 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
-    messages, summaries = texts_missing(state)
+    messages, summaries = turn.live(state).missing
     if messages or summaries:
         found = dict(texts)
         if messages:
@@ -77,7 +76,7 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Cha
     """Note what has left the conversation: the archive has another end than this chain, or messages were removed.
 
     Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
-    is said no more: the chain is made anew, and is what comes back.
+    is said no more: the chain is rebuilt and returned.
     """
     chain, messages, thread_id = state["chain"], state.get("messages") or [], turn.thread_id
     removed, asked = removed_ids(chain, messages), _edited_question(state)

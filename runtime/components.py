@@ -1,4 +1,4 @@
-"""`Components`: what a program gives as objects, in the place of what its settings name."""
+"""`Components`: what a program gives as objects, instead of what its settings name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Components(TypedDict, total=False):
     """Chat models that answer where the first fails, before those that the settings name."""
 
     responder: Runnable[Any, Any] | Callable[..., Any] | None
-    """A Runnable, a compiled agent or a function that answers in the place of the model."""
+    """A Runnable, a compiled agent or a function that answers instead of the model."""
 
     tools: Sequence[Tool]
     """What the model may call: LangChain tools, functions, or schemas of what is run elsewhere."""
@@ -39,7 +39,7 @@ class Components(TypedDict, total=False):
     """An embedding model, instead of the one that the settings name."""
 
     vector_store: VectorStore | str | None
-    """A LangChain vector store or its import path, in the place of our own table."""
+    """A LangChain vector store or its import path, instead of our own table."""
 
     engines: Mapping[str, SearchEngine] | None
     """Search engines by name, beside those that everthread knows."""

@@ -1,4 +1,4 @@
-"""Facts in a turn: what is known is told before the answer, what was said is noticed after it (seeds `002`, `004`)."""
+"""Facts in a turn: what is known goes into the prompt, what was said is read afterwards (seeds `002`, `004`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ..facts.sheet import choose, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
-from ..state.live_chain import view_in
 from ..state.messages import message_text, newest_question, role_of
 from ..storage.archive_rows import said_at
 from .turn import Turn
@@ -24,7 +23,7 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 _ALIKE: Final = 20
-"""Facts read beyond those that are told, because some are in the words of a pin or of another fact."""
+"""Facts read beyond those that are shown, because some are in the words of a pin or of another fact."""
 
 _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
@@ -69,7 +68,7 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     if not settings.facts or not (settings.max_facts or settings.max_pins):
         return FactSheet()
     await turn.user.caught_up("facts")
-    live = [str(message.id) for message in view_in(state)]
+    live = [str(message.id) for message in turn.live(state).view]
     terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
     try:
         found, pins = await turn.user.facts.sheet(
@@ -80,4 +79,4 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return await asyncio.to_thread(choose, found, pins, settings.max_facts)
+    return choose(found, pins, settings.max_facts)

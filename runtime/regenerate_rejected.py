@@ -14,7 +14,6 @@ from ..settings.settings import Settings
 from ..state.compression_records import Remade
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError, StorageError
-from ..state.live_chain import view_in
 from ..state.records import Summary
 from ..state.turn_records import Upkeep
 from .facts import keep_summary_facts
@@ -30,7 +29,7 @@ async def regenerate_rejected(state: ConversationState, settings: Settings, turn
     The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
     """
     upkeep, control, number = state.get("upkeep", Upkeep()), control_of(state), turn_of(state)
-    view, texts = view_in(state), dict(state.get("chain_texts") or {})
+    view, texts = turn.live(state).view, dict(state.get("chain_texts") or {})
     try:
         found = await turn.user.summaries.rejected(turn.thread_id, limit=1)
         if not found:

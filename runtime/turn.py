@@ -1,4 +1,4 @@
-"""`Turn`: what a node is told beside the state."""
+"""`Turn`: what a node is given beside the state."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from langchain_core.runnables import RunnableConfig
 
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
+from ..state.conversation import ConversationState
+from ..state.live_chain import LiveChain, LiveChains
 from .resources import Resources
 from .user import User
 
@@ -22,6 +24,9 @@ FORK_KEY = "__everthread_fork"
 
 NESTED_KEY = "__everthread_nested"
 """Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+CHAINS_KEY = "__everthread_chains"
+"""Names in a `configurable` the `LiveChains` of the run."""
 
 
 class Turn:
@@ -41,6 +46,7 @@ class Turn:
         self.settings = settings
         self.config: RunnableConfig = config or {}
         self.own_context = own_context
+        self._chains: LiveChains = self.config.get("configurable", {}).get(CHAINS_KEY) or LiveChains()
 
     @cached_property
     def user(self) -> User:
@@ -56,6 +62,10 @@ class Turn:
         """The thread; one of its own where the graph runs without a thread id."""
         configurable = self.config.get("configurable", {})
         return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+
+    def live(self, state: ConversationState) -> LiveChain:
+        """The chain of the state that the turn is in."""
+        return self._chains.of(state)
 
     @property
     def instructions(self) -> str:

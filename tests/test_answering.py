@@ -16,7 +16,7 @@ from everthread import ModelError, Settings, open_graph
 from everthread.models.failures import failure_of
 from everthread.models.offline import DISCLAIMER
 from everthread.models.replies import finish_of
-from everthread.models.tokens import count_message_tokens
+from everthread.text.tokens import count_message_tokens
 
 
 class Refused(Exception):  # noqa: N818

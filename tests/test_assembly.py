@@ -13,12 +13,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import SummaryMessage
-from everthread.state.messages import clean_text
+from everthread.state.messages import clean_text, cleaned
 from everthread.state.records import Fragment, Memory, Summary
 from everthread.state.search_records import SearchResult
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -167,7 +166,8 @@ def test_any_prompt_is_valid_within_budget_and_holds_the_question(
 ) -> None:
     memories = [memory(text, rank) for rank, text in enumerate(found, start=1)]
     results = [result(text) for text in found]
-    prompt, report, _ = assemble(chain_of(drawn, question), memories, results, system_prompt="Be kind.", budget=budget)
+    chain = [cleaned(message) for message in chain_of(drawn, question)]
+    prompt, report, _ = assemble(chain, memories, results, system_prompt="Be kind.", budget=budget)
     assert count_message_tokens(prompt) <= budget
     assert report.tokens <= budget
     assert [message.type for message in prompt].count("system") == 1

@@ -16,7 +16,7 @@ from everthread.assembly.assemble import Assembled, assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
 from everthread.state.chain import SummaryMessage
-from everthread.state.messages import clean_text, message_text
+from everthread.state.messages import clean_text, cleaned, message_text
 from everthread.state.records import Summary
 from everthread.state.search_records import SearchResult
 
@@ -89,7 +89,7 @@ def test_any_prompt_is_within_budget_whole_valid_and_the_same_again(
 ) -> None:  # fmt: skip
     before = [message for n, (kind, drawn) in enumerate(chain) for message in messages_of(n, kind, drawn)]
     after = [message for n, drawn in enumerate(tail) for message in exchange(100 + n, drawn)]
-    given_ = [*before, HumanMessage(question, id="q"), *after]
+    given_ = [cleaned(message) for message in (*before, HumanMessage(question, id="q"), *after)]
     memories = [memory(text, rank, f"u{rank}", "t") for rank, text in enumerate(found, start=1)]
     results = [SearchResult(title=text[:30], url="https://e.org", content=text, engine="e") for text in found]
     counter = TokenCounter(factor=factor)

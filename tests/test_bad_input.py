@@ -12,8 +12,8 @@ from langgraph.types import Command
 
 from everthread import InputError, ModelError, Settings, SettingsError, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.storage.user_rows import UserRows
+from everthread.text.tokens import count_message_tokens
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t ", "\x00", []])

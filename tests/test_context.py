@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import ChainView
 from everthread.state.errors import ModelError
 from everthread.state.lighten import lighten
+from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}

@@ -26,7 +26,7 @@ from everthread.cli.main import app
 from everthread.cli.transfer import export, import_
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
-from everthread.maintenance.order import gaps, out_of_order, put_in_order
+from everthread.maintenance.checks import gaps, in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
 from everthread.storage.open import storage_of
@@ -261,21 +261,21 @@ async def test_a_prompt_takes_a_summarys_text_from_the_archive(graph: CompiledCo
     assert text in "".join(message.text for message in echo.prompts[-1])
 
 
-async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation) -> None:
+@pytest.mark.parametrize(("first", "last"), [("q1", "r1"), ("q1", None), ("r0", "q5"), ("q8", "r8")])
+async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation, first: str, last: str | None) -> None:
+    """One of the messages, without its number, came after others: each of these has the number of the one before."""
     await feed(graph, 9)
     before = await texts(graph)
-    place = "UPDATE messages SET seq = %(seq)s WHERE user_id = %(user_id)s AND id = %(id)s"
-    await sql(graph, place, seq=1000, id="q1")
-    await repaired(graph, "order", "message missing")
-    assert await texts(graph) == before
-    places = {id_: seq for seq, id_, _ in before}
-    await sql(graph, place, seq=-1, id="q1")
-    await sql(graph, place, seq=places["q1"], id="r1")
-    await sql(graph, place, seq=places["r1"], id="q1")
+    numbers = {id_: seq for seq, id_, _ in before}
+    end = numbers[last] if last is not None else len(before)
+    number = "UPDATE messages SET seq = %(seq)s WHERE user_id = %(user_id)s AND id = %(id)s"
+    await sql(graph, number, seq=-1, id=first)
+    for id_, seq in numbers.items():
+        if numbers[first] < seq <= end:
+            await sql(graph, number, seq=seq - 1, id=id_)
+    await sql(graph, number, seq=end, id=first)
+    assert await texts(graph) != before
     await repaired(graph, "order")
-    assert await texts(graph) == before
-    await sql(graph, place, seq=0, id="r0")
-    await repaired(graph, "order", "message missing")
     assert await texts(graph) == before
 
 
@@ -381,6 +381,15 @@ async def test_a_result_without_a_call_is_told_and_harmless(graph: CompiledConve
     checkup = await checked(graph, repair=True)
     assert [(finding.kind, finding.harmless) for finding in checkup.left] == [("result without call", True)]
     assert checkup.healthy
+
+
+async def test_a_result_that_came_late_is_in_order(graph: CompiledConversation) -> None:
+    call = AIMessage("", tool_calls=[{"name": "dial", "args": {}, "id": "late"}], id="call")
+    for said in ([HumanMessage("Dial."), call, HumanMessage("Well?")], [ToolMessage("hello?", tool_call_id="late"),
+                 HumanMessage("And now?")]):  # fmt: skip
+        await graph.ainvoke({"messages": said}, thread(), context={"user_id": "ada"})
+    await feed(graph, 9)
+    assert {finding.kind for finding in (await checked(graph)).findings} == set()
 
 
 async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: CompiledConversation) -> None:
@@ -524,17 +533,13 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     assert str(unknown.exception) == "There is no thread 'other': `everthread threads` lists yours."
 
 
-@given(st.lists(st.integers(-5, 40), unique=True, max_size=12), st.sets(st.integers(1, 60), max_size=20))
-def test_places_come_into_order_and_stay_apart(numbers: Sequence[int], others: set[int]) -> None:
-    places = {f"m{n}": number for n, number in enumerate(numbers)}
-    taken = {*numbers, *others}
-    new = {**places, **put_in_order(places, taken)}
-    assert list(new.values()) == sorted(new.values())
-    assert len(set(new.values())) == len(new)
-    assert all(number > 0 for number in new.values())
-    assert not (set(new.values()) - set(numbers)) & taken
-    assert not out_of_order(new)
-    assert put_in_order(new, {*new.values(), *others}) == {}
+@given(st.lists(st.integers(1, 40), unique=True, max_size=12))
+def test_numbers_come_into_order_and_stay_the_same(numbers: list[int]) -> None:
+    given = {f"m{n}": number for n, number in enumerate(numbers)}
+    new = {**given, **in_order(given)}
+    assert list(new) == list(given)
+    assert list(new.values()) == sorted(numbers)
+    assert in_order(new) == {}
 
 
 @given(st.lists(st.integers(1, 30), unique=True))

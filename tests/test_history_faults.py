@@ -19,11 +19,11 @@ from everthread.cli.main import app
 from everthread.facts.extraction import Said, extract
 from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import is_summary, summary_of
 from everthread.state.fact_records import Fact
 from everthread.state.live_chain import view_in
 from everthread.storage.user_rows import UserRows
+from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,

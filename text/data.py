@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from .fold import fold
 
 FOLDER: Final = Path(__file__).with_name("data")
 
@@ -21,6 +24,13 @@ def load(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
+@cache
+def phrases(name: str, group: str) -> tuple[str, ...]:
+    """The phrases of a group of a file in all languages together, folded, the longest first (a blocking read)."""
+    folded = {fold(phrase) for of_language in load(name)[group].values() for phrase in of_language}
+    return tuple(sorted(folded, key=lambda phrase: (-len(phrase), phrase)))
+
+
 def load_folder(name: str) -> dict[str, Any]:
     """The content of each file of a folder by its name, which is the code of a language (a blocking read).
 
@@ -29,5 +39,5 @@ def load_folder(name: str) -> dict[str, Any]:
     """
     files = sorted((FOLDER / name).glob("*.json"))
     if not files:
-        raise FileNotFoundError(f"There are no word lists in {FOLDER / name}: install everthread anew.")
+        raise FileNotFoundError(f"There are no word lists in {FOLDER / name}: reinstall everthread.")
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
