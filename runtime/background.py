@@ -63,7 +63,7 @@ class Background:
     """Jobs that run on the database's loop, one of each kind a user.
 
     Attributes:
-        observer: is told of a job that could not be done.
+        observer: notified of a job that could not be done.
     """
 
     def __init__(self) -> None:
