@@ -55,7 +55,7 @@ async def import_seconds(folder: Path, file: Path, embedder: Embedder, number: i
     database = Database(settings)
     await database.open()
     started = time.perf_counter()
-    work = Import(database, settings, file, await asyncio.to_thread(check_file, file), Progress(disable=True))
+    work = Import(database, file, await asyncio.to_thread(check_file, file), Progress(disable=True))
     await (work.with_vectors(embedder) if embed else work.without_vectors())
     seconds = time.perf_counter() - started
     await database.close()

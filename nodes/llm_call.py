@@ -84,7 +84,7 @@ async def _ask(prompt: Prompt, turn: Turn) -> Answer:
     settings = turn.settings
     policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
-    return await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
+    return await Answering(prompt, tools, policy, turn.config).first(turn.resources.models.candidates(settings))
 
 
 def _is_reply(result: ToolMessage, turn: Turn) -> bool:

@@ -107,7 +107,7 @@ def _key(state: ConversationState, turn: Turn) -> tuple[str, str, str]:
 
 async def _by_model(state: ConversationState, turn: Turn) -> SearchOutcome:
     try:
-        model = await turn.resources.router_model(turn.settings)
+        model = await turn.resources.models.router(turn.settings)
     except EverthreadError as error:
         return _failed(state, str(error))
     return await ask_model(state, turn.settings, model, _process_answers)

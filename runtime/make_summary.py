@@ -33,7 +33,7 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
 async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:
     """The summarizer, or why there is none though the settings name one."""
     try:
-        model = await turn.resources.summary_model(settings)
+        model = await turn.resources.models.summarizer(settings)
     except EverthreadError as error:
         if not settings.summary_fallback:
             raise ModelError(str(error)) from error

@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 from blockbuster import BlockBuster
-from conversation import EchoModel
+from conversation import EchoModel, open_with
 from fakes.embeddings import WORDS
 from langchain_core.embeddings import Embeddings
 from schemas import Schemas
@@ -151,6 +151,6 @@ def reopen(settings: Settings, embeddings: Embeddings) -> Callable[..., open_gra
     """Open the same storage once more, as a new process would."""
 
     def opened(**values: Any) -> open_graph:
-        return open_graph(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+        return open_with(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return opened

@@ -11,6 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread.graph.conversation import CompiledConversation
+from everthread.graph.open import open_graph
+from everthread.runtime.components import Components
+from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView
 from everthread.state.conversation import ConversationState
 from everthread.state.live_chain import LiveChain
@@ -53,6 +56,12 @@ class FailingEmbeddings(Embeddings):
 def counting_model(text: str = "Reply {n}.") -> GenericFakeChatModel:
     """A chat model whose replies are numbered and streamed word by word."""
     return GenericFakeChatModel(messages=(AIMessage(text.format(n=n)) for n in itertools.count(1)))
+
+
+def open_with(settings: Settings, **values: Any) -> open_graph:
+    """`open_graph` with components, and with single settings beside them."""
+    components: Any = {name: values.pop(name) for name in Components.__annotations__ if name in values}
+    return open_graph(settings.but(**values), **components)
 
 
 def thread(name: str = "t1") -> Any:

@@ -61,7 +61,7 @@ async def read_new(turn: Turn) -> int:
     """Read what is not read yet for facts; returns how many are new or changed."""
     before = await turn.user.facts.all_facts()
     learn(turn)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     return len([fact for fact in await turn.user.facts.all_facts() if fact not in before])
 
 
@@ -154,7 +154,7 @@ async def test_a_turn_waits_for_what_was_said_before_it_but_not_for_a_long_archi
     assert len(await FactRows(UserRows(database, "ada")).all_facts()) == UNREAD
     for _ in range(2):
         io_thread.loop.call_soon_threadsafe(steps.release)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     assert len(await FactRows(UserRows(database, "ada")).all_facts()) == len(messages)
 
 

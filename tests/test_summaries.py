@@ -213,11 +213,11 @@ async def test_a_local_conversation_is_summarized_on_this_machine_only() -> None
     local, cloud = EchoModel(prompts=[]), writer("x")
     object.__setattr__(local, "base_url", "http://localhost:11434")
     hybrid = Settings(profile="hybrid", summary_model="openai:gpt-4.1-mini")
-    assert await Resources(hybrid, model=local).summary_model(hybrid) is local
+    assert await Resources(hybrid, model=local).models.summarizer(hybrid) is local
     with pytest.raises(Exception, match=r"gpt-4\.1-mini"):
-        await Resources(hybrid, model=cloud).summary_model(hybrid)
+        await Resources(hybrid, model=cloud).models.summarizer(hybrid)
     ours = Settings(profile="hybrid", summary_model="extractive")
-    assert await Resources(ours, model=local).summary_model(ours) is None
+    assert await Resources(ours, model=local).models.summarizer(ours) is None
 
 
 async def everything(archive: Archive, state: Any, to: str = "t1") -> tuple[set[str], set[str], list[Summary]]:
@@ -308,7 +308,7 @@ async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the
 async def test_layered_keeps_the_same_words_once(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
-    async with open_graph(settings, model=writer("ok"), embeddings=embeddings, profile="layered") as graph:
+    async with open_graph(settings.but(profile="layered"), model=writer("ok"), embeddings=embeddings) as graph:
         for _ in range(16):
             state = await say(graph, "ok")
     standing = [summary_of(message) for message in view_in(state) if is_summary(message)]
