@@ -100,9 +100,7 @@ class FactRows:
 
         async def work(rows: Exchange) -> bool:
             outdated = await rows.fetch("facts.outdated", limit=UNREAD, characters=MOST_CHARACTERS)
-            facts = await asyncio.to_thread(
-                lambda: [read_again(fact_of(row), row["said"] or "") for row in outdated]
-            )
+            facts = await asyncio.to_thread(lambda: [read_again(fact_of(row), row["said"] or "") for row in outdated])
             if facts:
                 await store(rows, facts, read_again=True)
             return bool(facts)
