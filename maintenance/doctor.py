@@ -62,8 +62,7 @@ async def _checkup(
 
 
 async def _look(state: ThreadState) -> ThreadSnapshot:
-    resources = state.conversation.resources
     said = [message for message in state.messages if not is_empty(message)]
-    rows = await read_rows(state.user.rows, state.thread_id, own_vectors=resources.store is None)
+    rows = await read_rows(state.user.rows, state.thread_id, own_vectors=state.conversation.resources.store is None)
     changed = await state.user.archive.changed_ids(state.thread_id, said) if said else ()
     return ThreadSnapshot(state, rows, changed)

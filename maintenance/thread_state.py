@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
@@ -28,12 +27,10 @@ class ThreadState:
         chain: the `chain` of the state; an empty one where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
         is_writable: whether no turn waits to be resumed, which writing the chain would give up.
-        user: whose it is, with what is theirs.
         turn: what a node is given in a turn of the thread.
     """
 
     def __init__(self, conversation: Conversation, user: User, thread_id: str, snapshot: StateSnapshot) -> None:
-        resources, config = conversation.resources, RunnableConfig(configurable={"thread_id": thread_id})
         self.conversation = conversation
         self.user = user
         self.thread_id = thread_id
@@ -41,7 +38,8 @@ class ThreadState:
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
         self.chain: Chain = snapshot.values.get("chain") or empty_chain()
         self.is_writable = not snapshot.tasks
-        self.turn = Turn(resources, resources.settings.model_copy(update={"user_id": user.id}), config)
+        settings = conversation.resources.settings.model_copy(update={"user_id": user.id})
+        self.turn = Turn(conversation.resources, settings, {"configurable": {"thread_id": thread_id}})
 
     def check_writable(self) -> None:
         """Refuse to go on while a turn waits to be resumed.

@@ -19,9 +19,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_postgres import PGEngine, PGVectorStore
 
+from bench.server_folder import stop_server
 from everthread import Archive, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.storage.embedded.server import ensure_server, stop_server
+from everthread.storage.embedded.server import ensure_server
 from everthread.storage.postgres.database import Database
 from everthread.storage.postgres.migrate import migrations
 from everthread.storage.user_rows import UserRows
