@@ -102,7 +102,7 @@ async def shrink(
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
     await turn.user.archive.add_summary(turn.thread_id, written.summary)
     if written.facts:
-        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
+        await keep_summary_facts(turn, written.facts, batch.sources)
     return compress(chain, batch, written.summary), written
 
 
