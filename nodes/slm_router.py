@@ -10,10 +10,11 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from cachetools import LRUCache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 
@@ -43,34 +44,10 @@ _QUESTION_CHARS: Final = 2000
 _KEPT: Final = 512
 
 
-class Answers:
-    """Answers of small models that are kept: the newest 512, by model, user, and all that the model was shown.
+Answers = MutableMapping[str, Answer]
+"""Answers of small models by `answer_key`."""
 
-    The prompt holds the date, so that no answer outlives its day.
-    """
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Answer] = OrderedDict()
-
-    def key(self, settings: Settings, prompt: Sequence[BaseMessage]) -> str:
-        """What identifies a question to the model."""
-        parts = [settings.slm_model or "", settings.user_id, *(message_text(message) for message in prompt)]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-    def get(self, key: str) -> Answer | None:
-        """The answer to this question, if it is kept."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer; the one not asked for longest goes."""
-        self._kept[key] = answer
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-
-
-_process_answers: Final = Answers()
+_process_answers: Final[Answers] = LRUCache(_KEPT)
 
 
 _begun: Final[OrderedDict[tuple[str, str, str], asyncio.Task[SearchOutcome]]] = OrderedDict()
@@ -113,6 +90,12 @@ async def _by_model(state: ConversationState, turn: Turn) -> SearchOutcome:
     return await ask_model(state, turn.settings, model, _process_answers)
 
 
+def answer_key(settings: Settings, prompt: Sequence[BaseMessage]) -> str:
+    """What identifies a question to a small model: model, user, and all that it is shown, which holds the date."""
+    parts = [settings.slm_model or "", settings.user_id, *(message_text(message) for message in prompt)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
 async def ask_model(
     state: ConversationState, settings: Settings, model: BaseChatModel | None, answers: Answers | None = None
 ) -> SearchOutcome:
@@ -129,14 +112,14 @@ async def ask_model(
         return _decided(state, False, "There is no user text to search for.")
     seconds = min(settings.timeouts.model, _MAX_SECONDS)
     prompt, plain = prompts(state["messages"])
-    key = answers.key(settings, prompt) if answers is not None else ""
+    key = answer_key(settings, prompt) if answers is not None else ""
     if answers is not None and (known := answers.get(key)) is not None:
         return await _outcome(state, known, question)
     try:
         async with asyncio.timeout(seconds):
             answer = await ask(model, prompt, plain)
         if answers is not None and answer is not None:
-            answers.put(key, answer)
+            answers[key] = answer
         return await _outcome(state, answer, question)
     except TimeoutError:
         return _failed(state, f"The small model did not decide within {seconds:g} s.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
+from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
@@ -49,7 +50,7 @@ class LayeredSettings:
 
     def __init__(self, base: Settings) -> None:
         self._base = base
-        self._made: dict[Hashable, Any] = {}
+        self._made = LRUCache[Hashable, Any](_MOST_KEPT)
 
     def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
         """What a run was given laid over the base, and the authenticated user over both.
@@ -87,8 +88,6 @@ class LayeredSettings:
             return make()
         if known is None:
             known = self._made[key] = make()
-            while len(self._made) > _MOST_KEPT:
-                self._made.pop(next(iter(self._made)))
         return known
 
 

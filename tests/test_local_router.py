@@ -161,7 +161,7 @@ async def test_without_a_small_model_the_node_asks_the_local_router() -> None:
 
 async def test_the_same_question_is_not_asked_twice_but_another_user_asks_anew() -> None:
     model = FakeListChatModel(responses=["yes: tides", "no"])
-    answers = Answers()
+    answers: Answers = {}
     state: Any = {"messages": [HumanMessage("and the tides?", id="1")], "search": UNDECIDED}
     settings = Settings(slm_model="small")
     assert [(await ask_model(state, settings, model, answers)).query for _ in range(3)] == ["tides"] * 3
@@ -171,7 +171,7 @@ async def test_the_same_question_is_not_asked_twice_but_another_user_asks_anew()
 
 def test_an_answer_that_is_neither_is_not_kept() -> None:
     model = FakeListChatModel(responses=["perhaps", "no"])
-    answers = Answers()
+    answers: Answers = {}
     state: Any = {"messages": [HumanMessage("and the tides?", id="1")], "search": UNDECIDED}
 
     async def twice() -> list[str | None]:

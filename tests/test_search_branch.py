@@ -65,7 +65,7 @@ class Waiting(Embeddings):
 
 
 def ask_small(monkeypatch: pytest.MonkeyPatch) -> Small:
-    monkeypatch.setattr(node, "_process_answers", node.Answers())
+    monkeypatch.setattr(node, "_process_answers", {})
     small = Small(asked=threading.Event(), calls=[])
 
     async def router_model(*_: Any) -> Small:
