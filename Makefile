@@ -1,4 +1,4 @@
-# make run: chat in the terminal.  make test: run the tests.  Both set everything up first.
+# make run: chat in the terminal.  make test: run the quick tests.  Both set everything up first.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +11,7 @@ export LANGGRAPH_CLI_NO_ANALYTICS := 1
 export LANGGRAPH_NO_VERSION_CHECK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-clients check format docs clean
+.PHONY: help run test test-all test-clients check format docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,12 +20,18 @@ run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on w
 	@$(BIN)/everthread chat $(ARGS)
 
 # Two processes, each with a server of its own; one thread a process, because two models on all cores slow each other down.
-test: $(VENV)/.installed-dev  ## Run the tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+PARALLEL := --numprocesses $(WORKERS) --dist worksteal
+
+test: $(VENV)/.installed-dev  ## Run the quick tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
+	@$(PYTEST) $(PARALLEL) -m "not slow and not clients" $(ARGS)
+
+test-all: $(VENV)/.installed-dev  ## Run all tests but test-clients: also servers, notebooks, killed processes, many examples
+	@$(PYTEST) $(PARALLEL) --hypothesis-profile full $(ARGS)
 
 # One process: the browser and the servers take the cores.
 test-clients: $(VENV)/.installed-dev  ## Run real chat clients against langgraph dev; needs Node, see tests/clients/README.md
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m clients $(or $(ARGS),tests/clients)
+	@$(PYTEST) -m clients $(or $(ARGS),tests/clients)
 
 check: $(VENV)/.installed-dev  ## Lint and type check
 	$(BIN)/ruff check .

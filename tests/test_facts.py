@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processor import TOO_SHORT, assert_cannot_keep_busy, filled, seconds
 
 from everthread.facts.accept import accept
+from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import language_in, languages
@@ -215,8 +217,14 @@ def test_no_order_of_telling_words_breaks_the_reading(words: list[str]) -> None:
     "part", ["I ", "my sister is my ", "I live in ", "non mi ci lo ", "<a>", '"i am ', "```", ". "]
 )
 def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
-    extract(part * (1_000_000 // len(part)), SAID)
-    commands(part * (1_000_000 // len(part)))
+    def read(text: str) -> None:
+        extract(text, SAID)
+        commands(text)
+
+    beginning, whole = filled(part, MOST_CHARACTERS), filled(part, 1_000_000)
+    assert extract(whole, SAID) == extract(beginning, SAID)
+    assert_cannot_keep_busy(read, part, 1_000_000)
+    assert seconds(read, whole) < max(TOO_SHORT, 3 * seconds(read, beginning))
 
 
 def test_every_language_has_what_the_others_have() -> None:

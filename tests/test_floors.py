@@ -43,7 +43,7 @@ async def recalled(folder: Path, embeddings: Embeddings) -> dict[str, float]:
     The memory of one user: eleven threads in seven languages.
     """
     kept = json.loads((DATA / "recall.json").read_text(encoding="utf-8"))
-    resources = Resources(Settings(storage="sqlite", data_dir=folder, user_id="ada"), embeddings=embeddings)
+    resources = Resources(Settings(database_url="sqlite", data_dir=folder, user_id="ada"), embeddings=embeddings)
     for thread, said in kept["threads"].items():
         messages = [(HumanMessage if m["role"] == "user" else AIMessage)(m["text"], id=m["id"]) for m in said]
         await resources.archive.add_messages("ada", thread, messages)

@@ -326,17 +326,3 @@ def test_the_word_lists_are_well_formed(file: Path) -> None:
     for group, phrases in groups.items():
         assert len(phrases) == len(set(phrases)), f"{group} holds a phrase twice"
         assert all(split(phrase.replace("*", "")).words for phrase in phrases)
-
-
-_DEV = Path(__file__).resolve().parents[2] / "shared/data/search_need/search_need_dev.jsonl"
-
-
-@pytest.mark.skipif(not _DEV.exists(), reason="the evaluation data is not here")
-async def test_precision_and_recall_on_english_questions() -> None:
-    items = [json.loads(line) for line in _DEV.read_text(encoding="utf-8").splitlines()]
-    clear = [item for item in items if item["lang"] == "en" and not item["borderline"]]
-    found = [(item["needs_search"], (await check(item["query"])).needed) for item in clear]
-    hits = sum(truth and needed is True for truth, needed in found)
-    assert hits / sum(needed is True for _, needed in found) > 0.9
-    assert hits / sum(truth for truth, _ in found) > 0.5
-    assert sum(truth and needed is False for truth, needed in found) < 0.03 * len(found)
