@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from ..prompts.context import BEGINS, GO_ON
 from ..state.errors import SettingsError
-from ..state.messages import clean_text
+from ..state.messages import clean_text, message_text
 from ..state.records import Memory
 from ..state.search_records import SearchResult
 from ..state.turn_records import ContextReport, Section
@@ -27,6 +27,7 @@ from .draft import Draft, Sources, draft
 from .fence import fenced
 from .fit import fit_message
 from .layout import Layout
+from .material import Material, fact_entries
 from .sections import NO_ROOM
 from .told import with_summaries_told
 
@@ -36,6 +37,20 @@ _TOOLS_SHARE: Final = 0.75
 """The share of the budget above which the definitions of tools leave no room to talk."""
 
 _BARE_SYSTEM_SHARE: Final = 0.25
+
+
+class Assembled(NamedTuple):
+    """A prompt.
+
+    Attributes:
+        messages: for the model.
+        report: what they cost, and what is not among them.
+        memories: those that stand in the prompt, as they stand there.
+    """
+
+    messages: list[AnyMessage]
+    report: ContextReport
+    memories: tuple[Memory, ...] = ()
 
 
 def assemble(
@@ -52,7 +67,7 @@ def assemble(
     thread_id: str = "",
     turn_before: str | None = None,
     light: Collection[str] = (),
-) -> tuple[list[AnyMessage], ContextReport]:
+) -> Assembled:
     """The messages for the model, and what they cost; the same for the same arguments.
 
     What does not fit is left out in the order of `layout.trim`: by default memories and results (the least relevant
@@ -61,7 +76,7 @@ def assemble(
 
     Args:
         chain: the live chain; its last user message is the question.
-        memories: the most relevant first.
+        memories: the most relevant first; those that stand in the prompt already are passed over.
         results: the most relevant first.
         system_prompt: instructions.
         budget: tokens, at most, the definitions of tools included.
@@ -87,30 +102,32 @@ def assemble(
         )
     parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
-    sources = Sources(instructions, parts, memories, results, facts, thread_id, frozenset(light))
-    prompt, sections = _within(sources, layout, room, counter)
+    asked = message_text(parts.question) if parts.question is not None else ""
+    material = Material(results, memories, asked, layout, counter, thread_id)
+    sources = Sources(instructions, parts, fact_entries(facts, counter), material, frozenset(light))
+    made, prompt = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
         tokens=counter.prompt(prompt) + for_tools,
-        sections=sections,
+        sections=made.sections,
         tools=for_tools,
         counted_by=counter.name,
         factor=counter.factor,
     )
-    return prompt, report
+    return Assembled(prompt, report, made.memories)
 
 
 def _within(
-    sources: Sources, layout: Layout, room: int, counter: TokenCounter
-) -> tuple[list[AnyMessage], tuple[Section, ...]]:
+    sources: Sources, layout: Layout, room: int, counter: TokenCounter, key: str
+) -> tuple[Draft, list[AnyMessage]]:
     """A prompt that is counted whole, and made again smaller where its parts added up to more than the room."""
     target = room
     for _ in range(_ATTEMPTS):
         made = draft(sources, layout, target, counter)
-        prompt = _laid_out(made, layout, sources.thread_id)
+        prompt = _laid_out(made, layout, key)
         over = counter.prompt(prompt) - room
         if over <= 0:
-            return prompt, made.sections
+            return made, prompt
         target -= over + _SLACK
     return _bare(sources, room, counter)
 
@@ -138,18 +155,19 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
     return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
 
 
-def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[list[AnyMessage], tuple[Section, ...]]:
+def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[Draft, list[AnyMessage]]:
     """Instructions and question alone, both cut: for budgets in which nothing else can stand."""
-    parts = sources.parts
+    parts, material = sources.parts, sources.material
     system = SystemMessage(counter.truncate(sources.instructions, int(room * _BARE_SYSTEM_SHARE)) or ELLIPSIS)
     limit = room - counter.prompt([system]) - _SLACK
     said = parts.question if parts.question is not None else HumanMessage(BEGINS)
     question = fit_message(said, limit, counter)
+    results, memories = material.compared([question], ())
     others = {
         "recent": sum(len(unit) for unit in (*parts.earlier, *parts.tail)),
-        "results": len(sources.results),
-        "memories": len(sources.memories),
-        "facts": len(sources.facts),
+        "results": len(results.entries),
+        "memories": len(memories.entries),
+        "facts": len(sources.facts.entries),
     }
     cut = int(system.text != sources.instructions)
     sections = (
@@ -161,4 +179,4 @@ def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[list[AnyM
             if count
         ),
     )
-    return [system, question], sections
+    return Draft(system.text, question=question, sections=sections), [system, question]

@@ -15,17 +15,15 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from ..models.tokens import is_binary_block
 from ..prompts import context as words
 from ..state.chain import is_instruction, is_summary
 from ..state.messages import (
-    clean,
-    clean_text,
     content_text,
     is_empty,
     message_text,
     role_of,
 )
+from ..text.tokens import is_binary_block
 
 Content = str | list[str | dict[str, Any]]
 
@@ -56,7 +54,7 @@ def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> P
         chain: the live chain.
         turn_before: the id of the message that began the turn before, to tell what failed there from what is new.
     """
-    said = [_as_user(_clean(message)) for message in chain]
+    said = [_as_user(_tidied(message)) for message in chain]
     written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
     # Many clients send their instructions again with each message: the newest of the same text stands.
     written = list(dict.fromkeys(reversed(written)))[::-1]
@@ -131,23 +129,20 @@ def with_media_named(message: AnyMessage) -> AnyMessage:
     return named
 
 
-def _clean(message: AnyMessage) -> AnyMessage:
-    """The message without what providers refuse: unreadable characters, blank texts and blocks, odd names.
+def _tidied(message: AnyMessage) -> AnyMessage:
+    """The message without what providers refuse: blank texts and blocks, odd names.
 
     A tool that returned nothing is told in words: an empty result is refused by some providers.
     """
     update: dict[str, Any] = {}
     content = message.content
-    tidy: Any = clean_text(content) if isinstance(content, str) else [b for b in clean(content) if not _is_blank(b)]
+    tidy: Any = content if isinstance(content, str) else [block for block in content if not _is_blank(block)]
     if not tidy or (isinstance(tidy, str) and not tidy.strip()):
         tidy = words.NO_OUTPUT if isinstance(message, ToolMessage) else ""
     if tidy != content:
         update["content"] = tidy
-    for name in ("name", "tool_calls"):
-        value = getattr(message, name, None)
-        cleaned = _NO_NAME.sub("_", clean(value)) if isinstance(value, str) else clean(value)
-        if value and cleaned != value:
-            update[name] = cleaned
+    if message.name and _NO_NAME.search(message.name):
+        update["name"] = _NO_NAME.sub("_", message.name)
     return message.model_copy(update=update) if update else message
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -12,14 +11,13 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from ..models.counting import TokenCounter
 from ..prompts import context as words
 from ..state.records import Memory
-from ..state.search_records import SearchResult
 from ..state.turn_records import Section
 from .chain import Parts
-from .fit import fit_message
-from .history import History, bounded_message, fit_units
+from .fit import bounded_message, fit_message
+from .history import History, fit_units
 from .layout import Layout, granted
-from .material import Found, fact_entries, memory_entries, result_entries, texts_of
-from .sections import Picked, by_rank
+from .material import Material
+from .sections import Entry, Found, Picked, by_rank
 from .summaries import Summaries
 
 _JOINT: Final = 26
@@ -27,14 +25,20 @@ _JOINT: Final = 26
 
 
 class Sources(NamedTuple):
-    """All that could go into the prompt."""
+    """All that could go into the prompt.
+
+    Attributes:
+        instructions: the caller's system prompt, and what the chain has of instructions.
+        parts: the chain.
+        facts: what is known about the user.
+        material: what was found for the question.
+        light: ids of messages of the chain of which only a part is there.
+    """
 
     instructions: str
     parts: Parts
-    memories: Sequence[Memory]
-    results: Sequence[SearchResult]
-    facts: Sequence[str]
-    thread_id: str
+    facts: Found
+    material: Material
     light: frozenset[str]
 
 
@@ -42,39 +46,40 @@ class Sources(NamedTuple):
 class Draft:
     """What goes into the prompt: messages in their order, and the fenced parts by name with their headings."""
 
-    instructions: str = ""
+    instructions: str
     earlier: list[AnyMessage] = field(default_factory=list)
     question: AnyMessage | None = None
     tail: list[AnyMessage] = field(default_factory=list)
     blocks: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
+    memories: tuple[Memory, ...] = ()
     recent_cut: bool = False
 
 
 def draft(sources: Sources, layout: Layout, budget: int, counter: TokenCounter) -> Draft:
     """What goes into a prompt of about `budget` tokens; the caller counts the whole.
 
-    What is recalled is compared with the messages that stay, so it is picked twice where these leave it less to say.
+    First it is settled which messages stay, beside the share of what was found; then what these say already is left out
+    of what was found. Where that takes another room than its share, it is settled once more.
     """
     drafting = _Drafting(sources, layout, max(1, budget), counter)
-    made = drafting.picked()
-    if drafting.found_less():
-        made = drafting.picked()
-    return made
+    drafting.settle()
+    if drafting.compare():
+        drafting.settle()
+        drafting.compare()
+    return drafting.made()
 
 
 class _Drafting:
     """The steps of one draft."""
 
     def __init__(self, sources: Sources, layout: Layout, budget: int, counter: TokenCounter) -> None:
-        self.sources, self.layout, self.budget, self.counter = sources, layout, budget, counter
+        self.sources, self.layout, self.counter = sources, layout, counter
         parts = sources.parts
         self.question = bounded_message(parts.question, budget) if parts.question is not None else None
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
         self.history = History(parts.earlier, layout, budget, counter)
         self.summaries = Summaries(parts.earlier, layout, budget, counter)
-        self.facts = fact_entries(sources.facts, budget, counter)
-        self.results, self.memories = self._found(self._asked())
         self.needs = {
             "question": counter.messages([self.question]) if self.question is not None else 0,
             "system": counter.messages([SystemMessage(sources.instructions)]),
@@ -82,82 +87,75 @@ class _Drafting:
             "least": self.history.least_cost,
             "recent": self.history.older_cost,
             "summaries": self.summaries.cost,
-            "facts": _cost(self.facts),
-            "retrieved": _cost(self.results) + _cost(self.memories),
+            "facts": sources.facts.tokens,
+            "retrieved": layout.limit("retrieved", budget) if sources.material else 0,
         }
-        fenced = [self.facts[0], self.results[0], self.memories[0], [] if layout.in_place else self.summaries.items]
+        leading = () if layout.in_place else self.summaries.items
+        fenced = (sources.facts.entries, sources.material.results, sources.material.memories, leading)
         self.room = budget - _JOINT * sum(1 for entries in fenced if entries)
 
-    def picked(self) -> Draft:
-        """Every part within what is granted to it, the most important first; what is unused flows to the next."""
+    def settle(self) -> None:
+        """Share out the room: which messages and summaries stay. What a part leaves unused flows to the next."""
         grants = granted(self.needs, self.layout, self.room)
-        made = Draft(instructions=self._instructions(grants["system"]))
-        if self.question is not None:
-            made.question = fit_message(self.question, grants["question"], self.counter)
-        tail = fit_units(self.tail, grants["tail"], self.counter)
-        made.tail = [message for unit in tail.items for message in unit]
         self.history.keep_least(grants["least"])
-        pool = 0
-        chosen: dict[str, Picked[str]] = {}
+        self.rooms = dict(grants)
+        unused = 0
         for part in reversed(self.layout.trim):
-            room = grants[part] + pool
+            room = grants[part] + unused
             if part == "recent":
-                pool = room - self.history.keep_older(room)
+                used = self.history.keep_older(room)
             elif part == "summaries":
-                pool = room - self.summaries.keep(room)
-            elif part == "facts":
-                chosen["facts"] = _by_rank("facts", self.facts, room, self.counter)
-                pool = room - chosen["facts"].tokens
+                used = self.summaries.keep(room)
             else:
-                chosen |= self._retrieved(room)
-                pool = room - chosen["results"].tokens - chosen["memories"].tokens
-        self.history.widen(self.room - sum(grants.values()) + pool)
+                used = self.rooms[part] = min(room, self.needs[part])
+            unused = room - used
+        self.history.widen(self.room - sum(grants.values()) + unused)
+
+    def compare(self) -> bool:
+        """Leave out of what was found what the messages say that stay; whether to settle again with what it takes."""
+        shown = [*self._asked(), *self.history.kept_messages, *self.summaries.kept]
+        kept = {str(message.id) for message in self.history.kept_messages}
+        cut = kept - (self.history.whole_ids - self.sources.light)
+        self.results, self.memories = self.sources.material.compared(shown, cut)
+        self.needs["retrieved"] = self.results.tokens + self.memories.tokens
+        is_whole = self.history.is_whole and self.summaries.is_whole and self.rooms["facts"] >= self.needs["facts"]
+        return self.needs["retrieved"] > self.rooms["retrieved"] or not is_whole
+
+    def made(self) -> Draft:
+        """The draft: every part within what it may take, the most important of it first."""
+        counter, rooms = self.counter, self.rooms
+        # The end of the instructions stays, too: there stands what the caller said last.
+        room = rooms["system"] - counter.messages([SystemMessage("")])
+        made = Draft(counter.truncate(self.sources.instructions, room, "both"))
+        if self.question is not None:
+            made.question = fit_message(self.question, rooms["question"], counter)
+        tail = fit_units(self.tail, rooms["tail"], counter)
+        made.tail = [message for unit in tail.items for message in unit]
+        facts = by_rank("facts", self.sources.facts, rooms["facts"])
+        # Results and memories: each half of the room and what the other does not need.
+        half = max(rooms["retrieved"] // 2, rooms["retrieved"] - self.memories.tokens)
+        results = by_rank("results", self.results, half)
+        memories = by_rank("memories", self.memories, rooms["retrieved"] - results.tokens)
+        made.memories = tuple(entry.memory for entry in memories.items if entry.memory is not None)
         made.earlier = self._earlier()
         made.recent_cut = self.history.is_cut_off
-        made.blocks = self._blocks(chosen)
-        made.sections = self._sections(made, tail, chosen)
+        made.blocks = self._blocks(facts, results, memories)
+        found = [facts.section()] if self.sources.facts.entries or self.sources.facts.left_out else []
+        made.sections = (
+            self._system(made),
+            *found,
+            self.summaries.section(),
+            self.history.section(),
+            results.section(),
+            memories.section(),
+            self._question(made),
+            *([tail.section()] if self.tail else []),
+        )
         return made
-
-    def found_less(self) -> bool:
-        """Compare what was found with the messages that stay; whether that leaves room for more of these."""
-        shown = [*self._asked(), *self.history.kept_messages, *self.summaries.kept]
-        before = self.results, self.memories
-        self.results, self.memories = self._found(shown)
-        self.needs["retrieved"] = _cost(self.results) + _cost(self.memories)
-        return (self.results, self.memories) != before
 
     def _asked(self) -> list[AnyMessage]:
         question = [self.question] if self.question is not None else []
         return [*question, *(message for unit in self.tail for message in unit)]
-
-    def _found(self, shown: Sequence[AnyMessage]) -> tuple[Found, Found]:
-        said = texts_of(shown)
-        results = result_entries(self.sources.results, said, self.budget, self.counter)
-        kept = {str(message.id) for message in self.history.kept_messages}
-        memories = memory_entries(
-            self.sources.memories,
-            shown,
-            said,
-            self.budget,
-            self.counter,
-            thread_id=self.sources.thread_id,
-            cut=kept - (self.history.whole_ids - self.sources.light),
-        )
-        return results, memories
-
-    def _instructions(self, granted_tokens: int) -> str:
-        room = granted_tokens - self.counter.messages([SystemMessage("")])
-        # The end stays, too: there stands what the caller said last.
-        return self.counter.truncate(self.sources.instructions, room, "both")
-
-    def _retrieved(self, room: int) -> dict[str, Picked[str]]:
-        """Results and memories, each half of the room and what the other does not need."""
-        wanted = _cost(self.memories)
-        results = _by_rank("results", self.results, max(room // 2, room - wanted), self.counter)
-        return {
-            "results": results,
-            "memories": _by_rank("memories", self.memories, room - results.tokens, self.counter),
-        }
 
     def _earlier(self) -> list[AnyMessage]:
         """Recent messages, and the summaries among them where these stand in their places."""
@@ -166,48 +164,24 @@ class _Drafting:
             placed |= {place: [summary] for place, summary in self.summaries.kept_places}
         return [message for place in sorted(placed) for message in placed[place]]
 
-    def _blocks(self, chosen: dict[str, Picked[str]]) -> dict[str, tuple[str, Sequence[str]]]:
+    def _blocks(
+        self, facts: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
+    ) -> dict[str, tuple[str, Sequence[str]]]:
+        """The fenced parts: of what was found the most relevant stands last, nearest to the question."""
         blocks: dict[str, tuple[str, Sequence[str]]] = {
-            "facts": (words.FACTS, chosen["facts"].items),
-            "results": (words.RESULTS, chosen["results"].items[::-1]),
-            "memories": (words.MEMORIES, chosen["memories"].items[::-1]),
+            "facts": (words.FACTS, [entry.text for entry in facts.items]),
+            "results": (words.RESULTS, [entry.text for entry in reversed(results.items)]),
+            "memories": (words.MEMORIES, [entry.text for entry in reversed(memories.items)]),
         }
         if not self.layout.in_place:
             blocks["summaries"] = (words.SUMMARIES, self.summaries.entries())
         return {name: block for name, block in blocks.items() if block[1]}
 
-    def _sections(
-        self, made: Draft, tail: Picked[list[AnyMessage]], chosen: dict[str, Picked[str]]
-    ) -> tuple[Section, ...]:
-        counter = self.counter
-        system = Section(
-            name="system",
-            tokens=counter.text(made.instructions),
-            items=1,
-            cut=int(made.instructions != self.sources.instructions),
-        )
+    def _system(self, made: Draft) -> Section:
+        cut = int(made.instructions != self.sources.instructions)
+        return Section(name="system", tokens=self.counter.text(made.instructions), items=1, cut=cut)
+
+    def _question(self, made: Draft) -> Section:
         asked = [made.question] if made.question is not None else []
-        question = Section(
-            name="question",
-            tokens=counter.messages(asked),
-            items=len(asked),
-            cut=int(made.question is not self.sources.parts.question),
-        )
-        found = [chosen["results"].section(), chosen["memories"].section()]
-        sections = [system, self.summaries.section(), self.history.section(), *found, question]
-        if self.sources.facts:
-            sections.insert(1, chosen["facts"].section())
-        if self.tail:
-            sections.append(tail.section())
-        return tuple(sections)
-
-
-def _cost(found: Found) -> int:
-    return sum(entry.tokens for entry in found[0])
-
-
-def _by_rank(name: str, found: Found, room: int, counter: TokenCounter) -> Picked[str]:
-    """The entries that fit, and with those that did not what was left out before."""
-    picked = by_rank(name, found[0], room, counter)
-    picked.left_out = Counter({**found[1], **picked.left_out})
-    return picked
+        cut = int(made.question is not self.sources.parts.question)
+        return Section(name="question", tokens=self.counter.messages(asked), items=len(asked), cut=cut)

@@ -63,12 +63,11 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
     return words.RESULT.format(number=number, title=_line(result.title), url=_line(result.url), date=date, content=text)
 
 
-def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = False) -> str:
+def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     """A memory: each message with its date and who said it.
 
     Args:
-        memory: the memory.
-        contents: of each fragment what is told; one without content is left out.
+        memory: the memory; a message in it without content is left out.
         summarized: whether a summary in the prompt tells it in short.
     """
     return "\n".join(
@@ -76,10 +75,10 @@ def memory_entry(memory: Memory, contents: Sequence[str], *, summarized: bool = 
             date=f"{fragment.created_at or memory.created_at:%Y-%m-%d}",
             mark=words.SUMMARIZED if summarized else "",
             speaker=_speaker(memory, fragment),
-            content=set_in(content),
+            content=set_in(fragment.content),
         )
-        for fragment, content in zip(memory.fragments, contents, strict=True)
-        if content.strip()
+        for fragment in memory.fragments
+        if fragment.content.strip()
     )
 
 

@@ -8,10 +8,14 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.counting import TokenCounter
-from ..models.tokens import is_binary_block
+from ..prompts import context as words
 from ..state.messages import content_text
-from ..text.shorten import ELLIPSIS, Kept, beginning, share_out
+from ..text.shorten import ELLIPSIS, beginning, middle_out, share_out
+from ..text.tokens import is_binary_block
 from .chain import with_media_named
+
+CHARACTERS_A_TOKEN: Final = 32
+"""More characters than this for each token of the budget are cut before anything is counted."""
 
 _LEAST: Final = 8
 """Tokens of text that a message keeps in any case."""
@@ -67,16 +71,25 @@ def fit_unit(unit: Sequence[AnyMessage], limit: int, counter: TokenCounter) -> l
     ]
 
 
-def fit_texts(texts: Sequence[str], limit: int, counter: TokenCounter, keep: Kept = "start") -> list[str]:
-    """The texts in at most `limit` tokens together; the longest are cut first."""
-    costs = [counter.text(text) for text in texts]
-    if sum(costs) <= limit:
-        return list(texts)
-    shares = share_out(costs, limit)
-    return [
-        text if cost <= share else counter.truncate(text, share, keep)
-        for text, cost, share in zip(texts, costs, shares, strict=True)
-    ]
+def bounded_message(message: AnyMessage, budget: int) -> AnyMessage:
+    """The message without the middle of a text that cannot fit into the budget by far."""
+    content: Any = message.content
+    limit = CHARACTERS_A_TOKEN * max(budget, 1)
+    if isinstance(content, str):
+        short: Any = middle_out(content, limit, words.CUT)
+        same = len(short) == len(content)
+    else:
+        short = [
+            {**block, "text": middle_out(block["text"], limit, words.CUT)}
+            if isinstance(block, dict) and isinstance(block.get("text"), str)
+            else block
+            for block in content
+        ]
+        same = short == content
+    if same:
+        return message
+    cut: AnyMessage = message.model_copy(update={"content": short})
+    return cut
 
 
 def is_cut(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> bool:

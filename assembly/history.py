@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from langchain_core.messages import AnyMessage
 
@@ -12,9 +12,8 @@ from ..models.counting import TokenCounter
 from ..state.chain import is_summary
 from ..state.turn_records import Section
 from ..text.shorten import share_out
-from .fit import fit_unit, is_cut
+from .fit import bounded_message, fit_unit, is_cut
 from .layout import Layout
-from .material import bounded
 from .sections import NO_ROOM, TOO_MANY, Picked
 
 Unit = list[AnyMessage]
@@ -90,6 +89,13 @@ class History:
     def is_cut_off(self) -> bool:
         """Whether older messages are left out."""
         return len(self.kept_messages) < self._messages
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all messages are in the prompt as they were said."""
+        return len(self.kept) == len(self._whole) and not any(
+            is_cut(self._whole[at], self.kept[at]) for at in self.kept
+        )
 
     def keep_least(self, room: int) -> None:
         """Keep the messages that always stay, cut short where the room is short."""
@@ -177,23 +183,3 @@ def fit_units(units: Sequence[Unit], room: int, counter: TokenCounter, *, newest
     if total > len(kept):
         picked.left_out[NO_ROOM] += total - len(kept)
     return picked
-
-
-def bounded_message(message: AnyMessage, budget: int) -> AnyMessage:
-    """The message without the middle of a text that cannot fit into the budget by far."""
-    content: Any = message.content
-    if isinstance(content, str):
-        short: Any = bounded(content, budget)
-        same = len(short) == len(content)
-    else:
-        short = [
-            {**block, "text": bounded(block["text"], budget)}
-            if isinstance(block, dict) and isinstance(block.get("text"), str)
-            else block
-            for block in content
-        ]
-        same = short == content
-    if same:
-        return message
-    cut: AnyMessage = message.model_copy(update={"content": short})
-    return cut

@@ -31,6 +31,8 @@ class Layout:
         min_recent: recent messages that always stay.
         max_recent: recent messages, at most.
         max_summaries: summaries, at most, the newest.
+        max_memories: memories, at most, the most relevant.
+        memory_tokens: tokens of one message in a memory, at most.
     """
 
     order: tuple[str, ...] = ("recent", "facts", "results", "memories")
@@ -43,6 +45,8 @@ class Layout:
     min_recent: int = 2
     max_recent: int | None = None
     max_summaries: int | None = None
+    max_memories: int = RunSettings.model_fields["max_memories"].default
+    memory_tokens: int = RunSettings.model_fields["memory_tokens"].default
 
     @classmethod
     def of(cls, settings: RunSettings) -> Layout:
@@ -51,8 +55,8 @@ class Layout:
         shares = {**layout.shares, **settings.budgets.model_dump(exclude_none=True)}
         if settings.profile == "hybrid":
             recent = max(_HYBRID_RECENT, settings.keep_recent)
-            return replace(layout, shares=shares, max_recent=recent, max_summaries=settings.max_active_summaries)
-        return replace(layout, shares=shares)
+            layout = replace(layout, max_recent=recent, max_summaries=settings.max_active_summaries)
+        return replace(layout, shares=shares, max_memories=settings.max_memories, memory_tokens=settings.memory_tokens)
 
     @property
     def in_place(self) -> bool:

@@ -3,162 +3,182 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from ..memory.pairing import fragment_tokens, with_fragments
 from ..models.counting import TokenCounter
-from ..prompts import context as words
 from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
-from ..state.records import Memory, Summary
+from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
 from ..text.fold import fold
+from ..text.passages import excerpt
 from ..text.repeats import Said
-from ..text.shorten import middle_out
-from .fence import fact_entry, memory_entry, result_entry
-from .fit import fit_texts
-from .sections import BLANK, IN_CHAIN, REPEATED, Entry
+from ..text.shorten import share_out, truncate_to_tokens
+from ..text.tokens import estimate_tokens
+from .fence import fact_entry, memory_entry, result_entry, set_in
+from .layout import Layout
+from .sections import BLANK, REPEATED, Entry, Found
 
-Found = tuple[list[Entry], Counter[str]]
-"""Entries, and what was left out of them for which reason."""
+_TRIES: Final = 3
+"""Times that an excerpt is made smaller, where the model counts more tokens than the estimate."""
 
-CHARACTERS_A_TOKEN: Final = 32
-"""More characters than this for each token of the budget are cut before anything is counted."""
-
-_SHORTENINGS: Final = 3
-
-
-def bounded(text: str, budget: int) -> str:
-    """The text with its middle cut out, if it is so long that it cannot fit into `budget` tokens by far."""
-    return middle_out(text, CHARACTERS_A_TOKEN * max(budget, 1), words.CUT)
+_JOINTS: Final = 4
+"""Tokens more that the parts of an entry may take together than each by itself."""
 
 
-def fact_entries(facts: Sequence[str], budget: int, counter: TokenCounter) -> Found:
-    """Facts and pins, each once whatever its case (seed `004`, "Deduplication")."""
+def fact_entries(facts: Sequence[str], counter: TokenCounter) -> Found:
+    """Facts and pins, each once whatever its case."""
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
     known: set[str] = set()
     for fact in facts:
-        text = fact_entry(bounded(fact, budget))
+        text = fact_entry(fact)
         plain = fold(text)
         if plain.strip() == "-" or plain in known:
             left_out[REPEATED if plain in known else BLANK] += 1
             continue
         known.add(plain)
-        entries.append(Entry(text, counter.text(text) + 1, lambda _: ""))
-    return entries, left_out
+        entries.append(Entry(text, counter.text(text) + 1, lambda _: None))
+    return Found(entries, left_out)
 
 
-def result_entries(results: Sequence[SearchResult], said: Said, budget: int, counter: TokenCounter) -> Found:
-    """Search results, numbered by their rank."""
-    entries: list[Entry] = []
-    left_out: Counter[str] = Counter()
-    for number, result in enumerate(results, start=1):
-        content = bounded(result.content, budget)
-        if not content.strip() and not result.title.strip():
-            left_out[BLANK] += 1
-        elif said.has(content):
-            left_out[REPEATED] += 1
-        else:
-            said.add(content)
-            entries.append(_result(number, result, content, counter))
-    return entries, left_out
+@dataclass
+class Material:
+    """Search results and memories, compared with what stands in the prompt.
 
-
-def memory_entries(
-    memories: Sequence[Memory],
-    shown: Sequence[AnyMessage],
-    said: Said,
-    budget: int,
-    counter: TokenCounter,
-    *,
-    thread_id: str = "",
-    cut: Collection[str] = (),
-) -> Found:
-    """Memories without what the prompt shows already.
-
-    A message that stands whole in the prompt is left out of a memory. The raw text of what a summary in the prompt
-    tells in short is kept, for it is the evidence, and marked as the same thing.
-
-    Args:
+    Attributes:
+        results: search results, the most relevant first.
         memories: the most relevant first.
-        shown: the messages and summaries in the prompt.
-        said: their texts; those of the memories are added.
-        budget: tokens of the prompt.
+        question: what they were found for.
+        layout: how many memories at most, and how long a message in one.
         counter: what counts.
         thread_id: the thread of the chain; empty where ids are unique over all threads.
-        cut: ids of messages in the prompt of which only a part is shown.
     """
-    entries: list[Entry] = []
-    left_out: Counter[str] = Counter()
-    ids = {str(message.id) for message in shown if message.id}.difference(cut)
-    covered = {id_ for message in shown if (summary := summary_behind(message)) for id_ in summary.source_ids}
-    for memory in memories:
-        here = not thread_id or memory.thread_id == thread_id
-        contents = [
-            "" if here and fragment.id in ids else bounded(fragment.content, budget) for fragment in memory.fragments
-        ]
-        told = [content for content in contents if content.strip()]
-        if not told:
-            in_chain = here and any(fragment.id in ids for fragment in memory.fragments)
-            left_out[IN_CHAIN if in_chain else BLANK] += 1
-        elif all(said.has(content) for content in told):
-            left_out[REPEATED] += 1
+
+    results: Sequence[SearchResult]
+    memories: Sequence[Memory]
+    question: str
+    layout: Layout
+    counter: TokenCounter
+    thread_id: str
+    _known: dict[tuple[int, frozenset[str], bool], Entry] = field(default_factory=dict, init=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.results or self.memories)
+
+    def compared(self, shown: Sequence[AnyMessage], cut: Collection[str]) -> tuple[Found, Found]:
+        """Search results, and memories, without what these messages say.
+
+        A message that stands whole in the prompt is left out of a memory. The raw text of what a summary in the prompt
+        tells in short is kept, for it is the evidence, and marked as the same thing.
+
+        Args:
+            shown: the messages and summaries in the prompt.
+            cut: ids of messages among them of which only a part is shown.
+        """
+        said = Said()
+        if self:
+            for message in shown:
+                said.add(message_text(message))
+        return self._new_results(said), self._new_memories(said, shown, cut)
+
+    def _new_results(self, said: Said) -> Found:
+        entries: list[Entry] = []
+        left_out: Counter[str] = Counter()
+        for number, result in enumerate(self.results, start=1):
+            if not result.content.strip() and not result.title.strip():
+                left_out[BLANK] += 1
+            elif said.has(result.content):
+                left_out[REPEATED] += 1
+            else:
+                said.add(result.content)
+                entries.append(self._result(number, result))
+        return Found(entries, left_out)
+
+    def _new_memories(self, said: Said, shown: Sequence[AnyMessage], cut: Collection[str]) -> Found:
+        """Up to the number wanted; those that stand in the prompt are not left out of it, and not counted as such."""
+        entries: list[Entry] = []
+        left_out: Counter[str] = Counter()
+        there = {str(message.id) for message in shown if message.id}.difference(cut)
+        covered = {id_ for message in shown if is_summary(message) for id_ in summary_of(message).source_ids}
+        for at, memory in enumerate(self.memories):
+            if len(entries) >= self.layout.max_memories:
+                break
+            is_here = not self.thread_id or memory.thread_id == self.thread_id
+            new = [f for f in memory.fragments if not (is_here and f.id in there)]
+            texts = [fragment.content for fragment in new if fragment.content.strip()]
+            if new and not texts:
+                left_out[BLANK] += 1
+            elif new and all(said.has(text) for text in texts):
+                left_out[REPEATED] += 1
+            elif new:
+                for text in texts:
+                    said.add(text)
+                is_summarized = is_here and not covered.isdisjoint(memory.source_ids)
+                entries.append(self._memory(at, new, is_summarized))
+        return Found(entries, left_out)
+
+    def _result(self, number: int, result: SearchResult) -> Entry:
+        counter = self.counter
+
+        def made(content: str) -> Entry:
+            text = result_entry(number, result, content)
+            return Entry(text, counter.text(text) + 1, shortened)
+
+        def shortened(limit: int) -> Entry | None:
+            room = limit - counter.text(result_entry(number, result, "")) - _JOINTS
+            content = truncate_to_tokens(result.content, room, count=self._set_in)
+            return made(content) if content else None
+
+        return made(result.content)
+
+    def _memory(self, at: int, fragments: Sequence[Fragment], is_summarized: bool) -> Entry:
+        key = at, frozenset(fragment.id for fragment in fragments), is_summarized
+        if key not in self._known:
+            self._known[key] = self._memory_entry(self.memories[at], fragments, is_summarized)
+        return self._known[key]
+
+    def _memory_entry(self, memory: Memory, fragments: Sequence[Fragment], is_summarized: bool) -> Entry:
+        """A memory of these fragments, each cut to the passages that bear on the question where it is long."""
+        counter = self.counter
+        memory = with_fragments(memory, [fragment for fragment in fragments if fragment.content.strip()])
+        limits = [fragment_tokens(memory, fragment, self.layout.memory_tokens) for fragment in memory.fragments]
+
+        def made(limits: Sequence[int]) -> Entry:
+            cut = [self._excerpt(fragment, limit) for fragment, limit in zip(memory.fragments, limits, strict=True)]
+            shown = with_fragments(memory, [fragment for fragment in cut if fragment.content.strip()])
+            text = memory_entry(shown, summarized=is_summarized)
+            return Entry(text, counter.text(text) + 1, shortened, shown)
+
+        def shortened(limit: int) -> Entry | None:
+            bare = [fragment.model_copy(update={"content": "."}) for fragment in memory.fragments]
+            frame = counter.text(memory_entry(with_fragments(memory, bare), summarized=is_summarized))
+            costs = [min(self._set_in(f.content), most) for f, most in zip(memory.fragments, limits, strict=True)]
+            entry = made(share_out(costs, limit - frame - _JOINTS))
+            return entry if entry.text else None
+
+        return made(limits)
+
+    def _excerpt(self, fragment: Fragment, limit: int) -> Fragment:
+        """The fragment in `limit` tokens, as the model counts them and as they stand in an entry."""
+        content = fragment.content
+        if (size := self._set_in(content)) <= limit:
+            return fragment
+        estimated = limit * estimate_tokens(content) // size
+        for _ in range(_TRIES):
+            content = excerpt(fragment.content, self.question, estimated, near=fragment.passage)
+            if (size := self._set_in(content)) <= limit:
+                break
+            estimated = estimated * limit // size
         else:
-            for content in told:
-                said.add(content)
-            summarized = here and any(id_ in covered for id_ in memory.source_ids)
-            entries.append(_memory(memory, contents, summarized, counter))
-    return entries, left_out
+            content = truncate_to_tokens(content, limit, count=self._set_in)
+        return fragment.model_copy(update={"content": content})
 
-
-def summary_behind(message: AnyMessage) -> Summary | None:
-    """The record behind a summary message; None for another message."""
-    return summary_of(message) if is_summary(message) else None
-
-
-def texts_of(messages: Sequence[AnyMessage]) -> Said:
-    """What these messages say."""
-    said = Said()
-    for message in messages:
-        said.add(message_text(message))
-    return said
-
-
-def _result(number: int, result: SearchResult, content: str, counter: TokenCounter) -> Entry:
-    text = result_entry(number, result, content)
-
-    def shorten(limit: int) -> str:
-        room = limit - counter.text(result_entry(number, result, "")) - 1
-        return result_entry(number, result, counter.truncate(content, room)) if room > 0 else ""
-
-    return Entry(text, counter.text(text) + 1, _tightened(shorten, counter))
-
-
-def _memory(memory: Memory, contents: Sequence[str], summarized: bool, counter: TokenCounter) -> Entry:
-    text = memory_entry(memory, contents, summarized=summarized)
-
-    def shorten(limit: int) -> str:
-        frame = counter.text(memory_entry(memory, ["." if content.strip() else "" for content in contents]))
-        room = limit - frame - 1
-        return memory_entry(memory, fit_texts(contents, room, counter), summarized=summarized) if room > 0 else ""
-
-    return Entry(text, counter.text(text) + 1, _tightened(shorten, counter))
-
-
-def _tightened(shorten: Callable[[int], str], counter: TokenCounter) -> Callable[[int], str]:
-    """Shortening that counts what came out, and tries again with less: setting lines in adds tokens."""
-
-    def tightened(limit: int) -> str:
-        room = limit
-        for _ in range(_SHORTENINGS):
-            text = shorten(room)
-            over = counter.text(text) + 1 - limit
-            if over <= 0:
-                return text
-            room -= over + 4
-        return ""
-
-    return tightened
+    def _set_in(self, text: str) -> int:
+        """Tokens of a text as it stands in an entry."""
+        return self.counter.text(set_in(text))

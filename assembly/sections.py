@@ -1,13 +1,13 @@
-"""What goes into each part of the prompt: picked by rank or age within a number of tokens, the rest told."""
+"""What goes into each part of the prompt: picked by rank or age within a number of tokens, the rest reported."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from ..models.counting import TokenCounter
+from ..state.records import Memory
 from ..state.turn_records import Section
 
 T = TypeVar("T")
@@ -17,7 +17,6 @@ WORTH_A_CUT: Final = 48
 
 NO_ROOM: Final = "did not fit the budget"
 REPEATED: Final = "said the same as another part"
-IN_CHAIN: Final = "stand in the conversation already"
 TOO_MANY: Final = "were more than the setting allows"
 BLANK: Final = "held nothing"
 
@@ -34,7 +33,7 @@ class Picked(Generic[T]):
     left_out: Counter[str] = field(default_factory=Counter)
 
     def section(self) -> Section:
-        """The part as the report tells it."""
+        """The part as the report shows it."""
         return Section(
             name=self.name,
             tokens=self.tokens,
@@ -46,33 +45,50 @@ class Picked(Generic[T]):
         )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A text for the fence. `shorten` gives it in fewer tokens."""
+class Entry(NamedTuple):
+    """A text for the fence.
+
+    Attributes:
+        text: with its label.
+        tokens: what it takes, with the line break behind it.
+        shorten: the entry in fewer tokens; None where it cannot be had in so few.
+        memory: the memory behind it, as the text shows it.
+    """
 
     text: str
     tokens: int
-    shorten: Callable[[int], str]
+    shorten: Callable[[int], Entry | None]
+    memory: Memory | None = None
 
 
-def by_rank(name: str, entries: Sequence[Entry], room: int, counter: TokenCounter) -> Picked[str]:
+class Found(NamedTuple):
+    """Entries in the order of their rank, and what was left out of them for which reason."""
+
+    entries: Sequence[Entry]
+    left_out: Counter[str]
+
+    @property
+    def tokens(self) -> int:
+        """What all entries take."""
+        return sum(entry.tokens for entry in self.entries)
+
+
+def by_rank(name: str, found: Found, room: int) -> Picked[Entry]:
     """The entries in rank order that fit; the first that does not is cut to the room that is left, then it ends.
 
     A longer one is not passed over for a shorter of lower rank.
     """
-    picked: Picked[str] = Picked(name, granted=max(0, room))
-    left = room
-    for entry in entries:
-        if entry.tokens <= left:
-            picked.items.append(entry.text)
-            left -= entry.tokens
-            continue
-        if left >= WORTH_A_CUT and (text := entry.shorten(left)) and (cost := counter.text(text) + 1) <= left:
-            picked.items.append(text)
+    picked: Picked[Entry] = Picked(name, granted=max(0, room), left_out=found.left_out.copy())
+    for entry in found.entries:
+        left = room - picked.tokens
+        shown = entry if entry.tokens <= left else entry.shorten(left) if left >= WORTH_A_CUT else None
+        if shown is None or shown.tokens > left:
+            break
+        picked.items.append(shown)
+        picked.tokens += shown.tokens
+        if shown is not entry:
             picked.cut += 1
-            left -= cost
-        break
-    picked.tokens = max(0, room - left)
-    if missing := len(entries) - len(picked.items):
+            break
+    if missing := len(found.entries) - len(picked.items):
         picked.left_out[NO_ROOM] += missing
     return picked

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..models.counting import TokenCounter
-from ..state.chain import is_summary
+from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Section
 from ..text.repeats import Said
 from .fence import summary_entry
-from .history import bounded_message
+from .fit import bounded_message
 from .layout import Layout
-from .material import summary_behind
 from .sections import NO_ROOM, REPEATED, TOO_MANY, WORTH_A_CUT, Picked
 from .told import told_text
 
@@ -61,6 +60,11 @@ class Summaries:
     def kept(self) -> list[AnyMessage]:
         """Those in the prompt, the oldest first."""
         return [summary for _, summary in self.kept_places]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all are in the prompt, and none is cut."""
+        return not self._picked.cut and len(self.kept_places) == len(self.items)
 
     def keep(self, room: int) -> int:
         """Keep the newest that fit, and the next one cut to the rest; the tokens they take."""
@@ -107,6 +111,5 @@ class Summaries:
 
 
 def _rank(summary: AnyMessage) -> float:
-    record = summary_behind(summary)
-    level = record.level if record is not None else 1
+    level = summary_of(summary).level
     return float("-inf") if level == MASTER_LEVEL else -level

@@ -116,7 +116,7 @@ async def _through_nodes(id_: str, messages: list[Any], profile: str, bench: Any
             carried = await settled(carried, new, turn)
             new = []
     said = {str(message.id): message for message in messages if not is_empty(message)}
-    kept = await bench.resources.archive.whole_messages(turn.user_id, turn.thread_id, list(said))
+    kept = await turn.user.archive.whole_messages(turn.thread_id, list(said))
     changed = sum(id_ in kept and message_text(kept[id_]) != message_text(said[id_]) for id_ in said)
     counts.update(
         {"fault: not in the archive": len(said.keys() - kept.keys()), "fault: changed in the archive": changed}

@@ -9,9 +9,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread.models.tokens import count_message_tokens
 from everthread.text.extractive import summarize
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 PEER_TOKENS = 200
 """Tokens of a summary where the caller does not say how long it may be."""

@@ -24,12 +24,12 @@ from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import build_graph
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
-from everthread.nodes.context_assembly import assembled
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember
 from everthread.nodes.summarize import summarize
 from everthread.runtime.chain_texts import with_chain
+from everthread.runtime.prompt import assembled
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.settings.profiles import PROFILES
@@ -136,15 +136,14 @@ class Driver:
     async def assembled(self, state: Any, turn: Turn, *, budget: int | None) -> list[AnyMessage]:
         """The prompt for a state whose messages end with a question, without more recall than it holds."""
         whole, _ = await with_chain(state, turn)
-        context, _ = await assembled(whole, turn, budget=budget)
-        return list(context.messages)  # type: ignore[arg-type]  # they are messages of the prompt
+        return list((await assembled(whole, turn, budget=budget))["context"].messages)
 
 
 async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Carried:
     """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
     state = _with(carried, new)
     state |= _plain(await remember(state, turn))
-    while not state["upkeep"].error and batch_due(state, turn.settings) is not None:
+    while not state["upkeep"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
         state |= _plain(await summarize(state, turn))
     if state["upkeep"].error:
         raise RuntimeError(state["upkeep"].error)

@@ -123,8 +123,8 @@ async def latency(known: int) -> dict[str, float]:
         try:
             said = [HumanMessage(f"I collect stamps of country number {n}.", id=f"m{n}") for n in range(known)]
             told, noticed = [], []
-            await turn.resources.archive.add_messages("bench", "t", said)
-            while (await read_batch(turn.resources.facts, "bench", None))[1]:
+            await turn.user.archive.add_messages("t", said)
+            while (await read_batch(turn.user.facts, None))[1]:
                 pass
             for n in range(50):
                 question = HumanMessage(
@@ -133,9 +133,9 @@ async def latency(known: int) -> dict[str, float]:
                 started = time.perf_counter()
                 await known_facts([question], turn)
                 told.append(time.perf_counter() - started)
-                await turn.resources.archive.add_messages("bench", "t", [question])
+                await turn.user.archive.add_messages("t", [question])
                 started = time.perf_counter()
-                await read_batch(turn.resources.facts, "bench", None)
+                await read_batch(turn.user.facts, None)
                 noticed.append(time.perf_counter() - started)
         finally:
             await resources.close()

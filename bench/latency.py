@@ -102,8 +102,8 @@ async def measure(resources: Resources, clock: Clock, said: list[AnyMessage], qu
 async def tell(resources: Resources, messages: list[AnyMessage]) -> None:
     """What was said is archived and embedded."""
     for start in range(0, len(messages), 500):
-        await resources.archive.add_messages(USER, "told", messages[start : start + 500])
-    while await resources.vectors.embed_pending(USER, timeout=600, limit=256):
+        await resources.of_user(USER).archive.add_messages("told", messages[start : start + 500])
+    while await resources.of_user(USER).vectors.embed_pending(timeout=600, limit=256):
         pass
 
 

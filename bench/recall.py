@@ -63,9 +63,9 @@ def measures(ranked: Sequence[str], tokens: dict[str, int], question: Question, 
 async def fill(resources: Resources, haystack: Haystack) -> dict[str, int]:
     tokens = {}
     for thread, messages in haystack.threads.items():
-        await resources.archive.add_messages(haystack.name, f"{haystack.name}/{thread}", messages)
+        await resources.of_user(haystack.name).archive.add_messages(f"{haystack.name}/{thread}", messages)
         tokens |= {str(m.id): estimate_tokens(m.text) + 4 for m in messages}
-    while await resources.vectors.embed_pending(haystack.name, timeout=600, limit=256):
+    while await resources.of_user(haystack.name).vectors.embed_pending(timeout=600, limit=256):
         pass
     return tokens
 
@@ -86,7 +86,7 @@ async def ask(
         rows["pairing ms"].append((time.perf_counter() - found) * 1000)
         ranked = [hit.source_id for hit in state["recall"].hits]
         returned = [f.id for memory in state["recall"].memories for f in memory.fragments]
-        near = await resources.vectors.nearest(haystack.name, question.text, limit=MEMORIES * 3, timeout=60)
+        near = await resources.of_user(haystack.name).search.nearest(question.text, limit=MEMORIES * 3, timeout=60)
         by_vector = [source.source_id for source in near]
         rows["everthread"].append(measures(ranked, tokens, question, returned))
         rows["vector only"].append(measures(by_vector, tokens, question, by_vector))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from everthread.models.embeddings import BUNDLED_MODEL
 from everthread.search.router.features import NAMES, features
 from everthread.search.router.keywords import Reading
-from everthread.search.router.model import BUCKETS, buckets, packed
+from everthread.search.router.model import BUCKETS, buckets
 
 LICENCES = {
     "freshqa": "Apache-2.0",
@@ -163,3 +165,9 @@ def _hashed(texts: Sequence[str]) -> Any:
     columns = [place for places in found for place in places]
     values = [1 / np.sqrt(len(places)) for places in found for _ in places]
     return sparse.csr_matrix((values, (rows, columns)), shape=(len(texts), BUCKETS), dtype=np.float32)
+
+
+def packed(array: npt.ArrayLike) -> dict[str, Any]:
+    """An array as the router reads it: its shape, and its numbers in half precision and base64."""
+    half = np.asarray(array, dtype="<f2")
+    return {"shape": list(half.shape), "half": base64.b64encode(half.tobytes()).decode("ascii")}

@@ -144,7 +144,7 @@ async def measure(resources: Resources, fill: Fill, questions: list[str], users:
             times.append((time.perf_counter() - begun) * 1000)
             assert recall.error is None
         vector = np.array(await resources.embedder.query(text, timeout=60), dtype=np.float32)
-        near = await resources.vectors.nearest(f"u{user}", text, limit=10, timeout=60)
+        near = await resources.of_user(f"u{user}").search.nearest(text, limit=10, timeout=60)
         exact = np.argsort(-(np.array(fill.known[user]) @ vector))[:10]
         found.append(len({f"m{n}" for n in exact} & {source.source_id for source in near}) / len(exact))
     rows = await resources.database.run(_sizes)

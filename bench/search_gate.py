@@ -33,7 +33,7 @@ from bench.datasets import DATA
 from bench.router_training import CHAT, LICENCES, OWN, Item, Trainer, own_questions
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.nodes.keyword_check import read_words
-from everthread.search.router.keywords import Reading, preload, read
+from everthread.search.router.keywords import Reading, read
 from everthread.search.router.model import WEIGHTS, LocalRouter
 from everthread.settings.settings import Settings
 
@@ -195,7 +195,6 @@ def main() -> None:
     parser.add_argument("--random-folds", action="store_true", help="let alike questions fall into different folds")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
-    preload()
     items = load(args.data)
     vectors = embed(items, args.vectors)
     readings = [read(item.text, datetime.now(UTC).year) for item in items]

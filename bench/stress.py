@@ -25,13 +25,13 @@ from langchain_core.messages import (
 from bench.compressed import Compressed
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.models.tokens import count_message_tokens
 from everthread.settings.settings import Settings
 from everthread.state.chain import is_summary
 from everthread.state.lighten import lighten
 from everthread.state.messages import is_empty, message_text
 from everthread.state.records import Summary
 from everthread.state.tool_calls import with_results
+from everthread.text.tokens import count_message_tokens
 
 BUDGETS: Final = (1000, 3000, 6976)
 """Tokens of a prompt, for each of which it is made."""
@@ -82,7 +82,7 @@ def _prompts(thread: Compressed) -> Counter[str]:
     whole, light = lighten(thread.view)
     chain = with_results(whole)
     for budget in BUDGETS:
-        prompt, report = assemble(
+        prompt, report, _ = assemble(
             chain,
             [],
             [],

@@ -18,10 +18,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from bench.compressed import Compressed
 from bench.datasets import locomo
-from everthread.models.tokens import count_message_tokens
 from everthread.settings.settings import Settings
 from everthread.state.messages import message_text
 from everthread.text.terms import terms as content_terms
+from everthread.text.tokens import count_message_tokens
 
 NEWEST, BEFORE = 4, 50
 COLUMNS = ("newest 4 as said", "their words", "words of 5 to 50 back", "tokens")

@@ -24,8 +24,8 @@ from bench.counting import CountingSummarizer
 from bench.datasets import Haystack, Question
 from bench.driving import PROFILE_NAMES, Carried, Driver, Exchange, exchanges
 from bench.window_peers import newest, peers
-from everthread.models.tokens import count_message_tokens
 from everthread.text.terms import terms as content_terms
+from everthread.text.tokens import count_message_tokens
 
 Rows = dict[tuple[str, int], list["Seen"]]
 """By the name of a contestant and the number of turns."""
@@ -92,7 +92,7 @@ async def _profile(
     carried: Carried = {}
     for start, stop in pairwise([0, *asked]):
         carried = await bench.grow(carried, said[start:stop], turn)
-        while await bench.resources.vectors.embed_pending(turn.user_id, timeout=600):
+        while await turn.user.vectors.embed_pending(timeout=600):
             pass
         messages = _messages(said[:stop])
         for question in asked[stop]:

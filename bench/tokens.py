@@ -29,9 +29,8 @@ from bench.counting import CountingSummarizer
 from bench.datasets import locomo
 from bench.driving import PROFILE_NAMES, Driver, Exchange, driver, exchanges
 from bench.window_peers import Middleware, WholeHistory, Window
-from everthread.models.tokens import count_message_tokens
 from everthread.prompts.system import SYSTEM
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 BUDGET = 6976
 """Tokens of a prompt: everthread's default, less its reply."""

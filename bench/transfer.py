@@ -26,6 +26,7 @@ from everthread.maintenance.transfer import export_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 from everthread.storage.vector_rows import chunks
 
 REMARK = "Remark {n}: the tomatoes on the balcony need more water than the basil does in July."
@@ -41,8 +42,8 @@ def said(options: argparse.Namespace) -> list[Any]:
 async def prepare(folder: Path, messages: list[Any], file: Path) -> None:
     """An export file of the messages."""
     database = Database(Settings(data_dir=folder, database_schema="source"))
-    await Archive(database).add_messages("bench", "bench", messages)
-    await export_rows(database, "bench", file, written=lambda *_: None)
+    await Archive(UserRows(database, "bench")).add_messages("bench", messages)
+    await export_rows(UserRows(database, "bench"), file, written=lambda *_: None)
     await database.close()
 
 

@@ -177,10 +177,10 @@ class Bench:
         resources = graph.resources
         history = self.history(max(0, length - 20))
         for start in range(0, len(history), 500):
-            await resources.archive.add_messages(thread, thread, history[start : start + 500])
-        while await resources.vectors.embed_pending(thread, timeout=600, limit=500):
+            await resources.of_user(thread).archive.add_messages(thread, history[start : start + 500])
+        while await resources.of_user(thread).vectors.embed_pending(timeout=600, limit=500):
             pass
-        while (await read_batch(resources.facts, thread, None))[1]:
+        while (await read_batch(resources.of_user(thread).facts, None))[1]:
             pass
         context: Any = {"user_id": thread}
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, RemoveMessage
 
-from everthread.models.tokens import count_message_tokens
+from everthread.text.tokens import count_message_tokens
 
 
 class Window(Protocol):

@@ -76,10 +76,10 @@ class Session:
         Raises:
             ThreadOwnershipError: the thread belongs to another user.
         """
-        archive, user_id = self._resources.archive, self._settings.user_id
-        self._thread_id = await archive.thread_named(user_id, self._name)
-        await archive.own_thread(user_id, self._thread_id, self._name)
-        said = await archive.known_count(user_id, self._thread_id) if resumed else 0
+        archive = self._resources.of_user(self._settings.user_id).archive
+        self._thread_id = await archive.thread_named(self._name)
+        await archive.own_thread(self._thread_id, self._name)
+        said = await archive.known_count(self._thread_id) if resumed else 0
         self._dim(describe_model(self._settings.model))
         self._dim(f"Thread {self._name!r}" + (f", going on after {said} messages." if said else ", new."))
         if not self._resources.embedder.ready:

@@ -42,7 +42,7 @@ async def _checkups(thread: str | None, settings: Settings, *, repair: bool) -> 
     resources, user_id = Resources(settings), settings.user_id
     conversation = conversation_on(resources)
     try:
-        id_ = None if thread is None else await resources.archive.thread_named(user_id, thread)
+        id_ = None if thread is None else await resources.of_user(user_id).archive.thread_named(thread)
         with as_typed(id_, thread):
             return await examine(conversation, user_id, id_, repair=repair)
     finally:

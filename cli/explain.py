@@ -42,7 +42,7 @@ def run_explain(thread: str, turn: int, values: dict[str, Any], *, as_json: bool
 async def _report(thread: str, turn: int, settings: Settings) -> TurnReport:
     resources = Resources(settings)
     try:
-        id_ = await resources.archive.thread_named(settings.user_id, thread)
+        id_ = await resources.of_user(settings.user_id).archive.thread_named(thread)
         with as_typed(id_, thread):
             return await find_report(resources, settings.user_id, id_, turn)
     finally:

@@ -16,6 +16,7 @@ from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..state.records import now
 from ..storage.open import storage_of
+from ..storage.user_rows import UserRows
 
 
 def list_facts(values: dict[str, Any], *, with_past: bool = False) -> None:
@@ -29,11 +30,11 @@ def list_facts(values: dict[str, Any], *, with_past: bool = False) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(rows: FactRows, user_id: str) -> None:
+    async def work(rows: FactRows) -> None:
         table = Table("id", "kind", "what", "state", "since", "until", "source")
-        for pin in await rows.pins(user_id, forgotten=with_past):
+        for pin in await rows.pins(forgotten=with_past):
             table.add_row(*map(escape, _pin_row(pin)))
-        for fact in await rows.all_facts(user_id):
+        for fact in await rows.all_facts():
             if with_past or fact.is_open:
                 table.add_row(*map(escape, _fact_row(fact)))
         Console().print(table)
@@ -53,13 +54,13 @@ def forget_fact(wanted: str, values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(rows: FactRows, user_id: str) -> None:
-        ids = [fact.id for fact in await rows.all_facts(user_id) if fact.state != "forgotten"]
-        ids = [id_ for id_ in [*ids, *(pin.id for pin in await rows.pins(user_id))] if id_.startswith(wanted)]
+    async def work(rows: FactRows) -> None:
+        ids = [fact.id for fact in await rows.all_facts() if fact.state != "forgotten"]
+        ids = [id_ for id_ in [*ids, *(pin.id for pin in await rows.pins())] if id_.startswith(wanted)]
         if len(ids) != 1 and wanted not in ids:
             found = "no fact and no pin" if not ids else f"{len(ids)} of them"
             raise InputError(f"There is {found} whose id begins with {wanted!r}: `everthread facts` lists yours.")
-        text = await rows.forget(user_id, wanted if wanted in ids else ids[0], now())
+        text = await rows.forget(wanted if wanted in ids else ids[0], now())
         Console(highlight=False, markup=False, soft_wrap=True).print(f"Forgotten: {text}")
 
     _with_rows(values, work)
@@ -78,12 +79,12 @@ def _pin_row(pin: Pin) -> tuple[str, ...]:
     return pin.id[:8], "pin", pin.text, state, f"{pin.created_at:%Y-%m-%d}", until, f"user: {pin.source_id}"
 
 
-def _with_rows(values: dict[str, Any], work: Callable[[FactRows, str], Awaitable[None]]) -> None:
+def _with_rows(values: dict[str, Any], work: Callable[[FactRows], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = Settings(**values)
         database = storage_of(settings)
         try:
-            await work(FactRows(database), settings.user_id)
+            await work(FactRows(UserRows(database, settings.user_id)))
         finally:
             await database.close()
 

@@ -53,7 +53,7 @@ async def _made(summary: str | None, thread: str | None, settings: Settings, *, 
     resources, user_id = Resources(settings), settings.user_id
     conversation = conversation_on(resources)
     try:
-        id_ = None if thread is None else await resources.archive.thread_named(user_id, thread)
+        id_ = None if thread is None else await resources.of_user(user_id).archive.thread_named(thread)
         with as_typed(id_, thread):
             if summary is None:
                 return await regenerate_rejected(conversation, user_id, str(id_))

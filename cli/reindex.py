@@ -12,6 +12,7 @@ from ..memory.changed_model import changed_model
 from ..models.embeddings import Embedder
 from ..settings.settings import Settings
 from ..storage.open import storage_of
+from ..storage.user_rows import UserRows
 from .transfer import into_store, progress_bar
 
 
@@ -27,20 +28,21 @@ def run_reindex(values: dict[str, Any]) -> None:
 
 async def _reindex(settings: Settings) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    user_id, timeout = settings.user_id, settings.timeouts.embedding
+    timeout = settings.timeouts.embedding
     database, embedder = storage_of(settings), Embedder(settings.embedding_model)
     try:
+        rows = UserRows(database, settings.user_id)
         if settings.vector_store is not None:
-            done = await into_store(database, embedder, settings)
+            done = await into_store(rows, embedder, settings)
             console.print(f"{done} messages and summaries were embedded into {settings.vector_store}.")
             return
         with console.status(f"Loading the embedding model {embedder.name} ..."):
-            changed = await changed_model(database, embedder, user_id, timeout=timeout)
+            changed = await changed_model(rows, embedder, timeout=timeout)
         if changed:
             console.print(str(changed))
         with progress_bar() as bar:
             task = bar.add_task("Embedding", total=None)
-            work = Reindex(database, embedder, user_id, timeout=timeout, advance=lambda count: bar.advance(task, count))
+            work = Reindex(rows, embedder, timeout=timeout, advance=lambda count: bar.advance(task, count))
             bar.update(task, total=await work.start())
             done = await work.run()
     finally:

@@ -17,7 +17,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from ..graph.conversation import CompiledConversation
 from ..graph.open import open_graph
-from ..runtime.resources import Resources
+from ..runtime.user import User
 from ..settings.settings import Settings
 from ..state.errors import StorageError
 from .conversations import exchanges, read_conversation
@@ -37,19 +37,20 @@ def run_replay(file: Path, thread: str, conversation: str | None, values: dict[s
 async def _replay(file: Path, thread: str, conversation: str | None, settings: Settings) -> None:
     opened = open_graph(settings)
     async with opened as graph:
-        id_ = await opened.resources.archive.thread_named(settings.user_id, thread)
+        user = opened.resources.of_user(settings.user_id)
+        id_ = await user.archive.thread_named(thread)
         messages = await asyncio.to_thread(read_conversation, file, id_, conversation)
-        await opened.resources.archive.own_thread(settings.user_id, id_, thread)
-        added = await _feed(graph, opened.resources, settings, id_, messages)
-        await _embed_rest(opened.resources, settings)
+        await user.archive.own_thread(id_, thread)
+        added = await _feed(graph, user, settings, id_, messages)
+        await _embed_rest(user, settings)
     Console().print(f"Thread {thread!r}: {len(messages)} messages in the file, {added} of them new.")
 
 
 async def _feed(
-    graph: CompiledConversation, resources: Resources, settings: Settings, id_: str, messages: Sequence[AnyMessage]
+    graph: CompiledConversation, user: User, settings: Settings, id_: str, messages: Sequence[AnyMessage]
 ) -> int:
     config: Any = {"configurable": {"thread_id": id_}}
-    known = await resources.archive.known_ids(settings.user_id, id_, [str(message.id) for message in messages])
+    known = await user.archive.known_ids(id_, [str(message.id) for message in messages])
     if (await graph.aget_state(config)).next:
         await graph.ainvoke(None, config, context=settings)
     added = 0
@@ -67,8 +68,8 @@ async def _feed(
     return added
 
 
-async def _embed_rest(resources: Resources, settings: Settings) -> None:
+async def _embed_rest(user: User, settings: Settings) -> None:
     """Wait until everything of the user has its vector."""
     with Console().status("Embedding what is left ..."):
-        while await resources.vectors.embed_pending(settings.user_id, timeout=settings.timeouts.embedding):
+        while await user.vectors.embed_pending(timeout=settings.timeouts.embedding):
             pass

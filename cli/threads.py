@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from ..memory.store_index import vector_index
+from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
 from ..runtime.deletion import Deletion
 from ..settings.settings import Settings
@@ -17,6 +17,7 @@ from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.open import checkpointer_of, locks_of, storage_of
 from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 from .naming import as_typed
 
 MOST_SHOWN: Final = 1_000_000
@@ -30,9 +31,9 @@ def list_threads(values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Storage, settings: Settings) -> None:
+    async def work(database: Storage, rows: UserRows) -> None:
         table = Table("thread", "messages", "last message")
-        for row in await Archive(database).threads(settings.user_id):
+        for row in await Archive(rows).threads():
             last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
             table.add_row(row["name"] or row["thread_id"], str(row["messages"]), last)
         Console().print(table)
@@ -57,10 +58,10 @@ def show_history(
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Storage, settings: Settings) -> None:
-        archive = Archive(database)
-        id_ = await archive.thread_named(settings.user_id, thread)
-        found = await archive.page(settings.user_id, id_, before=before, limit=limit or MOST_SHOWN, with_left=with_left)
+    async def work(database: Storage, rows: UserRows) -> None:
+        archive = Archive(rows)
+        id_ = await archive.thread_named(thread)
+        found = await archive.page(id_, before=before, limit=limit or MOST_SHOWN, with_left=with_left)
         if not found:
             raise InputError(f"There is no thread {thread!r} with messages: `everthread threads` lists yours.")
         console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -81,10 +82,10 @@ def prune_checkpoints(thread: str, values: dict[str, Any]) -> None:
         StorageError: the database cannot be started or reached.
     """
 
-    async def work(database: Storage, settings: Settings) -> None:
-        archive = Archive(database)
-        id_ = await archive.thread_named(settings.user_id, thread)
-        await archive.own_thread(settings.user_id, id_)
+    async def work(database: Storage, rows: UserRows) -> None:
+        archive = Archive(rows)
+        id_ = await archive.thread_named(thread)
+        await archive.own_thread(id_)
         await checkpointer_of(database).aprune([id_])
         Console().print("Kept the newest checkpoint.")
 
@@ -105,15 +106,15 @@ def delete_threads(thread: str | None, values: dict[str, Any], confirm: Callable
         StorageError: the database cannot be reached; nothing was deleted.
     """
 
-    async def work(database: Storage, settings: Settings) -> None:
-        locks = locks_of(database)
-        vectors = vector_index(settings, database, Embedder(settings.embedding_model))
-        deletion = Deletion(database, vectors, locks)
+    async def work(database: Storage, rows: UserRows) -> None:
+        locks, settings = locks_of(database), database.settings
+        embedder = Embedder(settings.embedding_model)
+        deletion = Deletion(rows, vector_index(rows, embedder, store_client(settings, embedder)), locks)
         try:
-            id_ = None if thread is None else await Archive(database).thread_named(settings.user_id, thread)
+            id_ = None if thread is None else await Archive(rows).thread_named(thread)
             with as_typed(id_, thread):
-                await asyncio.to_thread(confirm, len(await deletion.threads(settings.user_id, id_)))
-                gone = await deletion.delete(settings.user_id, id_)
+                await asyncio.to_thread(confirm, len(await deletion.threads(id_)))
+                gone = await deletion.delete(id_)
         finally:
             await locks.close()
         Console(highlight=False).print(
@@ -124,12 +125,12 @@ def delete_threads(thread: str | None, values: dict[str, Any], confirm: Callable
     _with_database(values, work)
 
 
-def _with_database(values: dict[str, Any], work: Callable[[Storage, Settings], Awaitable[None]]) -> None:
+def _with_database(values: dict[str, Any], work: Callable[[Storage, UserRows], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = Settings(**values)
         database = storage_of(settings)
         try:
-            await work(database, settings)
+            await work(database, UserRows(database, settings.user_id))
         finally:
             await database.close()
 

@@ -18,6 +18,7 @@ from ..storage.archive_rows import ArchivedMessage
 from ..storage.open import storage_of
 from ..storage.sources import SummaryTree
 from ..storage.summary_rows import SummaryRows
+from ..storage.user_rows import UserRows
 from ..text.shorten import one_line
 
 _EXCERPT = 100
@@ -40,11 +41,12 @@ def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
     async def work() -> list[tuple[SummaryTree, list[SummaryVersion]]]:
         database = storage_of(settings)
         try:
-            archive, rows, owner = Archive(database), SummaryRows(database), settings.user_id
-            id_, picked = await _found(archive, rows, owner, thread, wanted)
-            trees = [await archive.sources(owner, id_, summary.id) for summary in picked]
+            mine = UserRows(database, settings.user_id)
+            archive, rows = Archive(mine), SummaryRows(mine)
+            id_, picked = await _found(archive, rows, thread, wanted)
+            trees = [await archive.sources(id_, summary.id) for summary in picked]
             # The texts of all would be long: they are shown where one summary is asked for.
-            versions = await rows.versions(owner, id_, picked[0].id) if len(picked) == 1 else []
+            versions = await rows.versions(id_, picked[0].id) if len(picked) == 1 else []
         finally:
             await database.close()
         return [(tree, versions) for tree in trees if tree is not None]
@@ -55,16 +57,14 @@ def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
             Console().print(_earlier(versions))
 
 
-async def _found(
-    archive: Archive, rows: SummaryRows, owner: str, thread: str, wanted: str | None
-) -> tuple[str, list[Summary]]:
+async def _found(archive: Archive, rows: SummaryRows, thread: str, wanted: str | None) -> tuple[str, list[Summary]]:
     """The id of the thread, and the summaries in it that are meant."""
-    id_ = await archive.thread_named(owner, thread)
-    summaries = await archive.summaries(owner, id_)
-    if wanted is None and not summaries and not await archive.has_thread(owner, id_):
-        named = await rows.named(owner, thread) if thread else []
+    id_ = await archive.thread_named(thread)
+    summaries = await archive.summaries(id_)
+    if wanted is None and not summaries and not await archive.has_thread(id_):
+        named = await rows.named(thread) if thread else []
         if len(named) == 1:
-            return named[0][0], list((await rows.some(owner, named[0][0], [named[0][1]])).values())
+            return named[0][0], list((await rows.some(named[0][0], [named[0][1]])).values())
         what = f"{len(named)} summaries begin with {thread!r}" if named else f"There is no thread {thread!r}"
         raise InputError(f"{what}: `everthread threads` lists yours, `everthread trace THREAD` the summaries of one.")
     return id_, _picked(summaries, thread, wanted)

@@ -13,11 +13,11 @@ from ..maintenance.bulk_embedding import BulkEmbedding
 from ..maintenance.transfer import Added, export_rows, import_rows
 from ..maintenance.transfer_format import Checked, check_file
 from ..maintenance.transfer_lines import Counts
-from ..memory.store_index import vector_index
+from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
 from ..settings.settings import Settings
 from ..storage.open import storage_of
-from ..storage.storage import Storage
+from ..storage.user_rows import UserRows
 
 
 def run_export(file: Path, thread: str | None, values: dict[str, Any]) -> None:
@@ -36,8 +36,7 @@ async def _export(file: Path, thread: str | None, settings: Settings) -> None:
         with progress_bar() as bar:
             task = bar.add_task("Writing", total=None)
             counts = await export_rows(
-                database,
-                settings.user_id,
+                UserRows(database, settings.user_id),
                 file,
                 thread=thread,
                 written=lambda done, total: bar.update(task, completed=done, total=total),
@@ -67,13 +66,14 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
         embedder.load()
     database = storage_of(settings)
     try:
+        rows = UserRows(database, settings.user_id)
         with Console().status("Checking the file ..."):
             checked = await asyncio.to_thread(check_file, file)
         with progress_bar() as bar:
-            work = Import(database, settings, file, checked, bar)
+            work = Import(rows, settings, file, checked, bar)
             new = await (work.with_vectors(embedder) if beside else work.without_vectors())
         if embed and not beside:
-            await into_store(database, embedder, settings)
+            await into_store(rows, embedder, settings)
     finally:
         await database.close()
     counts = checked.header.counts
@@ -84,18 +84,18 @@ async def _import(file: Path, settings: Settings, *, embed: bool) -> None:
     )
 
 
-async def into_store(database: Storage, embedder: Embedder, settings: Settings) -> int:
+async def into_store(rows: UserRows, embedder: Embedder, settings: Settings) -> int:
     """Embed what is not in the vector store of the settings, with a progress bar; returns how many were done.
 
     Raises:
         EmbeddingError: the model or the store fails; what was done stays done.
         StorageError: the database fails.
     """
-    index = vector_index(settings, database, embedder)
+    index = vector_index(rows, embedder, store_client(settings, embedder))
     total = 0
     with progress_bar() as bar:
         task = bar.add_task("Embedding", total=None)
-        while done := await index.embed_pending(settings.user_id, timeout=settings.timeouts.embedding):
+        while done := await index.embed_pending(timeout=settings.timeouts.embedding):
             total += done
             bar.advance(task, done)
         bar.update(task, total=total)
@@ -105,8 +105,8 @@ async def into_store(database: Storage, embedder: Embedder, settings: Settings) 
 class Import:
     """One import with its bars: one for the lines of the file, one for what is embedded."""
 
-    def __init__(self, database: Storage, settings: Settings, file: Path, checked: Checked, bar: Progress) -> None:
-        self._database = database
+    def __init__(self, rows: UserRows, settings: Settings, file: Path, checked: Checked, bar: Progress) -> None:
+        self._rows = rows
         self._settings = settings
         self._file = file
         self._checked = checked
@@ -117,8 +117,7 @@ class Import:
 
     async def without_vectors(self) -> Counts:
         """Store the rows only. Errors as for `import_rows`."""
-        user_id = self._settings.user_id
-        return await import_rows(self._database, user_id, self._file, self._checked, added=self._added)
+        return await import_rows(self._rows, self._file, self._checked, added=self._added)
 
     async def with_vectors(self, embedder: Embedder) -> Counts:
         """Store the rows, and embed them at the same time: the model never waits for the database.
@@ -127,9 +126,8 @@ class Import:
             EmbeddingError: the model fails; all rows were stored all the same.
         """
         bulk = BulkEmbedding(
-            self._database,
+            self._rows,
             embedder,
-            self._settings.user_id,
             which="pending",
             timeout=self._settings.timeouts.embedding,
             advance=self._embedded,

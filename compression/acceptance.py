@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Collection
 from typing import Final
 
-from ..text.fold import fold, lower
+from ..text.data import phrases
+from ..text.fold import fold, lower, plain
 from ..text.language import language_of
 from ..text.stop_words import stop_words
 from ..text.terms import terms
 from ..text.words import words
-from .words import ERROR_STARTS, REFUSAL_STARTS, REPLY_STARTS, SUMMARY_LABELS, TALE_STARTS
 
 SHORT: Final = 80
 """Characters that a summary of however short a source may have."""
@@ -33,6 +32,16 @@ LOCAL_CHARS: Final = 300
 
 LOCAL_SHARE: Final = 0.3
 """The share of its source that a local model's summary may have in characters (seed `002`)."""
+
+# Lists of `text/data/summary_words.json`: those of seed `002` ("invalidPatterns"), translated.
+_ERRORS: Final = phrases("summary_words", "error_starts")
+_STARTS: Final = (
+    ("it is an error text", _ERRORS),
+    ("it is a refusal", phrases("summary_words", "refusal_starts")),
+    ("it is a reply, not a summary", phrases("summary_words", "reply_starts")),
+    ("it is a story", phrases("summary_words", "tale_starts")),
+)
+_LABELS: Final = phrases("summary_words", "summary_labels")
 
 _FEW_TERMS: Final = 3
 _TOLD_BY: Final = 5
@@ -106,12 +115,12 @@ def vocabulary_share(summary: str, source: str) -> float:
 def without_label(text: str) -> str:
     """A summary without "Here is a summary of the conversation:", "Summary:" or a heading that says so before it."""
     headed = _HEADED.match(text)
-    if headed and any(label in fold(headed[1]) for label in SUMMARY_LABELS):
+    if headed and any(label in fold(headed[1]) for label in _LABELS):
         text = text[headed.end() :]
     stripped = text.strip().strip("*_ \n")
     head, colon, rest = stripped.partition(":") if ":" in stripped[:120] else stripped.partition("：")
     begins = fold(head)
-    is_label = any(label in begins for label in SUMMARY_LABELS) and not begins.startswith(ERROR_STARTS)
+    is_label = any(label in begins for label in _LABELS) and not begins.startswith(_ERRORS)
     if colon and len(head) < 100 and "\n" not in head and is_label:
         return rest.strip("*_ \n")
     return stripped
@@ -119,28 +128,16 @@ def without_label(text: str) -> str:
 
 def prefix_hash(text: str) -> str:
     """The hash of the first 120 characters of a text, without differences of case and white space (seed `004`)."""
-    return _hash(_plain(text)[:120])
+    return _hash(plain(text)[:120])
 
 
 def text_hash(text: str) -> str:
     """The hash of a whole text, without differences of case and white space."""
-    return _hash(_plain(text))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return _hash(plain(text))
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-_STARTS: Final = (
-    ("it is an error text", ERROR_STARTS),
-    ("it is a refusal", REFUSAL_STARTS),
-    ("it is a reply, not a summary", REPLY_STARTS),
-    ("it is a story", TALE_STARTS),
-)
 
 
 def _by_its_start(text: str, source: str) -> str | None:
@@ -203,7 +200,7 @@ def _is_in(text: str, language: str) -> bool:
 
 def _numbers(text: str) -> list[str]:
     """The numbers of four digits and more, in ASCII digits, without separators."""
-    digits = _DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
+    digits = _DIGIT.sub(lambda match: str(int(match[0])), text)
     return [number for number in _NUMBER.findall(_GROUPED.sub("", digits)) if len(number) >= _LONG_NUMBER]
 
 

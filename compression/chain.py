@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..state.chain import ChainView, is_summary, summary_of
-from ..state.messages import is_empty
 from ..state.records import MASTER_LEVEL
 
 NOTHING_KEPT: Final[frozenset[str]] = frozenset()
@@ -37,8 +36,8 @@ class Batch(NamedTuple):
 
 
 def is_conversational(message: AnyMessage) -> bool:
-    """Whether a message is part of the conversation: not a summary, not an instruction, not empty."""
-    return not isinstance(message, SystemMessage) and not is_empty(message)
+    """Whether a message of a view, which holds no empty ones, is neither summary nor instruction."""
+    return not isinstance(message, SystemMessage)
 
 
 def is_open(chain: ChainView, message: AnyMessage) -> bool:
@@ -95,7 +94,7 @@ def closed(chain: ChainView) -> ChainView:
 
 def _is_answer(message: AnyMessage) -> bool:
     """Whether nothing before this is still open: a reply, or a summary, which is made of what is closed."""
-    return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls and not is_empty(message))
+    return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:

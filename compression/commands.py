@@ -23,6 +23,9 @@ COMMANDS: Final[Mapping[str, Name]] = {
 STORAGES: Final[Mapping[str, str]] = {"postgres": "Postgres", "sqlite": "SQLite", "json": "JSON file"}
 """The kinds of storage that `/summary` knows, by the word that chooses them."""
 
+_LONGEST: Final = 100
+"""Characters of a command, or of an answer to one, at most."""
+
 _NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
@@ -41,7 +44,8 @@ def read_command(text: str, pending: Literal["storage", "threshold"] | None = No
         pending: what `/summary` asked in the message before. What does not answer it is text for the model, so that
             nobody is held in the set-up.
     """
-    word = fold(text).strip()
+    text = text.strip()
+    word = fold(text).strip() if len(text) <= _LONGEST else ""
     if (name := COMMANDS.get(word)) is not None:
         return Command(name)
     if pending == "storage":

@@ -9,10 +9,11 @@ from typing import Any, Final, NamedTuple, get_args
 from ..state.fact_records import FactKind
 from ..state.messages import clean_text
 from ..state.records import Record
+from ..text.fold import fold
+from ..text.replies import objects, without_thoughts
 from .acceptance import without_label
 
 _KINDS: Final = frozenset(get_args(FactKind))
-_ASIDE: Final = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _MARK: Final = re.compile(r"</?excerpt(?: id=\w+)?>")
 _OPEN_FENCE: Final = re.compile(r"\A\s*```json\s*\n(\s*\{.*)", re.DOTALL)
 _FENCE: Final = re.compile(r"\A\s*```[\w-]*\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
@@ -43,31 +44,16 @@ def read_draft(reply: str) -> Draft:
     Facts of an unknown kind or without text are left out. Thoughts in tags are no part of it, nor what stands before
     the tag that ends them: some templates have the model begin in its thoughts.
     """
-    text = _MARK.sub("", _ASIDE.sub("", clean_text(reply))).strip()
+    text = _MARK.sub("", without_thoughts(clean_text(reply))).strip()
     if fenced := _FENCE.match(text) or _OPEN_FENCE.match(text):
         text = fenced[1].strip()
-    value = _first_object(text)
-    if value is not None and isinstance(summary := value.get("summary"), str):
+    value = next((value for value in objects(text) if "summary" in value), {})
+    if isinstance(summary := value.get("summary"), str):
         return Draft(_plain(summary), _facts(value.get("facts")))
     if text.startswith("{") and (cut_off := _SUMMARY_FIELD.search(text)):
         return Draft(_plain(_unescaped(cut_off[1])), cut_off=cut_off.end() >= len(text))
     # What is no readable JSON keeps its shape, by which it is refused.
     return Draft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
-
-
-def _first_object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text that has a summary; control characters in its strings are taken."""
-    decoder = json.JSONDecoder(strict=False)
-    for match in list(re.finditer(r"\{", text))[:5]:
-        try:
-            value, _ = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            value = {str(name).casefold(): field for name, field in value.items()}
-            if "summary" in value:
-                return value
-    return None
 
 
 def _unescaped(text: str) -> str:
@@ -86,7 +72,7 @@ def _facts(value: Any) -> tuple[FactDraft, ...]:
     for item in value if isinstance(value, list) else ():
         if not isinstance(item, dict):
             continue
-        kind, text = str(item.get("kind", "")).strip().casefold(), item.get("text")
+        kind, text = fold(str(item.get("kind", ""))).strip(), item.get("text")
         if kind in _KINDS and isinstance(text, str) and (plain := " ".join(_plain(text).split())[:_FACT_CHARS]):
-            facts.setdefault(plain.casefold(), FactDraft.model_validate({"kind": kind, "text": plain}))
+            facts.setdefault(fold(plain), FactDraft.model_validate({"kind": kind, "text": plain}))
     return tuple(facts.values())[:_MOST_FACTS]

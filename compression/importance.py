@@ -8,9 +8,9 @@ from typing import Final
 from langchain_core.messages import BaseMessage
 
 from ..state.messages import message_text, role_of
+from ..text.data import phrases
 from ..text.fold import fold
 from ..text.words import QUESTION_MARKS
-from .words import QUESTION_STARTS, TECHNICAL, TROUBLE
 
 BASE: Final = 0.5
 QUESTION: Final = 0.2
@@ -22,12 +22,6 @@ ASSISTANT: Final = 0.05
 LONG_CHARS: Final = 200
 """Characters above which a message is long."""
 
-PIN_IMPORTANCE: Final = 0.8
-"""The importance of a pin, where none is given."""
-
-SUMMARY_IMPORTANCE: Final = 0.7
-"""The importance of a summary."""
-
 
 def _pattern(words: tuple[str, ...], *, at_start: bool = False) -> re.Pattern[str]:
     """A pattern for any of the words; only those in scripts with spaces end where the word does."""
@@ -35,9 +29,11 @@ def _pattern(words: tuple[str, ...], *, at_start: bool = False) -> re.Pattern[st
     return re.compile(rf"\A(?:{whole})" if at_start else rf"(?<![a-z])(?:{whole})")
 
 
-_QUESTION_START: Final = _pattern(QUESTION_STARTS, at_start=True)
-_TECHNICAL: Final = _pattern(TECHNICAL)
-_TROUBLE: Final = _pattern(tuple(word + ending for word in TROUBLE for ending in ("", "s", "e")))
+_QUESTION_START: Final = _pattern(phrases("summary_words", "question_starts"), at_start=True)
+_TECHNICAL: Final = _pattern(phrases("summary_words", "technical"))
+_TROUBLE: Final = _pattern(
+    tuple(word + ending for word in phrases("summary_words", "trouble") for ending in ("", "s", "e"))
+)
 
 
 def score_importance(message: BaseMessage) -> float:

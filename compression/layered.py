@@ -6,9 +6,9 @@ from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from ..models.tokens import count_message_tokens
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, summary_of
+from ..text.tokens import count_message_tokens
 from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
 

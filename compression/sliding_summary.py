@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..models.tokens import count_message_tokens
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView
+from ..text.tokens import count_message_tokens
 from .chain import Batch, open_places, recent_start, slice_batch, summaries_of
 from .policy import Policy
 

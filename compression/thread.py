@@ -8,7 +8,6 @@ from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
-from ..state.live_chain import view_in
 from ..state.report_records import Progress
 from .chain import Batch, summaries_of
 from .engine import next_batch, policy_of
@@ -37,14 +36,15 @@ def settings_in(state: ConversationState, settings: Settings) -> Settings:
     return settings.model_copy(update={name: control.threshold})
 
 
-def batch_due(state: ConversationState, settings: Settings) -> Batch | None:
+def batch_due(state: ConversationState, chain: ChainView, settings: Settings) -> Batch | None:
     """What is to be summarized next in the thread; None where that is turned off.
 
     Args:
         state: the state of the thread.
+        chain: its chain.
         settings: those of the thread, see `settings_in`.
     """
-    return next_batch(view_in(state), settings) if control_of(state).enabled else None
+    return next_batch(chain, settings) if control_of(state).enabled else None
 
 
 def turn_of(state: ConversationState) -> int:
@@ -52,13 +52,13 @@ def turn_of(state: ConversationState) -> int:
     return progress.turn if (progress := Progress.read(state.get("progress"))) is not None else 0
 
 
-def remake_due(state: ConversationState) -> bool:
+def remake_due(state: ConversationState, chain: ChainView) -> bool:
     """Whether this turn tries to make a rejected summary again: one is owed, and the wait after the last try is over.
 
     Each turn tries at most once: after each try a wait begins.
     """
     control = control_of(state)
-    owed = control.remake_owed or holds_rejected(view_in(state))
+    owed = control.remake_owed or holds_rejected(chain)
     return control.enabled and owed and turn_of(state) >= control.remake_turn
 
 

@@ -64,17 +64,11 @@ def _accepted(item: Any, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact
     if found is not None:
         return found.model_copy(update={"kind": kind or found.kind})
     language = language_in(text)
-    return Fact(
-        id=Fact.id_for(said.source_id, key(text), None),
+    return said.fact(
+        text,
         kind=kind or "biography",
-        text=text,
         negated=bool(language and language["negation"].search(language.normalized(text))),
         terms=content_terms(text, language),
-        thread_id=said.thread_id,
-        source_id=said.source_id,
-        said_at=said.said_at,
-        confirmed_at=said.said_at,
-        valid_from=said.said_at,
         confidence=_CONFIDENCE,
         origin="model",
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ..text.sentences import sentences
+from ..text.sentences import CODE, sentence_spans
 from ..text.words import QUESTION_MARKS, WORD
 from .language import Language
 
@@ -16,9 +16,7 @@ MOST_CHARACTERS: Final = 4_000
 MASK: Final = "\u2022"
 """Stands for each character that is not the user's own word."""
 
-_CODE: Final = re.compile(
-    r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|<(\w+)[^<>]{0,200}>[^<]{0,2000}</\1>|https?://\S+"
-)
+_MARKUP: Final = re.compile(r"(?s)<(\w+)[^<>]{0,200}>[^<]{0,2000}</\1>|https?://\S+")
 _QUOTED_LINE: Final = re.compile(r"(?m)^[ \t]*(?:>|\||[$#%]\s).*$")
 _QUOTES: Final = re.compile(
     r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”]{1,2000}[“”]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』"
@@ -35,6 +33,11 @@ _AFTER: Final = 3
 _PAIR: Final = 2
 """Words before "and I" that only name somebody else: "my friend and I"."""
 _ITEM: Final = 3
+_COMMAS: Final = frozenset({",", "，", "、"})
+_NEW_THOUGHT: Final = (
+    "first", "my", "lead", "question_start", "split_before", "others", "first_verbs", "join",
+)  # fmt: skip
+"""Lists with which something begins that is no member of a list."""
 _END: Final = " .!~…。！"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
@@ -50,22 +53,18 @@ class Clause(NamedTuple):
     sentence: int
 
 
-def clauses(text: str, language: Language) -> list[Clause]:
+def clauses(text: str, language: Language) -> Iterator[Clause]:
     """The clauses of what the user says in their own name, in their order; `text` is not longer than is read."""
-    found: list[Clause] = []
     for number, (said, seen) in enumerate(_own_sentences(text, language)):
         pieces = list(_pieces(seen, language))
         asked = bool(_QUESTION.search(seen[-3:]))
-        for place, (start, end, joined) in enumerate(pieces):
-            last = place == len(pieces) - 1
+        for start, end, joined in pieces:
             plain = language.normalized(seen[start:end]).rstrip(_END)
-            asks = (
-                bool(language["question_start"].match(plain)) or (asked and last) or _ends(language, plain, last=last)
-            )
             shown = _shown(said[start:end], language)
             if shown and any(map(str.isalnum, plain)):
-                found.append(Clause(shown, plain, asks, joined, number))
-    return found
+                asks = (start, end, joined) == pieces[-1] and (asked or _ends_as_question(plain, language))
+                asks = asks or language["question_start"].match(plain) is not None
+                yield Clause(shown, plain, asks, joined, number)
 
 
 def _shown(text: str, language: Language) -> str:
@@ -75,10 +74,8 @@ def _shown(text: str, language: Language) -> str:
     return rest.strip() if rest and language["join"].fullmatch(language.normalized(word)) else text
 
 
-def _ends(language: Language, plain: str, *, last: bool) -> bool:
-    return last and any(
-        match.end() == len(plain.rstrip(QUESTION_MARKS + _END)) for match in language["question_end"].finditer(plain)
-    )
+def _ends_as_question(plain: str, language: Language) -> bool:
+    return language.ending("question_end", plain.rstrip(QUESTION_MARKS + _END)) is not None
 
 
 def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
@@ -86,20 +83,17 @@ def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
     blotted = masked(text, language)
     if language["joke"].search(language.normalized(blotted)) or len(_SPEAKER.findall(blotted)) > 1:
         return
-    at = 0
-    for sentence in sentences(blotted):
-        start = blotted.find(sentence, at)
-        at = start + len(sentence)
-        plain = language.normalized(sentence)
+    for start, end in sentence_spans(blotted):
+        plain = language.normalized(blotted[start:end])
         if language["material"].search(plain):
             return
         if not language["fiction"].search(plain):
-            yield text[start:at], sentence
+            yield text[start:end], blotted[start:end]
 
 
 def masked(text: str, language: Language) -> str:
     """The text with code, links, quoted lines and quoted speech blotted out, as long as before."""
-    for noise in (_CODE, _QUOTED_LINE):
+    for noise in (CODE, _MARKUP, _QUOTED_LINE):
         text = noise.sub(
             lambda match: "\n" + MASK * (len(match[0]) - 2) + "\n" if len(match[0]) > 2 else match[0], text
         )
@@ -114,87 +108,57 @@ def masked(text: str, language: Language) -> str:
 
 
 def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]]:
-    """Where the clauses of a sentence begin and end."""
+    """Where the clauses of a sentence begin and end, and whether they go on with the subject of the one before."""
     start = 0
-    for match in [*_BREAK.finditer(sentence), None]:
-        end = match.start() if match else len(sentence)
-        if _is_number(sentence, match) or (match is not None and end - start < 1):
-            if match is not None and end == start:
-                start = match.end()
-            continue
-        if (
-            match is not None
-            and match[0].strip() in {",", "，", "、"}
-            and _lists_on(sentence, start, match.end(), language)
-        ):
-            continue
-        if match is None or end > start:
-            yield from _inner(sentence, start, end, language)
-            start = match.end() if match else end
+    for mark in _BREAK.finditer(sentence):
+        if mark.start() == start:
+            start = mark.end()
+        elif not _is_in_number(sentence, mark) and not _lists_on(sentence, mark, language):
+            yield from _inner(sentence, start, mark.start(), language)
+            start = mark.end()
+    yield from _inner(sentence, start, len(sentence), language)
 
 
-def _of_user(language: Language, plain: str) -> bool:
-    while lead := language["lead"].match(plain):
-        if language["first"].match(plain) or lead.end() == len(plain):
-            break
-        plain = plain[lead.end() :].lstrip()
-    return language["first"].match(plain) is not None
-
-
-def _is_number(sentence: str, match: re.Match[str] | None) -> bool:
+def _is_in_number(sentence: str, mark: re.Match[str]) -> bool:
     """Whether a mark stands inside a number, as in 1,000."""
-    return (
-        match is not None
-        and len(match[0]) == 1
-        and sentence[match.start() - 1 : match.start()].isdigit()
-        and sentence[match.end() : match.end() + 1].isdigit()
-    )
+    before, after = sentence[mark.start() - 1 : mark.start()], sentence[mark.end() : mark.end() + 1]
+    return len(mark[0]) == 1 and before.isdigit() and after.isdigit()
 
 
-def _lists_on(sentence: str, start: int, at: int, language: Language) -> bool:
-    """Whether a comma only divides the members of a list: "I like to cook, run, read poetry"."""
-    if not language.spaced:
+def _lists_on(sentence: str, mark: re.Match[str], language: Language) -> bool:
+    """Whether a mark is a comma that only divides the members of a list: "I like to cook, run, read poetry"."""
+    if mark[0].strip() not in _COMMAS or not language.spaced:
         return False
-    following = _BREAK.search(sentence, at)
-    item = language.normalized(sentence[at : following.start() if following else len(sentence)])
-    joined = language["join"].match(item)
-    if (
-        joined
-        and joined.end() < len(item)
-        and not any(p.match(item[joined.end() :].strip()) for p in language.predicates.values())
-    ):
-        item = item[joined.end() :].strip()
-    words = item.split(" ")
-    new = any(
-        language[name].match(item) for name in ("first", "my", "lead", "question_start", "split_before", "others")
-    )
-    own = new or bool(language["first_verbs"].match(item)) or language["join"].match(item) is not None
-    return bool(item) and len(words) <= _ITEM and not own and bool(_QUESTION.search(item)) is False
+    following = _BREAK.search(sentence, mark.end())
+    item = language.normalized(sentence[mark.end() : following.start() if following else None])
+    if conjunction := language["join"].match(item):
+        last = item[conjunction.end() :].strip()
+        item = last if last and not language.says(last) else item
+    is_item = item and len(item.split(" ")) <= _ITEM and not _QUESTION.search(item)
+    return bool(is_item) and not any(language[name].match(item) for name in _NEW_THOUGHT)
 
 
 def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int, bool]]:
     """Cut again where the user speaks of themselves once more without a mark, or goes on with another verb."""
-    if not language.spaced or end - start > _LONGEST:
-        yield start, end, False
-        return
-    words = list(WORD.finditer(sentence[start:end]))
+    words = list(WORD.finditer(sentence, start, end)) if language.spaced and end - start <= _LONGEST else []
     plain = [language.normalized(word[0]) for word in words]
-    begin, joined = start, False
-    for place in range(1, len(words)):
-        before = plain[place - 1].split(" ")[-1]
-        rest = " ".join(plain[place : place + _AHEAD])
-        new = language["split_before"].match(rest) and not language["split_after_not"].fullmatch(before)
-        joins = language["join"].fullmatch(before)
-        goes_on = joins and (language["first"].match(rest) or any(p.match(rest) for p in language.predicates.values()))
-        own = (
-            new
-            and place >= _AFTER
-            and (joined or _of_user(language, language.normalized(sentence[begin : start + words[place].start()])))
-        )
-        if own or goes_on:
-            cut = start + (words[place - 1].start() if joins else words[place].start())
-            if len(sentence[begin:cut].split()) > (_PAIR if goes_on and language["first"].match(rest) else 0):
-                yield begin, cut, joined
-                begin = start + words[place].start()
-                joined = bool(goes_on) and not language["first"].match(rest)
-    yield begin, end, joined
+    joined = False
+    for at in range(1, len(words)):
+        before, rest = plain[at - 1].rpartition(" ")[2], " ".join(plain[at : at + _AHEAD])
+        joins, of_user = language["join"].fullmatch(before), language["first"].match(rest)
+        goes_on = joins and (of_user or language.says(rest))
+        if goes_on or (
+            at >= _AFTER
+            and language["split_before"].match(rest)
+            and not language["split_after_not"].fullmatch(before)
+            and (joined or _is_of_user(sentence[start : words[at].start()], language))
+        ):
+            cut = words[at - 1 if joins else at].start()
+            if len(sentence[start:cut].split()) > (_PAIR if goes_on and of_user else 0):
+                yield start, cut, joined
+                start, joined = words[at].start(), bool(goes_on and not of_user)
+    yield start, end, joined
+
+
+def _is_of_user(text: str, language: Language) -> bool:
+    return language["first"].match(language.without_lead(language.normalized(text))) is not None

@@ -8,11 +8,10 @@ becomes an instruction.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..text.fold import fold
-from ..text.sentences import sentences
+from ..text.sentences import sentence_spans
 from ..text.words import QUESTION_MARKS, is_question
 from .clauses import MASK, MOST_CHARACTERS, masked
 from .language import Language, language_in
@@ -20,7 +19,6 @@ from .language import Language, language_in
 Act = Literal["remember", "forget", "forget everything"]
 
 _TRIM: Final = " \t\n,;:.!，。、：！"
-_LAST: Final = {"remember": "remember_last", "forget": "forget_last"}
 
 
 class Command(NamedTuple):
@@ -36,7 +34,8 @@ def commands(text: str) -> list[Command]:
     if (language := language_in(text)) is None:
         return []
     blotted = masked(text, language)
-    return [command for sentence in _sentences(text, blotted) if (command := _command(sentence, language))]
+    own = (text[start:end] for start, end in sentence_spans(blotted) if not blotted.startswith(MASK, start))
+    return [command for sentence in own if (command := _command(sentence, language))]
 
 
 def attribute_named(words: str, language: Language | None) -> str | None:
@@ -44,16 +43,6 @@ def attribute_named(words: str, language: Language | None) -> str | None:
     plain = language.normalized(words) if language else ""
     named = language.attribute_words.items() if language else ()
     return next((name for name, pattern in named if pattern.search(plain)), None)
-
-
-def _sentences(text: str, blotted: str) -> Iterator[str]:
-    """The sentences that are the user's own, as they were said. A colon does not end a request."""
-    at = 0
-    for sentence in sentences(blotted):
-        start = blotted.find(sentence, at)
-        at = start + len(sentence)
-        if not sentence.startswith(MASK):
-            yield text[start:at]
 
 
 def _command(sentence: str, language: Language) -> Command | None:
@@ -83,10 +72,8 @@ def _after_polite(sentence: str, language: Language) -> int:
 
 
 def _without_polite_end(plain: str, language: Language) -> str:
-    for match in language["polite"].finditer(plain):
-        if match.end() == len(plain) and match.start() > 0:
-            return plain[: match.start()].rstrip(" ,")
-    return plain
+    polite = language.ending("polite", plain)
+    return plain[: polite.start()].rstrip(" ,") if polite and polite.start() else plain
 
 
 def _words(asks: str, language: Language, act: str) -> str | None:
@@ -94,10 +81,9 @@ def _words(asks: str, language: Language, act: str) -> str | None:
     step = _spent(asks, language, act)
     if step is not None:
         return asks[step:].strip(_TRIM) or None
-    pattern = language[_LAST[act]]
     plain = language.normalized(asks)
-    end = next((match for match in pattern.finditer(plain) if match.end() == len(plain) and match.start() > 1), None)
-    if end is None:
+    end = language.ending(f"{act}_last", plain)
+    if end is None or end.start() <= 1:
         return None
     # The normalized text has no spaces: count the letters that belong to the request.
     letters = len(plain[: end.start()])

@@ -8,8 +8,9 @@ for that are data, `text/data/facts/*.json`; this module knows no language.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..state.fact_records import USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
@@ -36,6 +37,20 @@ class Said(NamedTuple):
     thread_id: str
     source_id: str
     said_at: datetime
+
+    def fact(self, text: str, attribute: str | None = None, **about: Any) -> Fact:
+        """What was said here, as a fact: true from then on."""
+        return Fact(
+            id=Fact.id_for(self.source_id, key(text), attribute),
+            text=text,
+            attribute=attribute,
+            thread_id=self.thread_id,
+            source_id=self.source_id,
+            said_at=self.said_at,
+            confirmed_at=self.said_at,
+            valid_from=self.said_at,
+            **about,
+        )
 
 
 class _Subject(NamedTuple):
@@ -68,28 +83,34 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern", language: 
         return []
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
     found: dict[str, Fact] = {}
-    subject: _Subject | None = None
-    before = ""
-    supposed = sentence = -1
-    for clause in clauses(text, language):
-        reported = any(m.end() == len(before.rstrip(" :,")) for m in language["report"].finditer(before))
-        before = clause.plain
-        if language["unreal"].search(clause.plain):
-            supposed, subject = clause.sentence, None
-            continue
-        if clause.asks or reported or (supposed == clause.sentence and language.verb_last):
-            subject = None
-            continue
-        goes_on = clause.joined or (not language.spaced and clause.sentence == sentence)
-        own = None if clause.joined else _subject(clause.plain, language, implied=implied)
-        if own is None and goes_on and subject is not None and subject.name == USER:
-            goes_on = clause.joined or _goes_on(clause.plain, language)
-            own = _Subject(USER, clause.plain) if goes_on else None
-            clause = clause._replace(plain=f"{language.pronoun}{clause.plain}")  # noqa: PLW2901  # as if it were said
-        subject, sentence = own, clause.sentence
+    for clause, subject in _about(clauses(text, language), language, implied=implied):
         for fact in _facts(_Place(clause, language, said, origin), subject):
             found.setdefault(fact.id, fact)
     return list(found.values())
+
+
+def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iterator[tuple[Clause, _Subject | None]]:
+    """The clauses that state something, and who each is about: the one before, where it goes on with that."""
+    subject: _Subject | None = None
+    before = ""
+    supposed = sentence = -1
+    for clause in said:
+        reported = language.ending("report", before.rstrip(" :,")) is not None
+        before = clause.plain
+        unreal = language["unreal"].search(clause.plain) is not None
+        supposed = clause.sentence if unreal else supposed
+        if unreal or clause.asks or reported or (language.verb_last and clause.sentence == supposed):
+            subject = None
+            continue
+        own = None if clause.joined else _subject(clause.plain, language, implied=implied)
+        goes_on = clause.joined or (
+            not language.spaced and clause.sentence == sentence and _goes_on(clause.plain, language)
+        )
+        if own is None and goes_on and subject is not None and subject.name == USER:
+            own = _Subject(USER, clause.plain)
+            clause = clause._replace(plain=f"{language.pronoun}{clause.plain}")  # noqa: PLW2901  # as if it were said
+        subject, sentence = own, clause.sentence
+        yield clause, subject
 
 
 def _goes_on(plain: str, language: Language) -> bool:
@@ -103,13 +124,7 @@ def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | Non
     Where the verb is last and names nobody, it is the user only if that is `implied`: the message is short, or says
     "I" somewhere; a long text without it tells of others.
     """
-    rest = plain
-    while lead := language["lead"].match(rest):
-        stripped = rest[lead.end() :].lstrip(" ,")
-        named = language["first"].match(rest) or language["first_verbs"].match(rest)
-        if named or not stripped or lead.end() == 0:
-            break
-        rest = stripped
+    rest = language.without_lead(plain)
     if language["others"].match(rest):
         return None
     if first := language["first"].match(rest):
@@ -157,28 +172,16 @@ def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
     match = frame.pattern.search(plain)
     if match is None:
         return None
-    language = place.language
-    named = match.groupdict()
-    # A group without a name is the object of "favorite {}", or the value itself where it is one of a few words.
-    known = frame.pattern.groupindex.values()
-    loose = [group for at, group in enumerate(match.groups(), start=1) if group and at not in known]
-    of_object = "{}" in frame.attribute
-    attribute = frame.attribute.replace("{}", key(loose[0])) if of_object and loose else frame.attribute
-    said = (
-        named.get("number")
-        or named.get("value")
-        or named.get("job")
-        or (loose[-1] if loose and not of_object else match[0])
-    )
+    language, named = place.language, match.groupdict()
+    attribute, said = _filled(frame, match)
     value = _value(said, language)
     if not value or MASK in value:
         return None
     head = plain[: match.start("value")] if named.get("value") else plain
-    kind: FactKind = "constraint" if attribute in _CONSTRAINTS else "preference" if of_object else "biography"
     subject = key(named["they"]) if named.get("they") else USER
     return _fact(
         place,
-        kind=kind,
+        kind="constraint" if attribute in _CONSTRAINTS else "preference" if "{}" in frame.attribute else "biography",
         subject=subject,
         attribute=attribute,
         value=value,
@@ -186,6 +189,22 @@ def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
         confidence=_SURE,
         settles=subject == USER or bool(language["changed"].search(place.clause.plain)),
     )
+
+
+def _filled(frame: Frame, match: re.Match[str]) -> tuple[str, str]:
+    """The attribute that a frame names, and the value as it was said.
+
+    A group without a name is the object of "favorite {}", or the value itself where it is one of a few words.
+    """
+    known = frame.pattern.groupindex.values()
+    loose = [group for at, group in enumerate(match.groups(), start=1) if group and at not in known]
+    attribute, said = frame.attribute, match[0]
+    if loose and "{}" in attribute:
+        attribute = attribute.replace("{}", key(loose[0]))
+    elif loose:
+        said = loose[-1]
+    named = match.groupdict()
+    return attribute, named.get("number") or named.get("value") or named.get("job") or said
 
 
 def _value(text: str, language: Language) -> str:
@@ -243,7 +262,7 @@ def _adverbs(rest: str, language: Language) -> list[int]:
     """The places at which the predicate may begin: at the start, and after each adverb there."""
     places = [0]
     while match := language["adverbs"].match(rest, places[-1]):
-        at = match.end() + (len(rest[match.end() :]) - len(rest[match.end() :].lstrip()))
+        at = len(rest) - len(rest[match.end() :].lstrip())
         if at >= len(rest) or at == places[-1]:
             break
         places.append(at)
@@ -270,26 +289,12 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], place: _Place) 
     return _fact(place, kind=kind, negated=negated)
 
 
-def _fact(
-    place: _Place, *, kind: FactKind, subject: str = USER, attribute: str | None = None, value: str | None = None,
-    negated: bool = False, confidence: float = _LIKELY, settles: bool = True,
-) -> Fact:  # fmt: skip
+def _fact(place: _Place, *, confidence: float = _LIKELY, **about: Any) -> Fact:
     clause, language, said, origin = place
-    return Fact(
-        id=Fact.id_for(said.source_id, key(clause.text), attribute),
-        kind=kind,
-        text=clause.text,
-        subject=subject,
-        attribute=attribute,
-        value=value,
-        negated=negated,
-        settles=settles,
+    return said.fact(
+        clause.text,
         terms=content_terms(clause.plain, language),
-        thread_id=said.thread_id,
-        source_id=said.source_id,
-        said_at=said.said_at,
-        confirmed_at=said.said_at,
-        valid_from=said.said_at,
         confidence=1.0 if origin == "user" else confidence,
         origin=origin,
+        **about,
     )

@@ -55,6 +55,23 @@ class Language:
     def __getitem__(self, name: str) -> re.Pattern[str]:
         return self.lists.get(name, _NEVER)
 
+    def says(self, plain: str) -> bool:
+        """Whether normalized text begins with a predicate of a fact."""
+        return any(pattern.match(plain) for pattern in self.predicates.values())
+
+    def ending(self, name: str, plain: str) -> re.Match[str] | None:
+        """Where something of a list ends normalized text."""
+        return next((match for match in self[name].finditer(plain) if match.end() == len(plain)), None)
+
+    def without_lead(self, plain: str) -> str:
+        """Normalized text from where it names the user, or what it is about: without "well", "today" before it."""
+        while lead := self["lead"].match(plain):
+            rest = plain[lead.end() :].lstrip(" ,")
+            if not rest or rest == plain or self["first"].match(plain) or self["first_verbs"].match(plain):
+                break
+            plain = rest
+        return plain
+
     def normalized(self, text: str) -> str:
         """The text folded, with its contractions written out, as the patterns expect it."""
         folded = fold(text)

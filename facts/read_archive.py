@@ -9,26 +9,30 @@ from collections.abc import Sequence
 from langchain_core.messages import HumanMessage
 
 from ..compression.importance import score_importance
-from .reading import Message, Reading, apply, read
+from ..state.fact_records import Fact
+from .reading import Message, Reading, apply, read, read_again
 from .rows import UNREAD, FactRows
 
 logger = logging.getLogger(__name__)
 
 
-async def read_batch(rows: FactRows, user_id: str, auto_pin_score: float | None) -> tuple[int, bool]:
+async def read_batch(rows: FactRows, auto_pin_score: float | None) -> tuple[int, bool]:
     """Read the oldest messages of a user that were not read yet; returns how many facts changed, and if more wait.
+
+    Facts that an earlier version stored are read again first.
 
     A message is marked as read in the transaction that stores its facts, so that it is read once whatever happens.
 
     Raises:
         StorageError: the database fails; what was not stored is read again.
     """
-    messages = await rows.unread(user_id)
+    if await rows.renew(_again):
+        return 0, True
+    messages = await rows.unread()
     if not messages:
         return 0, False
     readings = await asyncio.to_thread(_read_all, messages, auto_pin_score)
     facts = await rows.update(
-        user_id,
         [fact for reading in readings for fact in reading.facts],
         lambda ledger: apply(ledger, readings),
         everything=any(reading.forgets for reading in readings),
@@ -49,3 +53,11 @@ def _read_all(messages: Sequence[Message], auto_pin_score: float | None) -> list
         except Exception as error:  # no message may keep the others from being read, now and in every later turn
             logger.warning("A message could not be read for facts: %s", type(error).__name__)
     return readings
+
+
+def _again(fact: Fact, message: str) -> Fact:
+    try:
+        return read_again(fact, message)
+    except Exception as error:  # nor may a fact
+        logger.warning("A fact could not be read again: %s", type(error).__name__)
+        return fact

@@ -11,7 +11,7 @@ from .commands import Command, attribute_named, commands
 from .extraction import Said, extract
 from .language import Language, language_in
 from .ledger import forget, forget_pins, meant, merge
-from .words import asked_terms, key
+from .words import asked_terms, content_terms, key
 
 _PINNED: Final = 1000
 """Characters of a message that is pinned as a whole."""
@@ -62,6 +62,28 @@ def read(message: Message, *, score: Score, auto_pin_score: float | None) -> Rea
     if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
         pins.append(_automatic(message, rank))
     return Reading(message, facts, pins, [command for command in asked if command.act != "remember"])
+
+
+def read_again(fact: Fact, message: str) -> Fact:
+    """A fact with the terms and the attribute that are read today; what became of it stays.
+
+    Args:
+        fact: as an earlier version stored it.
+        message: what it was said in; empty where that is gone.
+    """
+    said = Said(fact.thread_id, fact.source_id, fact.said_at)
+    language = language_in(message) or language_in(fact.text)
+    found = [*extract(message, said), *extract(fact.text, said, language=language)]
+    same = [new for new in found if key(new.text) == key(fact.text) and _named_alike(new.attribute, fact.attribute)]
+    if not same:
+        return fact.model_copy(update={"terms": content_terms(fact.text, language)})
+    new = max(same, key=lambda new: new.attribute == fact.attribute)
+    return fact.model_copy(update={"terms": new.terms, "attribute": new.attribute})
+
+
+def _named_alike(one: str | None, other: str | None) -> bool:
+    """Whether two attributes are one but for the words behind it: "taste fish"."""
+    return (one or "").partition(" ")[0] == (other or "").partition(" ")[0]
 
 
 def apply(ledger: Ledger, readings: Iterable[Reading]) -> Ledger:

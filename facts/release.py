@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from psycopg.types.json import Jsonb
-
 from ..storage.user_rows import Exchange
 from .ledger import changed, without
-from .rows import fact_of, fact_row
+from .rows import fact_of, store
 
 
-async def release_facts(rows: Exchange, user_id: str, threads: Sequence[str]) -> None:
+async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
     """Before threads are deleted: what their facts had ended holds again, and what confirmed them is read anew.
 
     Args:
         rows: the user's.
-        user_id: the user.
         threads: those that are about to be deleted, with their facts.
     """
     names = list(threads)
@@ -24,5 +21,5 @@ async def release_facts(rows: Exchange, user_id: str, threads: Sequence[str]) ->
     gone = {fact.id for fact in touched if fact.thread_id in names}
     after = changed(touched, without(touched, gone))
     if after:
-        await rows.fetch("facts.upsert_facts", rows=Jsonb([fact_row(user_id, fact) for fact in after]))
+        await store(rows, after)
     await rows.fetch("facts.read_again", threads=names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -13,7 +14,7 @@ from psycopg.types.json import Jsonb
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..storage.term_keys import term_keys
-from ..storage.user_rows import Exchange, UserTables
+from ..storage.user_rows import Exchange, UserRows
 from .clauses import MOST_CHARACTERS
 from .extraction import Said
 from .ledger import changed, meaning
@@ -27,26 +28,29 @@ _MOST: Final = 5_000
 """Open facts that "forget ..." looks through; the newest ones."""
 
 
-class FactRows(UserTables):
-    """The facts and pins of all users.
+class FactRows:
+    """The facts and pins of one user.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
 
-    async def unread(self, user_id: str, limit: int = UNREAD) -> list[Message]:
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
+        self._may_be_outdated = True
+
+    async def unread(self, limit: int = UNREAD) -> list[Message]:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""
         return [
             Message(
                 Said(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
                 row["before_id"] or "", row["reply"] or "",
             )
-            for row in await self.of(user_id).fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
+            for row in await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
         ]  # fmt: skip
 
     async def update(
         self,
-        user_id: str,
         candidates: Collection[Fact],
         change: Callable[[Ledger], Ledger],
         *,
@@ -56,7 +60,6 @@ class FactRows(UserTables):
         """Change a user's ledger, and mark messages as read, in one transaction; returns the facts that changed.
 
         Args:
-            user_id: whose ledger.
             candidates: the facts that come in: what may have to do with them is loaded.
             change: the ledger after, from the one before. It may be called twice.
             everything: whether all open facts and all pins are loaded.
@@ -71,27 +74,47 @@ class FactRows(UserTables):
             if read and len(await rows.fetch("facts.read", **where)) < len(read):
                 await rows.fetch("facts.not_read", **where)
                 return ()
-            before = await _load(rows, user_id, candidates, everything=everything)
+            before = await _load(rows, candidates, everything=everything)
             after = change(before)
             facts = changed(before.facts, after.facts)
             known = {pin.id: pin for pin in before.pins}
             pins = [pin for pin in after.pins if known.get(pin.id) != pin]
             if facts:
-                await rows.fetch("facts.upsert_facts", rows=Jsonb([fact_row(user_id, fact) for fact in facts]))
+                await store(rows, facts)
             if pins:
                 await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             return facts
 
-        return await self.of(user_id).alone(work)
+        return await self._rows.alone(work)
+
+    async def renew(self, read_again: Callable[[Fact, str], Fact]) -> bool:
+        """Bring facts that an earlier version stored up to date; returns whether there may be more.
+
+        Args:
+            read_again: a fact as it is read today, from what is stored and the message it was said in, which may be
+                gone. It is called in a thread.
+
+        Raises:
+            StorageError: the database fails.
+        """
+
+        async def work(rows: Exchange) -> bool:
+            outdated = await rows.fetch("facts.outdated", limit=UNREAD, characters=MOST_CHARACTERS)
+            facts = await asyncio.to_thread(lambda: [read_again(fact_of(row), row["said"] or "") for row in outdated])
+            if facts:
+                await store(rows, facts, read_again=True)
+            return bool(facts)
+
+        self._may_be_outdated = self._may_be_outdated and await self._rows.alone(work)
+        return self._may_be_outdated
 
     async def sheet(
-        self, user_id: str, thread_id: str, terms: Iterable[str], *, live: Sequence[str], newest: Sequence[str],
+        self, thread_id: str, terms: Iterable[str], *, live: Sequence[str], newest: Sequence[str],
         pool: int, most: int, max_pins: int, this_thread_only: bool,
     ) -> tuple[Iterator[Fact], list[Pin]]:  # fmt: skip
         """The facts and pins among which a turn's are chosen, the most important facts first, in one round trip.
 
         Args:
-            user_id: whose turn it is.
             thread_id: the thread.
             terms: the words of the question.
             live: ids of the live chain; what is pinned by itself from there is left out.
@@ -101,11 +124,11 @@ class FactRows(UserTables):
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
         """
-        rows = await self.of(user_id).fetch(
+        rows = await self._rows.fetch(
             "facts.sheet",
             thread_id=thread_id,
             thread_only=thread_id if this_thread_only else None,
-            keys=term_keys(user_id, list(terms)),
+            keys=term_keys(self._rows.user_id, list(terms)),
             live=list(live),
             newest=list(newest),
             pool=pool,
@@ -115,24 +138,24 @@ class FactRows(UserTables):
         facts = (row["row"] for row in rows if row["what"] == "fact")
         return map(fact_of, facts), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
-    async def all_facts(self, user_id: str) -> list[Fact]:
+    async def all_facts(self) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""
-        return [fact_of(row) for row in await self.of(user_id).fetch("facts.all")]
+        return [fact_of(row) for row in await self._rows.fetch("facts.all")]
 
-    async def pins(self, user_id: str, *, forgotten: bool = False) -> list[Pin]:
+    async def pins(self, *, forgotten: bool = False) -> list[Pin]:
         """The pins of a user, the oldest first."""
-        return [pin_of(row) for row in await self.of(user_id).fetch("facts.pins", forgotten=forgotten)]
+        return [pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
 
-    async def forget(self, user_id: str, id_: str, moment: datetime) -> str | None:
+    async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
         values: dict[str, Any] = {"id": id_, "moment": moment}
-        rows = await self.of(user_id).fetch("facts.forget_fact", **values)
-        rows = rows or await self.of(user_id).fetch("facts.forget_pin", **values)
+        rows = await self._rows.fetch("facts.forget_fact", **values)
+        rows = rows or await self._rows.fetch("facts.forget_pin", **values)
         return str(rows[0]["text"]) if rows else None
 
 
-async def _load(rows: Exchange, user_id: str, candidates: Collection[Fact], *, everything: bool) -> Ledger:
-    wanted = [fact_row(user_id, fact) for fact in candidates]
+async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:
+    wanted = [fact_row(rows.user_id, fact) for fact in candidates]
     facts: list[DictRow] = []
     if wanted:
         facts = await rows.fetch(
@@ -147,6 +170,12 @@ async def _load(rows: Exchange, user_id: str, candidates: Collection[Fact], *, e
         pins = await rows.fetch("facts.pins", forgotten=False)
     known = {fact.id: fact for fact in map(fact_of, facts)}
     return Ledger(tuple(known.values()), tuple(map(pin_of, pins)))
+
+
+async def store(rows: Exchange, facts: Iterable[Fact], *, read_again: bool = False) -> None:
+    """Write facts; `read_again`: they are not those of an earlier version any more."""
+    values = [fact_row(rows.user_id, fact) for fact in facts]
+    await rows.fetch("facts.upsert_facts", rows=Jsonb(values), read_again=read_again)
 
 
 def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:

@@ -6,17 +6,16 @@ from typing import Final
 
 import regex
 
-from ..text.fold import fold
+from ..text.fold import plain
 from ..text.terms import search_terms, terms
 from .language import Language
 
 _EDGES: Final = regex.compile(r"^[\W_]+|[\W_]+$")
-_SPACE: Final = regex.compile(r"\s+")
 
 
 def key(text: str) -> str:
     """What makes two texts the same (seed `004`: case-insensitive): folded, single spaces, no punctuation around."""
-    return _EDGES.sub("", _SPACE.sub(" ", fold(text)))
+    return _EDGES.sub("", plain(text))
 
 
 def content_terms(text: str, language: Language | None = None) -> tuple[str, ...]:

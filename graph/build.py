@@ -29,6 +29,7 @@ from ..nodes.web_search import web_search
 from ..runtime.resources import Resources
 from ..runtime.telemetry import watch
 from ..runtime.toolbox import Tool
+from ..runtime.turn import Turn
 from ..search.engines import SearchEngine
 from ..settings.run_context import RunContext
 from ..settings.settings import Settings
@@ -37,7 +38,7 @@ from ..state.errors import SettingsError
 from ..state.tool_calls import open_calls
 from .call_node import CallNode
 from .conversation import Conversation
-from .node import as_node, settings_here
+from .node import Edge, as_node
 from .prepared import llm_call
 
 
@@ -109,17 +110,9 @@ def build_graph(
     graph.add_node("remember", as_node(remember, shared, no_summary_due))
     graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
 
-    def tools_called(state: ConversationState) -> list[Send] | Literal["answer"]:
-        unreadable = state.get("unreadable") or {}
-        tasks = tool_tasks(state["messages"], unreadable, settings_here(shared), shared.toolbox)
-        return [Send("tools", task) for task in tasks] or "answer"
-
-    def summary_due(state: ConversationState) -> Literal["due", "not due"]:
-        return "not due" if no_summary_due(state, settings_here(shared)) else "due"
-
     graph.add_conditional_edges(
         START,
-        at_start,
+        Edge(at_start, shared),
         {
             "a /command": "command",
             "keyword_check": "keyword_check",
@@ -129,17 +122,21 @@ def build_graph(
     )
     graph.add_edge("command", END)
     graph.add_conditional_edges(
-        "keyword_check", after_keywords, {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"}
+        "keyword_check",
+        Edge(after_keywords, shared),
+        {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"},
     )
-    graph.add_conditional_edges("slm_router", after_router, {"yes": "web_search", "no": "context_assembly"})
+    graph.add_conditional_edges(
+        "slm_router", Edge(after_router, shared), {"yes": "web_search", "no": "context_assembly"}
+    )
     graph.add_edge("web_search", "context_assembly")
     graph.add_edge("memory_retrieval", "pairing")
     graph.add_edge("pairing", "context_assembly")
     graph.add_edge("context_assembly", "llm_call")
-    graph.add_conditional_edges("llm_call", tools_called, {"tool calls": "tools", "answer": "remember"})
+    graph.add_conditional_edges("llm_call", Edge(tools_called, shared), {"tool calls": "tools", "answer": "remember"})
     graph.add_edge("tools", "llm_call")
-    graph.add_conditional_edges("remember", summary_due, {"due": "summarize", "not due": END})
-    graph.add_conditional_edges("summarize", summary_due, {"due": "summarize", "not due": END})
+    graph.add_conditional_edges("remember", Edge(summary_due, shared), {"due": "summarize", "not due": END})
+    graph.add_conditional_edges("summarize", Edge(summary_due, shared), {"due": "summarize", "not due": END})
     return graph
 
 
@@ -166,21 +163,22 @@ SUMMARIES_A_TURN: Final = 12
 """Summaries that one turn makes, at most: a long thread that was brought in is caught up with over several turns."""
 
 
-def no_summary_due(state: ConversationState, settings: Settings) -> bool:
+def no_summary_due(state: ConversationState, turn: Turn) -> bool:
     """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
     upkeep = state.get("upkeep")
     if upkeep is not None and (upkeep.error is not None or len(upkeep.summaries) >= SUMMARIES_A_TURN):
         return True
-    return batch_due(state, settings_in(state, settings)) is None and not remake_due(state)
+    chain = turn.live(state).view
+    return batch_due(state, chain, settings_in(state, turn.settings)) is None and not remake_due(state, chain)
 
 
-def answered(_state: ConversationState, _settings: Settings) -> bool:
+def answered(_state: ConversationState, _turn: Turn) -> bool:
     """Whether the turn ends here: after a command it always does."""
     return True
 
 
 def at_start(
-    state: ConversationState,
+    state: ConversationState, _turn: Turn
 ) -> Literal["a /command", "nothing to answer"] | list[Literal["keyword_check", "memory_retrieval"]]:
     """Where the turn begins: a command is answered at once; else both retrievals run side by side.
 
@@ -194,7 +192,7 @@ def at_start(
     return ["keyword_check", "memory_retrieval"]
 
 
-def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no search"]:
+def after_keywords(state: ConversationState, _turn: Turn) -> Literal["hit", "no hit", "no search"]:
     """Where the turn goes after the keyword check."""
     needed = state["search"].needed
     if needed is None:
@@ -202,6 +200,17 @@ def after_keywords(state: ConversationState) -> Literal["hit", "no hit", "no sea
     return "hit" if needed else "no search"
 
 
-def after_router(state: ConversationState) -> Literal["yes", "no"]:
+def after_router(state: ConversationState, _turn: Turn) -> Literal["yes", "no"]:
     """Where the turn goes after the small model decided."""
     return "yes" if state["search"].needed else "no"
+
+
+def tools_called(state: ConversationState, turn: Turn) -> list[Send] | Literal["answer"]:
+    """Where the turn goes after a reply: each call of a tool is a task of its own."""
+    tasks = tool_tasks(state["messages"], state.get("unreadable") or {}, turn.settings, turn.resources.toolbox)
+    return [Send("tools", task) for task in tasks] or "answer"
+
+
+def summary_due(state: ConversationState, turn: Turn) -> Literal["due", "not due"]:
+    """Where the turn goes after it was remembered, and after each summary."""
+    return "not due" if no_summary_due(state, turn) else "due"

@@ -17,22 +17,21 @@ from langgraph.types import Command
 from ..runtime.deletion import Deletion
 from ..runtime.resources import Resources
 from ..runtime.run_settings import as_context, authenticated_user, names_user
-from ..runtime.turn import FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.turn import CHAINS_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError, SettingsError
+from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .node import RUNTIME_KEY
 from .recognition import recognized
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
-
-_RUNTIME_KEY = "__pregel_runtime"
-"""Where LangGraph keeps the runtime of a graph for those inside it."""
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -76,8 +75,8 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        deletion = Deletion(self.resources.database, self.resources.vectors, self.locks)
-        return await deletion.delete(user_id, thread_id)
+        user = self.resources.of_user(user_id)
+        return await Deletion(user.rows, user.vectors, self.locks).delete(thread_id)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -100,8 +99,8 @@ class Conversation(CompiledConversation):
         Raises:
             StorageError: the storage cannot be reached.
         """
-        archive = self.resources.archive
-        return await archive.page(user_id, thread_id, before=before, limit=limit, with_left=with_left)
+        archive = self.resources.of_user(user_id).archive
+        return await archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
     def history(
         self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
@@ -174,11 +173,12 @@ class Conversation(CompiledConversation):
         is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
         ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
         ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
+        ours[CHAINS_KEY] = LiveChains()
         if not (is_nested or self._may_stop_between(options)):
             ours[RUN_KEY] = RunCheckpoints()
         own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
         # A graph around this one hands its context on in its runtime.
-        around = configurable.get(_RUNTIME_KEY)
+        around = configurable.get(RUNTIME_KEY)
         context = options["context"] if options["context"] is not None else getattr(around, "context", None)
         runtime = _runtime(context, own)
         if self.resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
@@ -199,13 +199,15 @@ class Conversation(CompiledConversation):
 
     async def _claim(self, run: _Run) -> None:
         if run.thread_id is not None:
-            await self.resources.archive.own_thread(run.user_id, run.thread_id)
+            await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
 
     async def _recognized(self, run: _Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
         if run.messages is None or run.is_nested or run.thread_id is None or self.checkpointer in {None, False}:
             return run.input
-        new = await recognized(run.messages, self, run.config, run.user_id, run.thread_id)
+        new = await recognized(
+            run.messages, self, run.config, self.resources.of_user(run.user_id).archive, run.thread_id
+        )
         return None if new is None else {**run.input, "messages": new}
 
     async def _check_update(self, config: RunnableConfig, values: Any) -> None:
@@ -215,7 +217,7 @@ class Conversation(CompiledConversation):
         configurable = (config or {}).get("configurable") or {}
         named = self.resources.settings_of(_runtime(None, config), config).user_id
         if named != self.resources.settings.user_id and configurable.get("thread_id"):
-            await self.resources.archive.own_thread(named, str(configurable["thread_id"]))
+            await self.resources.of_user(named).archive.own_thread(str(configurable["thread_id"]))
 
     def _as_settings(self, context: Any) -> Any:
         """The context, made to settings where it is a mapping of them: LangGraph would make them anew each time.

@@ -1,4 +1,4 @@
-"""`as_node`: a node function with its resources, as a runnable that works async and sync, and is timed."""
+"""Nodes and edges as runnables that work async and sync: a node function with its resources, timed; a decision."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.config import get_config
-from langgraph.runtime import Runtime, get_runtime
+from langgraph.runtime import Runtime
 
 from ..runtime.close_turn import close_turn
 from ..runtime.resources import Resources
 from ..runtime.run_settings import given
 from ..runtime.turn import Turn
-from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.records import now
 from ..state.turn_report import after, next_progress
 from ..storage.loop_thread import node_thread
 
+RUNTIME_KEY = "__pregel_runtime"
+"""Where LangGraph keeps the runtime of a graph, in the `configurable` of its nodes and edges."""
+
 NodeFunction = Callable[[ConversationState, Turn], Awaitable[Update]]
-EndsTurn = Callable[[ConversationState, Settings], bool]
+EndsTurn = Callable[[ConversationState, Turn], bool]
 
 
 class Node(Runnable[ConversationState, Update]):
@@ -47,7 +49,7 @@ class Node(Runnable[ConversationState, Update]):
         milliseconds = (time.perf_counter() - started) * 1000
         progress = next_progress(input, self.name, milliseconds, started_at)
         update = {**update, "progress": progress.model_dump(mode="json")}
-        if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn.settings):
+        if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
             report = await close_turn(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
             self._resources.observer.closed(report, key)
@@ -65,14 +67,31 @@ class Node(Runnable[ConversationState, Update]):
 
 def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
     """The turn of the run that asks; where a state is changed from outside, the base settings count."""
-    runtime: Runtime[Any] = get_runtime() or Runtime()
     config = config or get_config()
+    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()
     return Turn(resources, resources.settings_of(runtime, config), config, given(runtime.context, config).own)
 
 
-def settings_here(resources: Resources) -> Settings:
-    """The settings of the run that asks."""
-    return resources.settings_of(get_runtime() or Runtime(), get_config())
+class Edge(Runnable[ConversationState, Any]):
+    """A decision where a turn goes next, made where it is asked for: LangGraph would have a thread make it.
+
+    Args:
+        function: which decides; it must be quick.
+        resources: what the nodes share.
+    """
+
+    def __init__(self, function: Callable[[ConversationState, Turn], Any], resources: Resources) -> None:
+        self.name: str = getattr(function, "__name__", "edge")
+        self._function = function
+        self._resources = resources
+
+    def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
+        """Decide."""
+        return self._function(input, turn_here(self._resources, config))
+
+    async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
+        """Decide."""
+        return self.invoke(input, config)
 
 
 def as_node(function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> Node:

@@ -10,13 +10,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..state.messages import content_hash, is_empty, message_text, role_of
+from ..storage.archive import Archive
 
 _FEWEST: Final = 2
 """Messages that must be the same from the start on before an input counts as the history sent again: an exchange."""
 
 
 async def recognized(
-    given: Sequence[AnyMessage], graph: Any, config: RunnableConfig, user_id: str, thread_id: str
+    given: Sequence[AnyMessage], graph: Any, config: RunnableConfig, archive: Archive, thread_id: str
 ) -> list[AnyMessage] | None:
     """What of an input is new: messages, and removals of what an edit leaves behind.
 
@@ -27,7 +28,7 @@ async def recognized(
         given: the messages of the input.
         graph: a `Conversation`, whose state is read.
         config: of the run; it may name an earlier checkpoint.
-        user_id: whose thread.
+        archive: the user's.
         thread_id: which.
 
     Raises:
@@ -37,13 +38,12 @@ async def recognized(
         return list(given)
     snapshot: StateSnapshot = await graph.aget_state(config)
     said = cast("list[AnyMessage]", snapshot.values.get("messages") or [])
-    archive = graph.resources.archive
     new = list(given)
     if len(given) > 1 and not all(message.id for message in given):
-        earlier = await archive.page(user_id, thread_id, before=_first_id(said), limit=len(given)) if said else []
+        earlier = await archive.page(thread_id, before=_first_id(said), limit=len(given)) if said else []
         new = by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
     if len(new) == len(given) and any(message.id for message in given):
-        older = await archive.older_ids(user_id, thread_id, [str(m.id) for m in given if m.id], _first_id(said))
+        older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
         new = by_id(given, said, older)
     if new or not said:
         return new

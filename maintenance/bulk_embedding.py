@@ -15,7 +15,6 @@ from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH, Embedder
 from ..state.errors import EmbeddingError
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from ..storage.vector_rows import chunks, write_vectors
 
@@ -66,9 +65,8 @@ class BulkEmbedding:
     A text that the model refuses does not keep others from being embedded: it is left out, and found by its words.
 
     Args:
-        database: where messages, summaries and vectors are.
+        rows: the user's.
         embedder: the model.
-        user_id: whose.
         which: what is to be embedded.
         timeout: seconds the model may take for a batch of 32 texts.
         advance: is told how many messages and summaries were embedded and stored since it was told before.
@@ -76,15 +74,14 @@ class BulkEmbedding:
 
     def __init__(
         self,
-        database: Storage,
+        rows: UserRows,
         embedder: Embedder,
-        user_id: str,
         *,
         which: Which,
         timeout: float,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._rows = UserRows(database, user_id)
+        self._rows = rows
         self._embedder = embedder
         self._which = which
         self._timeout = timeout

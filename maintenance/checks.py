@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
-from ..state.chain import Chain, summary_ids
+from ..state.chain import summary_ids
 from ..state.messages import is_empty
 from .findings import Finding, FindingKind
-from .order import gaps, out_of_order
 from .thread_rows import ThreadRows
+from .thread_state import ThreadState
 
 _NAMED: Final = 5
 """Ids that a sentence names; of more, it gives the number."""
@@ -49,23 +50,19 @@ class ThreadSnapshot:
     """A thread as it was found.
 
     Attributes:
-        messages: the `messages` of its state.
-        chain: the `chain` of its state; an empty one where it has none, as after an import.
-        rows: what the archive has.
+        state: its newest state.
+        rows: what the archive has of it.
         changed: ids of messages of the state that the archive has with another content.
-        is_writable: whether the chain can be written.
     """
 
-    messages: Sequence[AnyMessage]
-    chain: Chain
+    state: ThreadState
     rows: ThreadRows
     changed: Collection[str]
-    is_writable: bool
 
     @cached_property
     def links(self) -> frozenset[str]:
         """Ids of the messages and summaries of the chain."""
-        return frozenset(link["id"] for link in self.chain["links"])
+        return frozenset(link["id"] for link in self.state.chain["links"])
 
     @cached_property
     def above(self) -> Mapping[str, str]:
@@ -77,7 +74,7 @@ class ThreadSnapshot:
     def reached(self) -> Collection[str]:
         """Ids of all that stands in the chain on its own, or below a summary in it."""
         found: set[str] = set()
-        waiting = [link["id"] for link in self.chain["links"] if not link.get("kept")]
+        waiting = [link["id"] for link in self.state.chain["links"] if not link.get("kept")]
         while waiting:
             if (id_ := waiting.pop()) not in found:
                 found.add(id_)
@@ -87,16 +84,16 @@ class ThreadSnapshot:
 
 def check(thread: ThreadSnapshot) -> list[Finding]:
     """All that is wrong with a thread."""
-    rows, links = thread.rows, thread.chain["links"]
-    known = {*rows.messages, *rows.summaries, *(str(message.id) for message in thread.messages)}
+    rows, links = thread.rows, thread.state.chain["links"]
+    known = {*rows.messages, *rows.summaries, *(str(message.id) for message in thread.state.messages)}
     sources = [id_ for row in rows.summaries.values() for id_ in row.source_ids]
     found: Mapping[FindingKind, Iterable[str]] = {
         "message not archived": _unarchived(thread),
-        "summary not archived": [id_ for id_ in summary_ids(thread.chain) if id_ not in rows.summaries],
+        "summary not archived": [id_ for id_ in summary_ids(thread.state.chain) if id_ not in rows.summaries],
         "source missing": [id_ for id_ in sources if id_ not in known],
         "message missing": gaps([row.seq for row in rows.messages.values()]),
         "fact without source": [fact for fact, source in rows.facts if source and source not in known],
-        "order": [id_ for numbers in orders(thread) for id_ in out_of_order(numbers)],
+        "order": [id_ for numbers in orders(thread) for id_ in in_order(numbers)],
         "message changed": thread.changed,
         "lost from chain": _lost(thread),
         "mark without summary": [k["id"] for k in links if k.get("kept") and k["id"] not in thread.above],
@@ -107,23 +104,35 @@ def check(thread: ThreadSnapshot) -> list[Finding]:
 
 
 def orders(thread: ThreadSnapshot) -> Iterator[Mapping[str, int]]:
-    """Numbers of messages that must grow: of the state's, of the sources of each summary, and of each one alone.
+    """Numbers by id of messages whose order is known: of the state's, and of the sources of each summary.
 
-    Results of tools are not among the first: a late one is archived late, and stands behind its call all the same.
+    Results of tools are not among the latter: a late one is archived late, and stands behind its call all the same.
     """
     rows = thread.rows.messages
-    said = [str(message.id) for message in thread.messages]
-    for ids in (said, *(summary.source_ids for summary in thread.rows.summaries.values())):
-        yield {id_: rows[id_].seq for id_ in ids if id_ in rows and rows[id_].role != "tool"}
-    yield from ({id_: row.seq} for id_, row in rows.items() if row.seq < 1)
+    said = [str(message.id) for message in thread.state.messages]
+    yield {id_: rows[id_].seq for id_ in said if id_ in rows}
+    for row in thread.rows.summaries.values():
+        yield {id_: rows[id_].seq for id_ in row.source_ids if id_ in rows and rows[id_].role != "tool"}
+
+
+def in_order(numbers: Mapping[str, int]) -> dict[str, int]:
+    """By id, the numbers that change where these are to grow from one to the next: they are the same, sorted."""
+    pairs = zip(numbers, sorted(numbers.values()), strict=True)
+    return {id_: number for id_, number in pairs if number != numbers[id_]}
+
+
+def gaps(numbers: Collection[int]) -> list[str]:
+    """The numbers from 1 to the largest that are not among these, as "5" or "7-9"."""
+    missing = [(before + 1, after - 1) for before, after in pairwise([0, *sorted(numbers)]) if after - before > 1]
+    return [str(first) if first == last else f"{first}-{last}" for first, last in missing]
 
 
 def _unarchived(thread: ThreadSnapshot) -> list[str]:
     # A turn that waits to be resumed, for a person say, archives its messages at its end.
-    asked = [index for index, message in enumerate(thread.messages) if isinstance(message, HumanMessage)]
-    ended = thread.messages if thread.is_writable or not asked else thread.messages[: asked[-1]]
+    asked = [index for index, message in enumerate(thread.state.messages) if isinstance(message, HumanMessage)]
+    ended = thread.state.messages if thread.state.is_writable or not asked else thread.state.messages[: asked[-1]]
     # What was taken in and stands nowhere is a command, or an answer to one.
-    aside = thread.chain["known"].keys() - thread.links - thread.above.keys()
+    aside = thread.state.chain["known"].keys() - thread.links - thread.above.keys()
     return [str(m.id) for m in ended if not is_empty(m) and m.id not in aside and m.id not in thread.rows.messages]
 
 
@@ -167,7 +176,7 @@ def _calls(thread: ThreadSnapshot) -> Mapping[FindingKind, Sequence[str]]:
 def _finding(kind: FindingKind, ids: tuple[str, ...], thread: ThreadSnapshot) -> Finding:
     wrong, action = _SENTENCES[kind]
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    waits = kind in OF_CHAIN and not thread.is_writable
+    waits = kind in OF_CHAIN and not thread.state.is_writable
     return Finding(
         kind=kind,
         ids=ids,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..graph.conversation import CompiledConversation, Conversation
-from ..memory.store_index import StoreIndex
-from ..state.chain import empty_chain
+from ..runtime.user import User
 from ..state.errors import InputError
 from ..state.messages import is_empty
 from .checks import ThreadSnapshot, check
@@ -35,23 +34,24 @@ async def examine(
         StorageError: the database cannot be reached.
     """
     conversation = opened(graph)
-    mine = {row["thread_id"]: row["name"] for row in await conversation.resources.archive.threads(user_id)}
+    user = conversation.resources.of_user(user_id)
+    mine = {row["thread_id"]: row["name"] for row in await user.archive.threads()}
     if thread_id is not None and thread_id not in mine:
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
     wanted = mine if thread_id is None else {thread_id: mine[thread_id]}
-    return [await _checkup(conversation, user_id, id_, name, repair=repair) for id_, name in wanted.items()]
+    return [await _checkup(conversation, user, id_, name, repair=repair) for id_, name in wanted.items()]
 
 
 async def _checkup(
-    conversation: Conversation, user_id: str, thread_id: str, name: str | None, *, repair: bool
+    conversation: Conversation, user: User, thread_id: str, name: str | None, *, repair: bool
 ) -> Checkup:
-    async with thread_state(conversation, user_id, thread_id) as state:
+    async with thread_state(conversation, user, thread_id) as state:
         thread = await _look(state)
         findings = left = check(thread)
         in_vain: set[Finding] = set()
         for _ in range(_ROUNDS if repair else 0):
             due = {finding for finding in left if finding.repairable} - in_vain
-            tried = await repair_first(state, thread, {finding.kind for finding in due})
+            tried = await repair_first(thread, {finding.kind for finding in due})
             if not tried:
                 break
             thread = await _look(state)
@@ -62,12 +62,7 @@ async def _checkup(
 
 
 async def _look(state: ThreadState) -> ThreadSnapshot:
-    resources = state.conversation.resources
     said = [message for message in state.messages if not is_empty(message)]
-    return ThreadSnapshot(
-        messages=state.messages,
-        chain=state.chain or empty_chain(),
-        rows=await read_rows(state.rows, state.thread_id, own_vectors=not isinstance(resources.vectors, StoreIndex)),
-        changed=await resources.archive.changed_ids(state.user_id, state.thread_id, said) if said else (),
-        is_writable=state.is_writable,
-    )
+    rows = await read_rows(state.user.rows, state.thread_id, own_vectors=state.conversation.resources.store is None)
+    changed = await state.user.archive.changed_ids(state.thread_id, said) if said else ()
+    return ThreadSnapshot(state, rows, changed)

@@ -16,7 +16,6 @@ from ..state.errors import InputError, StorageError
 from ..state.report_records import Progress, TurnReport
 from ..state.turn_report import turn_report
 from ..storage.open import checkpointer_of
-from ..storage.reports import TurnReports
 
 _SHOWN: Final = re.compile(r"[A-Za-z_]\w*\((.*?),?\)", re.DOTALL)
 
@@ -34,15 +33,15 @@ async def find_report(resources: Resources, user_id: str, thread_id: str, turn: 
         InputError: the user has no such thread, or there is no report of this turn in it.
         StorageError: the database cannot be reached, or the report is of another version of everthread.
     """
-    if not any(row["thread_id"] == thread_id for row in await resources.archive.threads(user_id)):
+    user = resources.of_user(user_id)
+    if not any(row["thread_id"] == thread_id for row in await user.archive.threads()):
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
-    reports = TurnReports(resources.database)
     broken = await _broken_off(resources, thread_id)
-    last = max(await reports.last_turn(user_id, thread_id), broken.turn if broken else 0)
+    last = max(await user.reports.last_turn(thread_id), broken.turn if broken else 0)
     number = turn if turn > 0 else last + 1 + turn
     if broken is not None and number == broken.turn:
         return broken
-    kept = await reports.find(user_id, thread_id, number) if number > 0 else None
+    kept = await user.reports.find(thread_id, number) if number > 0 else None
     if kept is None:
         turns = f"its turns are 1 to {last}, or -{last} to -1 from the end" if last else "no turn of it has one"
         raise InputError(f"There is no report of turn {turn} in thread {thread_id!r}: {turns}.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..graph.conversation import CompiledConversation
 from ..runtime.regenerate_rejected import remake
-from ..state.chain import SummaryMessage, empty_chain, summary_ids
+from ..state.chain import SummaryMessage, summary_ids
 from ..state.compression_records import Remade
 from ..state.errors import InputError
 from ..state.records import Summary
@@ -36,20 +36,20 @@ async def regenerate(
         ModelError: the summary model failed, and the settings want no fallback.
     """
     conversation = opened(graph)
-    rows = conversation.resources.summaries
+    user = conversation.resources.of_user(user_id)
     found = [
         (thread, id_)
-        for thread, id_ in await rows.named(user_id, summary_id)
+        for thread, id_ in await user.summaries.named(summary_id)
         if (thread_id is None or thread == thread_id) and summary_id
     ]
     if len(found) != 1:
         what = f"There are {len(found)} summaries that begin with" if found else "There is no summary"
         raise InputError(f"{what} {summary_id!r}: `everthread trace THREAD` shows those of a thread.")
     thread, id_ = found[0]
-    async with thread_state(conversation, user_id, thread) as state:
+    async with thread_state(conversation, user, thread) as state:
         state.check_writable()
-        wanted = list((await rows.some(user_id, thread, [id_])).values())
-        wanted += await rows.above(user_id, thread, id_) if above else []
+        wanted = list((await user.summaries.some(thread, [id_])).values())
+        wanted += await user.summaries.above(thread, id_) if above else []
         return await _remade(state, wanted)
 
 
@@ -62,21 +62,21 @@ async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_
         InputError: the user has no such thread.
     """
     conversation = opened(graph)
-    if not await conversation.resources.archive.has_thread(user_id, thread_id):
+    user = conversation.resources.of_user(user_id)
+    if not await user.archive.has_thread(thread_id):
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
-    async with thread_state(conversation, user_id, thread_id) as state:
+    async with thread_state(conversation, user, thread_id) as state:
         state.check_writable()
-        found = await conversation.resources.summaries.rejected(user_id, thread_id)
+        found = await user.summaries.rejected(thread_id)
         return await _remade(state, sorted(found, key=lambda summary: (summary.created_at, summary.id)))
 
 
 async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]:
     """Make these again one after the other; each is in the chain before the next is begun."""
     turn = state.turn
-    rows = state.conversation.resources.summaries
     done: list[Remade] = []
     for summary in wanted:
-        standing = await rows.some(state.user_id, state.thread_id, summary_ids(state.chain or empty_chain()))
+        standing = await turn.user.summaries.some(state.thread_id, summary_ids(state.chain))
         beside = [SummaryMessage.of(one) for one in standing.values()]
         done.append(await remake(summary, turn.settings, turn, standing=beside))
     return done

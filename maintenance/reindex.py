@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..models.embeddings import Embedder
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .bulk_embedding import BulkEmbedding
 
@@ -20,26 +19,24 @@ class Reindex:
     It may be killed at any time: run again, it goes on where it was.
 
     Args:
-        database: where the vectors are.
+        rows: the user's.
         embedder: the current model.
-        user_id: whose.
         timeout: seconds the model may take for a batch of 32 texts, loading included.
         advance: is told how many messages and summaries were done since it was told before.
     """
 
     def __init__(
         self,
-        database: Storage,
+        rows: UserRows,
         embedder: Embedder,
-        user_id: str,
         *,
         timeout: float,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._rows = UserRows(database, user_id)
+        self._rows = rows
         self._embedder = embedder
         self._timeout = timeout
-        self._bulk = BulkEmbedding(database, embedder, user_id, which="stale", timeout=timeout, advance=advance)
+        self._bulk = BulkEmbedding(rows, embedder, which="stale", timeout=timeout, advance=advance)
 
     async def start(self) -> int:
         """Look for what is to be done; returns how many messages and summaries that is.

@@ -15,13 +15,8 @@ from ..state.messages import is_empty, unmarked
 from ..state.records import now
 from ..storage.archive_rows import as_jsonb, message_rows
 from ..storage.term_keys import message_keys
-from .checks import OF_CHAIN, ThreadSnapshot, orders
+from .checks import OF_CHAIN, ThreadSnapshot, in_order, orders
 from .findings import FindingKind
-from .order import next_free, put_in_order
-from .thread_state import ThreadState
-
-_ASIDE: Final = 10**12
-"""So far below their new numbers messages stand while they change them."""
 
 _MOST_STATES: Final = 5_000
 """Older states of a thread that are looked through."""
@@ -40,7 +35,7 @@ class _Lost(NamedTuple):
         """Those of a state, by id; commands and answers to them are never archived."""
         messages: list[AnyMessage] = snapshot.values.get("messages", [])
         ids = tuple(str(message.id) for message in messages)
-        commands = command_ids(messages)
+        commands = command_ids(messages) if any(id_ not in known for id_ in ids) else ()
         seen_at = datetime.fromisoformat(snapshot.created_at) if snapshot.created_at else now()
         return {
             id_: cls(unmarked(message), ids[:index], ids[index + 1 :], seen_at)
@@ -49,14 +44,11 @@ class _Lost(NamedTuple):
         }
 
 
-async def repair_first(
-    state: ThreadState, thread: ThreadSnapshot, due: Collection[FindingKind]
-) -> Collection[FindingKind]:
+async def repair_first(thread: ThreadSnapshot, due: Collection[FindingKind]) -> Collection[FindingKind]:
     """Put right what comes first of these kinds; the rest waits for the next look, as it may rest on that.
 
     Args:
-        state: of the thread, which nobody else uses meanwhile.
-        thread: as it was found.
+        thread: as it was found; nobody else uses it meanwhile.
         due: kinds of faults that were found.
 
     Returns:
@@ -67,92 +59,94 @@ async def repair_first(
     """
     for kinds, step in _STEPS:
         if not kinds.isdisjoint(due):
-            await step(state, thread)
+            await step(thread)
             return kinds
     return ()
 
 
-async def _archive_state(state: ThreadState, thread: ThreadSnapshot) -> None:
-    await _archive(state, thread, _Lost.of(state.snapshot, thread.rows.messages))
+async def _archive_state(thread: ThreadSnapshot) -> None:
+    await _archive(thread, _Lost.of(thread.state.snapshot, thread.rows.messages))
 
 
-async def _archive_older(state: ThreadState, thread: ThreadSnapshot) -> None:
+async def _archive_older(thread: ThreadSnapshot) -> None:
     """Archive again what is in any of the states that led to the newest one."""
-    known = {*thread.rows.messages, *thread.rows.summaries, *(str(message.id) for message in thread.messages)}
+    state, rows = thread.state, thread.rows
+    known = {*rows.messages, *rows.summaries, *(str(message.id) for message in state.messages)}
     lost: dict[str, _Lost] = {}
     snapshot, looked = state.snapshot, 0
     while snapshot.parent_config is not None and (looked := looked + 1) <= _MOST_STATES:
         snapshot = await state.conversation.aget_state(snapshot.parent_config)
-        lost = _Lost.of(snapshot, known | lost.keys()) | lost
-    await _archive(state, thread, lost)
+        lost |= _Lost.of(snapshot, known)
+        known.update(str(message.id) for message in snapshot.values.get("messages", []))
+    await _archive(thread, lost)
 
 
-async def _archive(state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str, _Lost]) -> None:
-    new = {str(message.id) for message in thread.messages} - thread.above.keys()
-    rows = await asyncio.to_thread(_new_rows, state, thread, lost, new)
+async def _archive(thread: ThreadSnapshot, lost: Mapping[str, _Lost]) -> None:
+    """Archive messages; of these, those that a summary has, or the state has no longer, were archived once."""
+    state = thread.state
+    new = {str(message.id) for message in state.messages} - thread.above.keys()
+    rows = await asyncio.to_thread(_rows_of, thread, lost, new)
     values = {"thread_id": state.thread_id, "rows": as_jsonb(rows), "ids": list(lost.keys() - new)}
-    await state.rows.transaction(
+    await state.user.rows.transaction(
         ("archive.lock_thread", values), ("transfer.add_messages", values), ("doctor.read_for_facts", values)
     )
 
 
-def _new_rows(
-    state: ThreadState, thread: ThreadSnapshot, lost: Mapping[str, _Lost], new: Collection[str]
-) -> list[dict[str, Any]]:
-    """The rows of messages, with the numbers that they had as far as these are free: behind what stood before them.
-
-    What is not new was archived once: it was said when its neighbours were.
-    """
+def _rows_of(thread: ThreadSnapshot, lost: Mapping[str, _Lost], new: Collection[str]) -> list[dict[str, Any]]:
+    """The rows of messages: behind what stood before them, and said when that was, unless they are new."""
+    user_id, thread_id = thread.state.user.id, thread.state.thread_id
     numbers = {id_: row.seq for id_, row in thread.rows.messages.items()}
     times = {id_: row.created_at for id_, row in thread.rows.messages.items()}
+    used = set(numbers.values())
     rows = []
     for id_, (message, before, after, seen_at) in sorted(lost.items(), key=lambda item: len(item[1].before)):
-        low = max((numbers[other] for other in before if other in numbers), default=0)
-        high = min((numbers[other] for other in after if other in numbers), default=None)
-        numbers[id_] = next_free(low, high, set(numbers.values())) or max(numbers.values()) + 1
-        (row,) = message_rows(state.user_id, [message])
-        said_at = next((times[other] for other in reversed(before) if other in times), seen_at)
+        first = max((numbers[other] for other in before if other in numbers), default=0) + 1
+        end = min((numbers[other] for other in after if other in numbers), default=first + len(used) + 1)
+        numbers[id_] = next((n for n in range(first, end) if n not in used), max(used, default=0) + 1)
+        used.add(numbers[id_])
+        (row,) = message_rows(user_id, [message])
         if id_ not in new:
-            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(state.user_id, row["text"], said_at)}
-        rows.append({**row, "thread_id": state.thread_id, "seq": numbers[id_], "left_at": None})
+            said_at = next((times[other] for other in reversed(before) if other in times), seen_at)
+            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(user_id, row["text"], said_at)}
+        rows.append({**row, "thread_id": thread_id, "seq": numbers[id_], "left_at": None})
     return rows
 
 
-async def _order(state: ThreadState, thread: ThreadSnapshot) -> None:
+async def _order(thread: ThreadSnapshot) -> None:
     numbers = {id_: row.seq for id_, row in thread.rows.messages.items()}
     moved: dict[str, int] = {}
-    for ids in orders(thread):
-        moved |= put_in_order({id_: numbers[id_] for id_ in ids}, numbers.values())
+    for known in orders(thread):
+        moved |= in_order({id_: numbers[id_] for id_ in known})
         numbers |= moved
-    aside = [number - _ASIDE for number in moved.values()]
-    values = {"thread_id": state.thread_id, "ids": list(moved)}
-    await state.rows.transaction(
+    values = {"thread_id": thread.state.thread_id, "ids": list(moved)}
+    await thread.state.user.rows.transaction(
         ("archive.lock_thread", values),
-        ("doctor.renumber", {**values, "numbers": aside}),
+        ("doctor.renumber", {**values, "numbers": [-number for number in moved.values()]}),  # each number stands once
         ("doctor.renumber", {**values, "numbers": list(moved.values())}),
     )
 
 
-async def _edit(state: ThreadState, thread: ThreadSnapshot) -> None:
-    changed = [message for message in thread.messages if message.id in thread.changed]
-    await state.conversation.resources.branches.edit(state.user_id, state.thread_id, changed)
+async def _edit(thread: ThreadSnapshot) -> None:
+    state = thread.state
+    changed = [message for message in state.messages if message.id in thread.changed]
+    await state.user.branches.edit(state.thread_id, changed)
 
 
-async def _rebuild_chain(state: ThreadState, thread: ThreadSnapshot) -> None:
-    await state.write(await chain_from_archive(thread.messages, state.turn))
+async def _rebuild_chain(thread: ThreadSnapshot) -> None:
+    await thread.state.write(await chain_from_archive(thread.state.messages, thread.state.turn))
 
 
-async def _embed(state: ThreadState, thread: ThreadSnapshot) -> None:
-    values = {"thread_id": state.thread_id, "ids": list(thread.rows.unembedded)}
-    await state.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
-    resources = state.conversation.resources
+async def _embed(thread: ThreadSnapshot) -> None:
+    values = {"thread_id": thread.state.thread_id, "ids": list(thread.rows.unembedded)}
+    await thread.state.user.rows.transaction(("doctor.queue_messages", values), ("doctor.queue_summaries", values))
+    resources = thread.state.conversation.resources
     if resources.embedder.ready:  # else the next start does it
-        resources.embed_later(state.user_id, resources.settings.timeouts.embedding)
+        thread.state.user.embed_later(resources.settings.timeouts.embedding)
 
 
-_STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadState, ThreadSnapshot], Awaitable[None]]]]] = (
+_STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadSnapshot], Awaitable[None]]]]] = (
     (frozenset({"message not archived"}), _archive_state),
-    (frozenset({"order"}), _order),  # before what is missing, so that a number that is only mistaken is not given away
+    (frozenset({"order"}), _order),
     (frozenset({"source missing", "message missing", "fact without source"}), _archive_older),
     (frozenset({"message changed"}), _edit),
     (OF_CHAIN, _rebuild_chain),

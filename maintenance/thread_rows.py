@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -22,14 +23,14 @@ class MessageRow(NamedTuple):
     role: str
     created_at: datetime
     has_left: bool
-    calls: tuple[str, ...]
+    calls: Sequence[str]
     result_of: str | None
 
 
 class SummaryRow(NamedTuple):
     """What a summary of the archive was made from."""
 
-    source_ids: tuple[str, ...]
+    source_ids: Sequence[str]
     has_left: bool
 
 
@@ -59,25 +60,23 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
     """
 
     async def work(snapshot: Snapshot) -> ThreadRows:
-        counts: dict[tuple[str, str | None], int] = {}
         messages: dict[str, MessageRow] = {}
         summaries: dict[str, SummaryRow] = {}
-        unembedded: list[str] = []
-        if own_vectors:
-            async for batch in snapshot.batches("doctor.vectors", thread_id=thread_id):
-                counts |= {(row["source_id"], row["model"]): row["n"] for row in batch}
-
-        def lacking(batch: Sequence[DictRow]) -> list[str]:
-            return [row["id"] for row in batch if _lacks_vectors(row, counts if own_vectors else None)]
-
+        facts: list[tuple[str, str]] = []
+        lacking: list[str] = []
+        counts: Counter[tuple[str, str]] | None = Counter() if own_vectors else None
+        async for batch in snapshot.batches("doctor.vectors", thread_id=thread_id):
+            if counts is not None:
+                counts.update({(row["source_id"], row["model"]): row["n"] for row in batch})
         async for batch in snapshot.batches("doctor.messages", thread_id=thread_id):
-            messages |= {row["id"]: _message(row) for row in batch}
-            unembedded += await asyncio.to_thread(lacking, batch)
+            messages.update((row["id"], _message(row)) for row in batch)
+            lacking += await asyncio.to_thread(_unembedded, batch, counts)
         async for batch in snapshot.batches("doctor.summaries", thread_id=thread_id):
-            summaries |= {row["id"]: SummaryRow(tuple(row["source_ids"]), row["left_at"] is not None) for row in batch}
-            unembedded += await asyncio.to_thread(lacking, batch)
-        facts = [row async for batch in snapshot.batches("doctor.facts", thread_id=thread_id) for row in batch]
-        return ThreadRows(messages, summaries, [(row["id"], row["source_id"]) for row in facts], unembedded)
+            summaries.update((row["id"], SummaryRow(row["source_ids"], row["left_at"] is not None)) for row in batch)
+            lacking += await asyncio.to_thread(_unembedded, batch, counts)
+        async for batch in snapshot.batches("doctor.facts", thread_id=thread_id):
+            facts += [(row["id"], row["source_id"]) for row in batch]
+        return ThreadRows(messages, summaries, facts, lacking)
 
     return await rows.snapshot(work)
 
@@ -86,19 +85,17 @@ def _message(row: DictRow) -> MessageRow:
     data = row["message"]["data"]
     calls = [call.get("id") for name in ("tool_calls", "invalid_tool_calls") for call in data.get(name) or ()]
     return MessageRow(
-        row["seq"],
-        row["role"],
-        row["created_at"],
-        row["left_at"] is not None,
-        tuple(str(id_) for id_ in calls if id_),
-        data.get("tool_call_id"),
-    )
+        row["seq"], row["role"], row["created_at"], row["left_at"] is not None,
+        [str(id_) for id_ in calls if id_], data.get("tool_call_id"),
+    )  # fmt: skip
 
 
-def _lacks_vectors(row: DictRow, counts: Mapping[tuple[str, str | None], int] | None) -> bool:
-    """Whether it should have vectors; `embedded_with` is None where it is queued for them, empty where it never was."""
-    model = row["embedded_with"]
-    if model is None or row["left_at"] is not None or row["role"] not in _EMBEDDED_ROLES:
-        return False
-    missing = 0 if counts is None else len(chunks(row)) - counts.get((row["id"], model), 0)
-    return missing > 0 or (model == "" and bool(row["text"].strip()))
+def _unembedded(batch: Sequence[DictRow], counts: Counter[tuple[str, str]] | None) -> list[str]:
+    """What should have vectors; `embedded_with` is None where it is queued for them, empty where it never was."""
+    return [
+        row["id"]
+        for row in batch
+        if row["embedded_with"] is not None and row["left_at"] is None and row["role"] in _EMBEDDED_ROLES
+        if (wanted := len(chunks(row)))
+        if not row["embedded_with"] or (counts is not None and counts[row["id"], row["embedded_with"]] < wanted)
+    ]

@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.turn import Turn
-from ..state.chain import Chain
+from ..runtime.user import User
+from ..state.chain import Chain, empty_chain
 from ..state.errors import InputError
-from ..storage.user_rows import UserRows
 
 _LAST_NODE: Final = "command"
 """The node in whose name the chain is written: after it a turn is over, so that nothing is left to run."""
@@ -25,38 +24,22 @@ class ThreadState:
 
     Attributes:
         messages: the `messages` of the state.
-        chain: the `chain` of the state; None where it has none, as after an import.
+        chain: the `chain` of the state; an empty one where it has none, as after an import.
         snapshot: the newest checkpoint, as LangGraph gives it.
+        is_writable: whether no turn waits to be resumed, which writing the chain would give up.
+        turn: what a node is given in a turn of the thread.
     """
 
-    def __init__(self, conversation: Conversation, user_id: str, thread_id: str, snapshot: StateSnapshot) -> None:
+    def __init__(self, conversation: Conversation, user: User, thread_id: str, snapshot: StateSnapshot) -> None:
         self.conversation = conversation
-        self.user_id = user_id
+        self.user = user
         self.thread_id = thread_id
         self.snapshot = snapshot
         self.messages: list[AnyMessage] = list(snapshot.values.get("messages", []))
-        self.chain: Chain | None = snapshot.values.get("chain")
-
-    @property
-    def config(self) -> RunnableConfig:
-        """The config that names the thread."""
-        return {"configurable": {"thread_id": self.thread_id}}
-
-    @property
-    def rows(self) -> UserRows:
-        """The rows of its user."""
-        return UserRows(self.conversation.resources.database, self.user_id)
-
-    @property
-    def turn(self) -> Turn:
-        """What a node would be given in a turn of the thread."""
-        resources = self.conversation.resources
-        return Turn(resources, resources.settings.model_copy(update={"user_id": self.user_id}), self.config)
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether no turn waits to be resumed, which writing the chain would give up."""
-        return not self.snapshot.tasks
+        self.chain: Chain = snapshot.values.get("chain") or empty_chain()
+        self.is_writable = not snapshot.tasks
+        settings = conversation.resources.settings.model_copy(update={"user_id": user.id})
+        self.turn = Turn(conversation.resources, settings, {"configurable": {"thread_id": thread_id}})
 
     def check_writable(self) -> None:
         """Refuse to go on while a turn waits to be resumed.
@@ -73,14 +56,13 @@ class ThreadState:
 
     async def write(self, chain: Chain) -> None:
         """Make this the chain of the thread, where it is another than the one it has."""
-        if chain == self.chain:
-            return
-        await self.conversation.aupdate_state(self.config, {"chain": chain}, as_node=_LAST_NODE)
-        self.chain = chain
+        if chain != self.chain:
+            await self.conversation.aupdate_state(self.turn.config, {"chain": chain}, as_node=_LAST_NODE)
+            self.chain = chain
 
 
 @asynccontextmanager
-async def thread_state(conversation: Conversation, user_id: str, thread_id: str) -> AsyncIterator[ThreadState]:
+async def thread_state(conversation: Conversation, user: User, thread_id: str) -> AsyncIterator[ThreadState]:
     """The state of a thread, in which no turn begins until it is left; a turn that runs is waited for.
 
     Raises:
@@ -88,7 +70,7 @@ async def thread_state(conversation: Conversation, user_id: str, thread_id: str)
     """
     async with conversation.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
-        yield ThreadState(conversation, user_id, thread_id, snapshot)
+        yield ThreadState(conversation, user, thread_id, snapshot)
 
 
 def opened(graph: CompiledConversation) -> Conversation:

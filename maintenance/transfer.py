@@ -20,7 +20,6 @@ from psycopg.rows import DictRow
 
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
-from ..storage.storage import Storage
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
 from .transfer_facts import row_of
@@ -52,15 +51,14 @@ class Added(NamedTuple):
 
 
 async def export_rows(
-    database: Storage, user_id: str, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
+    rows: UserRows, file: Path, *, thread: str | None = None, written: Callable[[int, int], None]
 ) -> Counts:
     """Write all that the archive holds of a user, or of one thread, as it is at this moment.
 
     The file appears when it is complete; before, it is `FILE.part`. Only its owner may read it.
 
     Args:
-        database: where the rows are.
-        user_id: whose.
+        rows: the user's.
         file: where they go; a file that is there is replaced.
         thread: the name or the id of the only thread that is wanted.
         written: is told the number of lines written, and of those there are.
@@ -69,18 +67,18 @@ async def export_rows(
         InputError: the user has no such thread, or the file cannot be written.
         StorageError: the database fails.
     """
-    ids = None if thread is None else [thread_id(thread, user_id), thread]
+    ids = None if thread is None else [thread_id(thread, rows.user_id), thread]
     part = file.with_name(f"{file.name}.part")
 
-    async def work(rows: Snapshot) -> Counts:
-        async for batch in rows.batches("transfer.counts", ids=ids):
+    async def work(snapshot: Snapshot) -> Counts:
+        async for batch in snapshot.batches("transfer.counts", ids=ids):
             counts = Counts(**batch[0])
         if thread is not None and not counts.threads:
             raise InputError(f"There is no thread {thread!r}: `everthread threads` lists yours.")
         output = await asyncio.to_thread(_create, file, part)
         try:
-            await asyncio.to_thread(output.write, header_line(user_id, counts))
-            await _write_all(rows, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
+            await asyncio.to_thread(output.write, header_line(rows.user_id, counts))
+            await _write_all(snapshot, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
             await asyncio.to_thread(output.close)
         except BaseException:
             await asyncio.to_thread(_give_up, output, part)
@@ -89,7 +87,7 @@ async def export_rows(
         return counts
 
     try:
-        return await UserRows(database, user_id).snapshot(work)
+        return await rows.snapshot(work)
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
 
@@ -126,17 +124,14 @@ def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
     output.writelines(map(row_line, rows))
 
 
-async def import_rows(
-    database: Storage, user_id: str, file: Path, checked: Checked, *, added: Callable[[Added], None]
-) -> Counts:
+async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Callable[[Added], None]) -> Counts:
     """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
 
     What the archive has already stays as it is, but for facts and pins that were given up since. A thread whose id was
     made from its name and its user gets the id that the same name has for this user.
 
     Args:
-        database: where the rows go.
-        user_id: whose they become.
+        rows: those of the user whose they become.
         file: what `export_rows` wrote.
         checked: what `check_file` found in it.
         added: is told of each batch.
@@ -147,8 +142,7 @@ async def import_rows(
             stands before it was imported.
         StorageError: the database fails; what was imported before stays.
     """
-    rows = UserRows(database, user_id)
-    names = {old: _new_id(thread, checked.header.user, user_id) for old, thread in checked.threads.items()}
+    names = {old: _new_id(thread, checked.header.user, rows.user_id) for old, thread in checked.threads.items()}
     await _own_all(rows, names, list(checked.threads.values()), added)
     batches = _batches(rows.user_id, file, names)
     new: Counter[str] = Counter()

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from ..models.embeddings import Embedder
 from ..state.errors import EmbeddingError
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 
 
@@ -27,21 +26,20 @@ class ChangedModel(NamedTuple):
 
 
 async def changed_model(
-    database: Storage, embedder: Embedder, user_id: str, *, timeout: float, wait: bool = True
+    rows: UserRows, embedder: Embedder, *, timeout: float, wait: bool = True
 ) -> ChangedModel | None:
     """Whether the user has vectors of another model than the current one.
 
     Args:
-        database: where the vectors are.
+        rows: the user's.
         embedder: the current model; it is loaded only where its dimensions have to be known.
-        user_id: whose.
         timeout: seconds for the model, loading included.
         wait: whether to load the model to see if one of the same name makes vectors of another size now.
 
     Raises:
         StorageError: the database fails.
     """
-    stored = await UserRows(database, user_id).fetch("vectors.stored", model=embedder.name)
+    stored = await rows.fetch("vectors.stored", model=embedder.name)
     others = [row for row in stored if row["model"] != embedder.name]
     if not others and not (wait and stored):
         return None

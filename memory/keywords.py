@@ -8,31 +8,23 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..storage.storage import Storage
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import UserRows
 
 _BATCH: Final = 500
 
 
-class KeywordIndex:
-    """Terms in Postgres, in the rows of the archive.
+async def index_pending(rows: UserRows) -> int:
+    """Find the terms of a user's messages that have none yet (imported ones, say); returns how many were done.
 
-    Args:
-        database: where they are kept.
+    Raises:
+        StorageError: the database fails.
     """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    async def index_pending(self, user_id: str) -> int:
-        """Find the terms of messages that have none yet (imported ones, say); returns how many were done."""
-        rows = UserRows(self._database, user_id)
-        pending = await rows.fetch("keywords.without_terms", limit=_BATCH)
-        if pending:
-            done = await asyncio.to_thread(lambda: [_with_keys(user_id, row) for row in pending])
-            await rows.fetch("keywords.set_terms", rows=Jsonb(done))
-        return len(pending)
+    pending = await rows.fetch("keywords.without_terms", limit=_BATCH)
+    if pending:
+        done = await asyncio.to_thread(lambda: [_with_keys(rows.user_id, row) for row in pending])
+        await rows.fetch("keywords.set_terms", rows=Jsonb(done))
+    return len(pending)
 
 
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,14 +11,15 @@ import numpy as np
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
 from ..storage.term_keys import TELLS_WHEN, term_keys
+from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
 from ..text.terms import search_terms
 from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
-from .keywords import KeywordIndex
+from .keywords import index_pending
 from .places import Places
 from .recall_cache import RecallCache
 from .user_memory import Indices, Near, SummarySource, UserMemory, View
-from .vectors import Lookup, VectorIndex
+from .vectors import Lookup, NearSource, VectorIndex, nearest_in
 
 DEPTH: Final = 300
 """Candidates that the keyword arm brings."""
@@ -49,40 +50,36 @@ class Candidates(NamedTuple):
 
 
 class MemorySearch:
-    """Search in a user's memory without a language model.
+    """Search in the memory of one user without a language model.
 
     Args:
-        memories: the users' memories.
-        vectors: the vector arm.
-        keywords: the keyword arm.
+        rows: the user's.
+        memories: what this process holds of the users' memories.
+        vectors: the user's vector arm.
     """
 
-    def __init__(self, memories: RecallCache, vectors: VectorIndex, keywords: KeywordIndex) -> None:
+    def __init__(self, rows: UserRows, memories: RecallCache, vectors: VectorIndex) -> None:
+        self._rows = rows
         self._memories = memories
         self._vectors = vectors
-        self._keywords = keywords
 
     async def find(
         self,
-        user_id: str,
         thread_id: str,
         question: str,
         *,
         limit: int,
         threshold: float,
-        live_ids: Collection[str] = (),
         this_thread_only: bool = False,
         timeout: float,
     ) -> Recall:
         """What of the user's memory bears on the question, the best first. Where the vector arm fails, `error` says so.
 
         Args:
-            user_id: whose memory.
             thread_id: the thread in which the question was asked.
             question: any text.
             limit: hits, at most.
             threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
-            live_ids: ids in the live chain of this thread, which are left out.
             this_thread_only: leave out the user's other threads.
             timeout: seconds for the embedding model.
 
@@ -92,55 +89,71 @@ class MemorySearch:
         thread_only = thread_id if this_thread_only else None
 
         self._vectors.expect(question)
-        memory, error = await self._memory(user_id, timeout)
-        view = await asyncio.to_thread(_view, memory, thread_only)
+        memory, error = await self._memory(timeout)
 
-        async def by_meaning() -> tuple[Near | None, str | None]:
+        async def by_meaning() -> tuple[Lookup | None, str | None]:
             if error is not None:
                 return None, error
             try:
                 found = await self._vectors.lookup(
-                    user_id, question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
+                    question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
                 )
             except EmbeddingError as failed:
                 return None, str(failed)
-            return await asyncio.to_thread(_near, memory, view, found), None
+            return found, None
 
         # Side by side: the keyword arm does not wait for the embedding of the question.
-        words, (near, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, view, question, user_id), by_meaning()
+        (view, words), (lookup, failed) = await asyncio.gather(
+            asyncio.to_thread(_words, memory, thread_only, question, self._rows.user_id), by_meaning()
         )
-        live = [(thread_id, id_) for id_ in live_ids]
 
         def recall() -> Recall:
             with memory.lock:
+                near = lookup(memory, view) if lookup is not None else None
                 candidates = _candidates(memory, view, words, near, question)
-                allowed = np.ones(len(candidates.scores), dtype=bool)
-                allowed[: len(candidates.rows)] = ~np.isin(candidates.rows, memory.rows_of(live))
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
-                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough & allowed), limit))
-            cosines = candidates.cosines[allowed & ~np.isnan(candidates.cosines)]
+                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit))
+            cosines = candidates.cosines[~np.isnan(candidates.cosines)]
             told = None if failed is None else f"{failed} Memory was searched by keywords alone."
             return Recall(hits=hits, nearest=_similarity(float(cosines.max())) if len(cosines) else None, error=told)
 
         return await asyncio.to_thread(recall)
 
-    async def _memory(self, user_id: str, timeout: float) -> tuple[UserMemory, str | None]:
+    async def nearest(
+        self, question: str, *, limit: int, thread_only: str | None = None, timeout: float
+    ) -> list[NearSource]:
+        """The messages and summaries nearest to the question, the best first: what the vector arm alone finds.
+
+        Args:
+            question: any text.
+            limit: messages and summaries, at most.
+            thread_only: this thread alone; None searches all.
+            timeout: seconds for the embedding model.
+
+        Raises:
+            EmbeddingError: the model fails or is too slow.
+            StorageError: the database fails.
+        """
+        found = await self._vectors.lookup(question, limit=limit, thread_only=thread_only, timeout=timeout)
+        memory = (await self._memories.of(self._rows)).memory
+        return await asyncio.to_thread(nearest_in, memory, found, thread_only)
+
+    async def _memory(self, timeout: float) -> tuple[UserMemory, str | None]:
         """The user's memory; what was said a moment ago elsewhere is given its terms and vectors first.
 
         With it, why the latter failed, if so.
         """
-        known = await self._memories.of(user_id)
+        known = await self._memories.of(self._rows)
         changed, error = known.without_terms, None
         if known.without_terms:
-            await self._keywords.index_pending(user_id)
-        if self._vectors.may_have_pending(user_id, without_vectors=known.without_vectors):
+            await index_pending(self._rows)
+        if self._vectors.may_have_pending(without_vectors=known.without_vectors):
             changed = True  # even where this finds nothing left to do: it has waited for who did it
             try:
-                await self._vectors.embed_pending(user_id, timeout=timeout)
+                await self._vectors.embed_pending(timeout=timeout)
             except EmbeddingError as failed:
                 error = str(failed)
-        return (await self._memories.of(user_id) if changed else known).memory, error
+        return (await self._memories.of(self._rows) if changed else known).memory, error
 
 
 class Words(NamedTuple):
@@ -155,25 +168,15 @@ class Words(NamedTuple):
     tells_time_asked_for: Flags
 
 
-def _view(memory: UserMemory, thread_only: str | None) -> View:
-    with memory.lock:
-        return memory.view(thread_only)
-
-
-def _near(memory: UserMemory, view: View, found: Lookup) -> Near:
-    """The vector arm."""
-    with memory.lock:
-        return found(memory, view)
-
-
-def _words(memory: UserMemory, view: View, question: str, user_id: str) -> Words:
-    """The keyword arm."""
+def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, Words]:
+    """What is searched, and what the keyword arm finds in it."""
     keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
     asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
     with memory.lock:
+        view = memory.view(thread_only)
         counts = memory.counts(view, keys)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
-    return Words(_by_words(question, view.places, counts), telling)
+    return view, Words(_by_words(question, view.places, counts), telling)
 
 
 def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None, question: str) -> Candidates:

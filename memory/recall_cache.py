@@ -10,7 +10,6 @@ from cachetools import LRUCache
 
 from ..storage.loop_thread import io_thread
 from ..storage.memory_changes import ALL, Changes, changes_since
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .user_memory import UserMemory
 
@@ -49,26 +48,24 @@ class RecallCache:
     """Reads a user's memory once, and then what changed since: whatever process wrote it, and however.
 
     Args:
-        database: where the archive is.
         model: names the embedding model whose vectors are searched.
         max_bytes: bytes of all memories that are held, at most; the one in use is held anyway.
     """
 
-    def __init__(self, database: Storage, model: Callable[[], str], max_bytes: int) -> None:
-        self._database = database
+    def __init__(self, model: Callable[[], str], max_bytes: int) -> None:
         self._model = model
         # A memory that is larger than all that may be held counts as that, so that it stays while it is in use.
         self._held = LRUCache[tuple[str, str], _Held](
             max_bytes, getsizeof=lambda held: min(max_bytes, held.memory.nbytes)
         )
 
-    async def of(self, user_id: str) -> Known:
-        """The user's memory with all that was committed before.
+    async def of(self, rows: UserRows) -> Known:
+        """The memory of the user of these rows, with all that was committed before.
 
         Raises:
-            StorageError: the database fails, or there is no user id.
+            StorageError: the database fails.
         """
-        return await io_thread.run(self._of(UserRows(self._database, user_id)))
+        return await io_thread.run(self._of(rows))
 
     async def _of(self, rows: UserRows) -> Known:
         key = (rows.user_id, self._model())

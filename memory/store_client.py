@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine
+from inspect import Parameter
 from typing import Any, Final, TypeVar
 
+from cachetools import LRUCache
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from ..models.imports import imported
 from ..state.errors import EmbeddingError, EverthreadError, first_line
@@ -24,6 +26,9 @@ store_thread = LoopThread("everthread-store")
 _SAMPLE: Final = 16
 """Hits whose cosines are computed where the scale of the scores is not known."""
 
+_SEARCHES: Final = 64
+"""Searches whose passages are remembered."""
+
 _MOST: Final = 10_000
 """Hits that are asked for, at most, where a store returns those of other users."""
 
@@ -35,15 +40,18 @@ class StoreClient:
         store: a vector store, or the import path 'package.module:name' of one, of a class, or of a function that makes
             one; the latter two are given the embeddings if they take an argument.
         embeddings: the embeddings for a store that is made, and for scores of a store that tells none of its own.
+
+    Attributes:
+        passages: what the last searches found, by user and question: by thread and id, the best chunk.
     """
 
     def __init__(self, store: VectorStore | str, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
         self._path = store if isinstance(store, str) else None
         self._made = None if isinstance(store, str) else store
-        self._making: asyncio.Lock | None = None
+        self._making = asyncio.Lock()
         self._scale: str | None = None
-        self._filters: list[Callable[[str, str], Any]] = [_as_dict, _as_function, _for_qdrant]
+        self.passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
 
     @property
     def name(self) -> str:
@@ -125,19 +133,7 @@ class StoreClient:
 
     async def _search(self, question: str, number: int, key: str, value: str) -> list[tuple[Document, float]]:
         store = await self._store()
-        problem: Exception | None = None
-        for place, made in enumerate(self._filters):
-            try:
-                found = await store.asimilarity_search_with_score(question, k=number, filter=made(key, value))
-            except EverthreadError:
-                raise
-            except Exception as error:  # each store has filters of its own kind
-                problem = problem or error
-                continue
-            if found and place:
-                self._filters.insert(0, self._filters.pop(place))
-            return found
-        raise problem or EmbeddingError("The vector store takes no filter.")
+        return await store.asimilarity_search_with_score(question, k=number, filter=_filter(store, key, value))
 
     async def _with_cosines(self, question: str, hits: list[tuple[Document, float]]) -> list[tuple[Document, float]]:
         if self._scale is None and hits:
@@ -157,7 +153,6 @@ class StoreClient:
     async def _store(self) -> VectorStore:
         """The store, made with its first use. Only on the loop of the store."""
         if self._made is None and self._path is not None:
-            self._making = self._making or asyncio.Lock()
             async with self._making:
                 if self._made is None:
                     made = await asyncio.to_thread(self._make, self._path)
@@ -171,7 +166,8 @@ class StoreClient:
         found = imported(path)
         if isinstance(found, VectorStore):
             return found
-        return found(self._embeddings) if any(_positional(found)) else found()
+        takes = [one.kind for one in inspect.signature(found).parameters.values()]
+        return found(self._embeddings) if takes and takes[0] <= Parameter.POSITIONAL_OR_KEYWORD else found()
 
     async def _guarded(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         async def in_time() -> T:
@@ -199,25 +195,12 @@ def _is_of(document: Document, user_id: str, thread_only: str | None) -> bool:
     return data.get("user_id") == user_id and thread_only in {None, data.get("conversation_id")}
 
 
-def _positional(made: Any) -> Iterator[bool]:
-    for parameter in inspect.signature(made).parameters.values():
-        if parameter.kind in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD}:
-            yield True
-
-
-def _as_dict(key: str, value: str) -> Any:
+def _filter(store: VectorStore, key: str, value: str) -> Any:
+    """Metadata that hits must have, as this kind of store takes it: mostly a dictionary."""
+    if isinstance(store, InMemoryVectorStore):
+        return lambda document: document.metadata.get(key) == value
+    if "qdrant" in type(store).__module__:
+        models = imported("qdrant_client:models")
+        match = models.FieldCondition(key=f"metadata.{key}", match=models.MatchValue(value=value))
+        return models.Filter(must=[match])
     return {key: value}
-
-
-def _as_function(key: str, value: str) -> Any:
-    def is_wanted(document: Any) -> bool:
-        data: Any = document.metadata if isinstance(document, Document) else document
-        return bool(data.get(key) == value)
-
-    return is_wanted
-
-
-def _for_qdrant(key: str, value: str) -> Any:
-    models = imported("qdrant_client:models")
-    match = models.FieldCondition(key=f"metadata.{key}", match=models.MatchValue(value=value))
-    return models.Filter(must=[match])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from cachetools import LRUCache
 from langchain_core.vectorstores import VectorStore
 from psycopg.rows import DictRow
 
@@ -15,18 +14,13 @@ from ..models.embeddings import BATCH as CALL
 from ..models.embeddings import Embedder
 from ..models.shared_embeddings import SharedEmbeddings
 from ..settings.settings import Settings
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from ..storage.vector_rows import chunks, mark_embedded, metadata, vector_id
-from .recall_cache import RecallCache
 from .store_client import StoreClient
 from .user_memory import SummarySource
 from .vectors import BATCH, Lookup, VectorIndex, on_scale
 
 logger = logging.getLogger(__name__)
-
-_SEARCHES: Final = 64
-"""Searches whose passages are remembered."""
 
 
 class _Key(NamedTuple):
@@ -45,46 +39,37 @@ class StoreIndex(VectorIndex):
     or never had is embedded again.
 
     Args:
-        database: where the archive is.
-        embedder: the model, for a store that is made from an import path.
-        memories: the users' memories.
-        store: a vector store, or the import path 'package.module:name' of one, of a class, or of a function that makes
-            one; the latter two are given the embeddings if they take an argument.
-        timeout: seconds for the embedding model, when the store calls it.
+        rows: the user's.
+        embedder: the embedding model.
+        store: the store, which has vectors of all users.
     """
 
-    def __init__(
-        self, database: Storage, embedder: Embedder, memories: RecallCache, store: VectorStore | str, *, timeout: float
-    ) -> None:
-        super().__init__(database, embedder, memories)
-        self._store = StoreClient(store, SharedEmbeddings(embedder, timeout))
-        self._adopted: set[str] = set()
-        self._recovered: set[str] = set()
-        self._passages = LRUCache[tuple[str, str], dict[tuple[str, str], str]](_SEARCHES)
+    def __init__(self, rows: UserRows, embedder: Embedder, store: StoreClient) -> None:
+        super().__init__(rows, embedder)
+        self._store = store
+        self._is_adopted = self._is_recovered = False
 
-    async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
+    async def _embed_pending(self, timeout: float, limit: int) -> int:
         """What is in another store, or in our own table, counts as not embedded."""
-        if user_id not in self._adopted:
-            await self._adopt(user_id, lost=False)
-            self._adopted.add(user_id)
-        return await super()._embed_pending(user_id, timeout, limit)
+        if not self._is_adopted:
+            await self._adopt(lost=False)
+            self._is_adopted = True
+        return await super()._embed_pending(timeout, limit)
 
-    def may_have_pending(self, user_id: str, *, without_vectors: bool) -> bool:
+    def may_have_pending(self, *, without_vectors: bool) -> bool:
         """As for `VectorIndex`; what is in another store is found out the first time."""
-        return without_vectors or user_id not in self._adopted
+        return without_vectors or not self._is_adopted
 
     def expect(self, question: str) -> None:
         """Nothing: the store embeds the question itself."""
 
-    async def lookup(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> Lookup:
+    async def lookup(self, question: str, *, limit: int, thread_only: str | None = None, timeout: float) -> Lookup:
         """As for `VectorIndex`, through the store's own search.
 
         Raises:
             EmbeddingError: the store fails or is too slow.
         """
-        rows = await self._found(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
+        rows = await self._found(question, limit=limit, thread_only=thread_only, timeout=timeout)
         found = [
             (
                 row["source_type"],
@@ -95,16 +80,16 @@ class StoreIndex(VectorIndex):
         ]
         return lambda memory, _: on_scale(memory.near_by(found), self._embedder.level)
 
-    async def _found(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None, timeout: float
-    ) -> list[DictRow]:
-        found = await self._store.search(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
-        if not found and thread_only is None and user_id not in self._recovered:
-            self._recovered.add(user_id)
-            if await self._adopt(user_id, lost=True):
+    async def _found(self, question: str, *, limit: int, thread_only: str | None, timeout: float) -> list[DictRow]:
+        found = await self._store.search(
+            self._rows.user_id, question, limit=limit, thread_only=thread_only, timeout=timeout
+        )
+        if not found and thread_only is None and not self._is_recovered:
+            self._is_recovered = True
+            if await self._adopt(lost=True):
                 logger.warning("The vector store has lost what it held of a user: it is embedded again.")
-                await self.embed_pending(user_id, timeout=timeout)
-                return await self._found(user_id, question, limit=limit, thread_only=None, timeout=timeout)
+                await self.embed_pending(timeout=timeout)
+                return await self._found(question, limit=limit, thread_only=None, timeout=timeout)
         best: dict[_Key, float] = {}
         passages: dict[tuple[str, str], str] = {}
         for document, value in sorted(found, key=lambda hit: -hit[1]):
@@ -113,8 +98,8 @@ class StoreIndex(VectorIndex):
             if key not in best:
                 best[key] = value
                 passages[key.thread_id, key.source_id] = document.page_content
-        self._passages[user_id, question] = passages
-        return await UserRows(self._database, user_id).fetch(
+        self._store.passages[self._rows.user_id, question] = passages
+        return await self._rows.fetch(
             "vector_store.rows",
             types=[key.source_type for key in best],
             threads=[key.thread_id for key in best],
@@ -124,65 +109,65 @@ class StoreIndex(VectorIndex):
         )
 
     async def passages(
-        self, user_id: str, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
+        self, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
     ) -> dict[tuple[str, str], str]:
         """As for `VectorIndex`, from what the search for this question brought."""
-        found = self._passages.get((user_id, question), {})
+        found = self._store.passages.get((self._rows.user_id, question), {})
         return {source: found[source] for source in sources if source in found}
 
-    async def forget(self, user_id: str, threads: Sequence[str], *, timeout: float) -> None:
+    async def forget(self, threads: Sequence[str], *, timeout: float) -> None:
         """Delete the vectors of these threads from the store.
 
         Raises:
             EmbeddingError: the store fails or is too slow.
         """
-        self._passages.clear()
-        while rows := await UserRows(self._database, user_id).fetch(
+        self._store.passages.clear()
+        while rows := await self._rows.fetch(
             "vector_store.embedded", threads=list(threads), name=self._store.name, limit=BATCH
         ):
             parts = await asyncio.to_thread(lambda: [(row, len(chunks(row))) for row in rows])
-            ids = [str(vector_id(user_id, self._store.name, row, n)) for row, number in parts for n in range(number)]
+            ids = [
+                str(vector_id(self._rows.user_id, self._store.name, row, n))
+                for row, number in parts
+                for n in range(number)
+            ]
             await self._store.remove(ids, timeout=timeout)
-            await mark_embedded(UserRows(self._database, user_id), "", rows)
+            await mark_embedded(self._rows, "", rows)
 
-    async def notice(self, user_id: str, *, timeout: float) -> str | None:
+    async def notice(self, *, timeout: float) -> str | None:
         """None: what is not in the store is embedded again by itself."""
         return None
 
-    async def _adopt(self, user_id: str, *, lost: bool) -> int:
+    async def _adopt(self, *, lost: bool) -> int:
         """Mark what is elsewhere (or, where the store lost it, what should be there) as still to be embedded."""
-        rows = await UserRows(self._database, user_id).fetch("vector_store.adopt", name=self._store.name, lost=lost)
+        rows = await self._rows.fetch("vector_store.adopt", name=self._store.name, lost=lost)
         return int(rows[0]["n"])
 
-    async def _embed(self, rows: UserRows, pending: Sequence[DictRow], timeout: float) -> None:
+    async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
         flat = [
             (row, place, text) for row, parts in zip(pending, texts, strict=True) for place, text in enumerate(parts)
         ]
         if flat:
-            ids = [str(vector_id(rows.user_id, self._store.name, row, place)) for row, place, _ in flat]
-            about = [{**metadata(row), "user_id": rows.user_id} for row, _, _ in flat]
+            ids = [str(vector_id(self._rows.user_id, self._store.name, row, place)) for row, place, _ in flat]
+            about = [{**metadata(row), "user_id": self._rows.user_id} for row, _, _ in flat]
             seconds = timeout * (1 + len(flat) // CALL)
             await self._store.add([text for _, _, text in flat], about, ids, timeout=seconds)
-        await mark_embedded(rows, self._store.name, pending)
+        await mark_embedded(self._rows, self._store.name, pending)
 
 
-def vector_index(
-    settings: Settings,
-    database: Storage,
-    embedder: Embedder,
-    store: VectorStore | str | None = None,
-) -> VectorIndex:
-    """The vector arm that the settings ask for: a store of the user's own, or our table in Postgres.
+def vector_index(rows: UserRows, embedder: Embedder, store: StoreClient | None) -> VectorIndex:
+    """The vector arm of a user: in this store, or in our own table where it is None."""
+    return VectorIndex(rows, embedder) if store is None else StoreIndex(rows, embedder, store)
+
+
+def store_client(settings: Settings, embedder: Embedder, store: VectorStore | str | None = None) -> StoreClient | None:
+    """The vector store in the place of our own table; None where there is none.
 
     Args:
-        settings: `vector_store`, `timeouts`, `recall_cache`.
-        database: where the archive is.
-        embedder: the embedding model.
+        settings: `vector_store`, `timeouts`.
+        embedder: the model, for a store that is made from an import path.
         store: a vector store or its import path, before the one that the settings name.
     """
-    memories = RecallCache(database, lambda: embedder.name, settings.recall_cache * 1_000_000)
     wanted = store if store is not None else settings.vector_store
-    if wanted is None:
-        return VectorIndex(database, embedder, memories)
-    return StoreIndex(database, embedder, memories, wanted, timeout=settings.timeouts.embedding)
+    return None if wanted is None else StoreClient(wanted, SharedEmbeddings(embedder, settings.timeouts.embedding))

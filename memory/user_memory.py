@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -217,10 +217,6 @@ class UserMemory:
             if kind == "message" and (row := self._row(source.thread_id, source.id)) >= 0:
                 near[row] = cosine
         return Near(near, [(source, cosine) for kind, source, cosine in found if kind == "summary"])
-
-    def rows_of(self, ids: Iterable[tuple[str, str]]) -> list[int]:
-        """The rows of messages given by thread and id, of those that are known."""
-        return [row for thread_id, id_ in ids if (row := self._row(thread_id, id_)) >= 0]
 
     def said_at(self, row: int) -> datetime:
         """When a message was said."""

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 from psycopg.rows import DictRow
@@ -19,11 +18,9 @@ from ..models.embeddings import Embedder
 from ..models.similarity import calibrated
 from ..state.errors import EmbeddingError
 from ..storage.loop_thread import io_thread
-from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from ..storage.vector_rows import MAX_DIMENSIONS, chunks, write_vectors
 from .changed_model import changed_model
-from .recall_cache import RecallCache
 from .user_memory import Near, UserMemory, View
 
 logger = logging.getLogger(__name__)
@@ -35,7 +32,7 @@ _TRIES: Final = 3
 """Messages that are tried one by one before a failure is taken for the model's and not for one of them."""
 
 _REMEMBERED: Final = 10_000
-"""Users, and messages that cannot be embedded, that are remembered."""
+"""Messages of a user that cannot be embedded that are remembered."""
 
 Lookup = Callable[[UserMemory, View], Near]
 """Finds what is near in a user's memory; to be called with its lock held."""
@@ -51,58 +48,53 @@ class NearSource(NamedTuple):
 
 
 class VectorIndex:
-    """Vectors in Postgres, beside the archive whose rows they belong to.
+    """The vectors of one user in Postgres, beside the archive whose rows they belong to.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
         embedder: the model that makes them.
-        memories: the users' memories, in which is searched.
     """
 
-    def __init__(self, database: Storage, embedder: Embedder, memories: RecallCache) -> None:
-        self.memories = memories
-        self._database = database
+    def __init__(self, rows: UserRows, embedder: Embedder) -> None:
+        self._rows = rows
         self._embedder = embedder
-        self._refused: dict[tuple[str, str], None] = {}
-        self._unchanged: set[str] = set()
-        self._embedding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._refused: list[str] = []
+        self._is_unchanged = False
+        self._embedding = asyncio.Lock()
 
-    async def embed_pending(self, user_id: str, *, timeout: float, limit: int = BATCH) -> int:
-        """Embed what of the user's has no vector yet, the newest first; returns how many were done.
+    async def embed_pending(self, *, timeout: float, limit: int = BATCH) -> int:
+        """Embed what has no vector yet, the newest first; returns how many were done.
 
         A text that the model refuses does not keep others from being embedded: it is left out until the next start,
         and found by its words.
 
         Args:
-            user_id: whose.
             timeout: seconds for the embedding model.
             limit: messages, and as many summaries.
 
         Raises:
             EmbeddingError: the model fails or is too slow; what is pending stays pending.
         """
-        return await io_thread.run(self._embed_alone(user_id, timeout, limit))
+        return await io_thread.run(self._embed_alone(timeout, limit))
 
-    async def _embed_alone(self, user_id: str, timeout: float, limit: int) -> int:
+    async def _embed_alone(self, timeout: float, limit: int) -> int:
         """Two at once would embed the same."""
-        async with self._embedding.setdefault(user_id, asyncio.Lock()):
-            return await self._embed_pending(user_id, timeout, limit)
+        async with self._embedding:
+            return await self._embed_pending(timeout, limit)
 
-    async def _embed_pending(self, user_id: str, timeout: float, limit: int) -> int:
-        rows = UserRows(self._database, user_id)
-        refused = [place for owner, place in self._refused if owner == user_id]
-        pending = await rows.fetch("vectors.pending", limit=limit, refused=refused)
+    async def _embed_pending(self, timeout: float, limit: int) -> int:
+        pending = await self._rows.fetch("vectors.pending", limit=limit, refused=self._refused)
         if not pending:
             return 0
         try:
-            await self._embed(rows, pending, timeout)
+            await self._embed(pending, timeout)
         except EmbeddingError:
             if len(pending) == 1:
                 raise
-            return await self._one_by_one(rows, pending, timeout)
+            return await self._one_by_one(pending, timeout)
         return len(pending)
 
-    def may_have_pending(self, user_id: str, *, without_vectors: bool) -> bool:
+    def may_have_pending(self, *, without_vectors: bool) -> bool:
         """Whether `embed_pending` may find something, where the archive has or has not something without vectors."""
         return without_vectors
 
@@ -110,16 +102,13 @@ class VectorIndex:
         """Begin to embed a question that `lookup` will ask for, while other work is done."""
         self._embedder.expect(question)
 
-    async def lookup(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> Lookup:
-        """What finds the user's messages and summaries nearest to the question in their memory.
+    async def lookup(self, question: str, *, limit: int, thread_only: str | None = None, timeout: float) -> Lookup:
+        """What finds the messages and summaries nearest to the question in the user's memory.
 
-        Every vector of the user is compared (an exact scan, of any number of dimensions), so a filter never loses a
+        Every vector is compared (an exact scan, of any number of dimensions), so a filter never loses a
         hit. Of a message with several chunks the best counts.
 
         Args:
-            user_id: whose memory.
             question: any text.
             limit: messages and summaries, at most.
             thread_only: this thread alone; None searches all.
@@ -131,26 +120,12 @@ class VectorIndex:
         vector = await self._embedder.query(question, timeout=timeout)
         return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.level)
 
-    async def nearest(
-        self, user_id: str, question: str, *, limit: int, thread_only: str | None = None, timeout: float
-    ) -> list[NearSource]:
-        """The user's messages and summaries nearest to the question, the best first: as `lookup` finds them.
-
-        Raises:
-            EmbeddingError: the model fails or is too slow.
-            StorageError: the database fails.
-        """
-        found = await self.lookup(user_id, question, limit=limit, thread_only=thread_only, timeout=timeout)
-        memory = (await self.memories.of(user_id)).memory
-        return await asyncio.to_thread(_nearest, memory, found, thread_only)
-
     async def passages(
-        self, user_id: str, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
+        self, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
     ) -> dict[tuple[str, str], str]:
         """Of long messages, by thread and id, the chunk that is nearest to the question.
 
         Args:
-            user_id: whose memory.
             question: the question they were found for.
             sources: thread and id of the messages.
             timeout: seconds for the embedding model.
@@ -159,7 +134,7 @@ class VectorIndex:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout)
-        found = await UserRows(self._database, user_id).fetch(
+        found = await self._rows.fetch(
             "vectors.passages",
             query=_literal(vector),
             dimensions=len(vector),
@@ -169,10 +144,10 @@ class VectorIndex:
         )
         return {(row["thread_id"], row["source_id"]): row["content"] for row in found}
 
-    async def forget(self, user_id: str, threads: Sequence[str], *, timeout: float) -> None:
+    async def forget(self, threads: Sequence[str], *, timeout: float) -> None:
         """Delete what is kept elsewhere of these threads: nothing, for our own table is emptied with the archive."""
 
-    async def notice(self, user_id: str, *, timeout: float) -> str | None:
+    async def notice(self, *, timeout: float) -> str | None:
         """One sentence where a part of the user's memory cannot be searched by meaning; else None.
 
         That is so where the vectors are of another embedding model, or of another size, than those made now.
@@ -180,18 +155,14 @@ class VectorIndex:
         Raises:
             StorageError: the database fails.
         """
-        if user_id in self._unchanged:
+        if self._is_unchanged:
             return None
-        changed = await changed_model(
-            self._database, self._embedder, user_id, timeout=timeout, wait=self._embedder.ready
-        )
-        if changed is not None:
-            return str(changed)
-        if self._embedder.ready and len(self._unchanged) < _REMEMBERED:
-            self._unchanged.add(user_id)
-        return None
+        wait = self._embedder.ready
+        changed = await changed_model(self._rows, self._embedder, timeout=timeout, wait=wait)
+        self._is_unchanged = wait and changed is None
+        return None if changed is None else str(changed)
 
-    async def _embed(self, rows: UserRows, pending: Sequence[DictRow], timeout: float) -> None:
+    async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
         vectors = await self._embedder.documents([text for parts in texts for text in parts], timeout=timeout)
         if vectors and (dimensions := max(map(len, vectors))) > MAX_DIMENSIONS:
@@ -199,21 +170,21 @@ class VectorIndex:
                 f"The embedding model {self._embedder.name!r} makes vectors of {dimensions} dimensions: expected "
                 f"{MAX_DIMENSIONS} at most. Choose another EVERTHREAD_EMBEDDING_MODEL."
             )
-        await write_vectors(rows, self._embedder.name, pending, texts, vectors)
+        await write_vectors(self._rows, self._embedder.name, pending, texts, vectors)
 
-    async def _one_by_one(self, rows: UserRows, pending: Sequence[DictRow], timeout: float) -> int:
+    async def _one_by_one(self, pending: Sequence[DictRow], timeout: float) -> int:
         done = 0
         failed: list[DictRow] = []
         for row in pending:
             try:
-                await self._embed(rows, [row], timeout)
+                await self._embed([row], timeout)
                 done += 1
             except EmbeddingError:
                 failed.append(row)
                 if not done and len(failed) == min(_TRIES, len(pending)):
                     raise
-        for row in failed[: _REMEMBERED - len(self._refused)]:
-            self._refused[rows.user_id, f"{row['thread_id']}/{row['id']}"] = None
+        left = _REMEMBERED - len(self._refused)
+        self._refused += [f"{row['thread_id']}/{row['id']}" for row in failed[:left]]
         logger.warning("%d messages cannot be embedded: they are found by their words only.", len(failed))
         return done
 
@@ -229,7 +200,8 @@ def on_scale(near: Near, level: float) -> Near:
     return Near(calibrated(near.messages, level), summaries)
 
 
-def _nearest(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:
+def nearest_in(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:
+    """What was found in a memory, the best first."""
     with memory.lock:
         messages, summaries = found(memory, memory.view(thread_only))
         near = [NearSource("message", *memory.ids[n], float(messages[n])) for n in np.flatnonzero(~np.isnan(messages))]

@@ -16,10 +16,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ..state.errors import ModelError
 from ..state.turn_records import ModelCall
+from .callbacks import StreamCounter, heard_by
 from .chat import model_name
 from .failures import Failure, failure_of
 from .replies import finish_of, unusable
-from .spoken import Spoken
 
 logger = logging.getLogger(__name__)
 
@@ -133,21 +133,21 @@ class Answering:
         self, name: str, model: Runnable[Any, AIMessage], messages: Sequence[AnyMessage]
     ) -> AIMessage | Failure:
         """One request."""
-        spoken, started = Spoken(), time.perf_counter()
+        streamed, started = StreamCounter(), time.perf_counter()
         limit = max(0.0, min(self._policy.timeout, self._left))
         clock = asyncio.timeout(limit)
         try:
             async with clock:
-                reply = await model.ainvoke(list(messages), spoken.heard_in(self._config))
+                reply = await model.ainvoke(list(messages), heard_by(streamed, self._config))
         except Exception as error:
             if clock.expired():
                 # Not a passing failure: a model that was too slow once is not asked to be it again.
                 failure = Failure("timeout", f"no reply in {limit:g} s", again=False)
             else:
                 failure = failure_of(error)
-            return self._noted(name, failure, started, spoken)
+            return self._noted(name, failure, started, streamed)
         if (failure_ := unusable(reply)) is not None:
-            return self._noted(name, failure_, started, spoken)
+            return self._noted(name, failure_, started, streamed)
         finish, _ = finish_of(reply)
         usage = reply.usage_metadata
         self._calls.append(
@@ -161,10 +161,10 @@ class Answering:
         )
         return reply
 
-    def _noted(self, name: str, failure: Failure, started: float, spoken: Spoken | None = None) -> Failure:
+    def _noted(self, name: str, failure: Failure, started: float, streamed: StreamCounter | None = None) -> Failure:
         """The failure, among the calls of the turn; of the kind `broken` where something had been said."""
-        if spoken is not None and spoken.characters and failure.kind != "refusal":
-            reason = f"it broke off after {spoken.characters} characters: {failure.reason}"
+        if streamed is not None and streamed.characters and failure.kind != "refusal":
+            reason = f"it broke off after {streamed.characters} characters: {failure.reason}"
             failure = failure._replace(kind="broken", reason=reason)
         self._calls.append(
             ModelCall(model=name, milliseconds=_since(started), failure=failure.kind, error=failure.reason)

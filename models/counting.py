@@ -27,10 +27,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ..state.errors import ModelError, first_line
 from ..state.messages import clean_text
 from ..text.shorten import ELLIPSIS, truncate_to_tokens
-from ..text.tokens import Count, estimate_tokens
+from ..text.tokens import MESSAGE_OVERHEAD, Count, count_json_tokens, count_message_tokens, estimate_tokens
 from .gguf import GGUFChatModel
 from .gguf_tokenizer import gguf_counter
-from .tokens import MESSAGE_OVERHEAD, count_json_tokens, count_message_tokens
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from ..prompts.context import CLOSE, OPEN
 from ..prompts.system import SYSTEM_TINY
 from ..state.messages import message_text
 from ..text.extractive import best_sentences
-from ..text.tokens import estimate_tokens
-from .tokens import count_message_tokens
+from ..text.tokens import count_message_tokens, estimate_tokens
 
 DISCLAIMER: Final = "I am not a language model: no model is configured (set EVERTHREAD_MODEL)."
 """How every answer begins."""

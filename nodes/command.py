@@ -24,7 +24,6 @@ from ..state.chain import Chain, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, SettingsError, StorageError
-from ..state.live_chain import view_in
 from ..state.messages import content_hash, message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Upkeep
@@ -96,7 +95,7 @@ def _command_in(state: ConversationState) -> Command | None:
 
 async def _own(turn: Turn) -> None:
     try:
-        await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        await turn.user.archive.own_thread(turn.thread_id)
     except StorageError as error:
         logger.warning("Whose thread this is was not checked: %s", error)
 
@@ -147,22 +146,22 @@ def _setup(found: Command, control: ThreadCompression, state: ConversationState,
 async def _now(state: ConversationState, turn: Turn, control: ThreadCompression) -> Answer:
     """Summarize at once, whatever the threshold; then what that makes due above."""
     settings = settings_in(state, turn.settings)
-    batch = forced_batch(view_in(state), settings)
+    batch = forced_batch(turn.live(state).view, settings)
     if batch is None:
         return Answer("There is nothing to summarize: all that was said is in a summary already.", control)
-    view = view_in(state)
+    view = turn.live(state).view
     count = sum(1 for message in batch.sources if is_open(view, message))
     made: list[str] = []
     chain: Chain | None = None
     try:
         chain, _ = await archive_new(state, turn)
         while batch is not None:
-            chain, written = await shrink(chain, view_in(state), batch, settings, turn)
+            chain, written = await shrink(chain, turn.live(state).view, batch, settings, turn)
             made.append(written.summary.id)
             control = after_rejection(control, turn_of(state)) if written.summary.rejected else control
             texts = {**(state.get("chain_texts") or {}), written.summary.id: written.summary}
             state = {**state, "chain": chain, "chain_texts": texts}
-            batch = next_batch(view_in(state), settings)
+            batch = next_batch(turn.live(state).view, settings)
     except EverthreadError as error:
         text = (
             f"Not everything was summarized: {error}"
@@ -176,7 +175,7 @@ async def _now(state: ConversationState, turn: Turn, control: ThreadCompression)
 
 async def _status(state: ConversationState, turn: Turn) -> str:
     since = len(_since(state, turn))
-    standing = summaries_of(view_in(state))
+    standing = summaries_of(turn.live(state).view)
     is_mastered = any(summary_of(message).level == MASTER_LEVEL for message in standing)
     lines = [
         f"Summaries: {'on' if control_of(state).enabled else 'off'}",
@@ -186,7 +185,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
         f"Messages since the last summary: {since}",
     ]
     try:
-        counts = await turn.resources.archive.compression(turn.user_id, turn.thread_id)
+        counts = await turn.user.archive.compression(turn.thread_id)
     except StorageError as error:
         return _as_list([*lines, f"The archive cannot be asked: {error}"])
     return _as_list([
@@ -200,7 +199,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
 
 def _since(state: ConversationState, turn: Turn) -> list[AnyMessage]:
     """The messages that are in no summary; of a profile that counts the user's, only those."""
-    chain = view_in(state)
+    chain = turn.live(state).view
     said = [chain[place] for place in open_places(chain)]
     return [m for m in said if isinstance(m, HumanMessage)] if turn.settings.profile == "archive" else said
 

@@ -7,14 +7,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..models.answering import Answer, Answering, Policy
-from ..models.chat import model_name
-from ..models.failures import Failure
-from ..models.overheard import Overheard
+from ..models.callbacks import CallRecorder, heard_by
 from ..models.replies import finish_of, made_whole, without_calls
+from ..runtime.prompt import Prompt
 from ..runtime.responder import Responder, ResponderError, Response
 from ..runtime.run_settings import without_ours
 from ..runtime.turn import Turn
@@ -22,13 +20,8 @@ from ..search.citations import cited
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError
 from ..state.messages import cleaned, is_empty, message_text
-from ..state.tool_calls import count_rounds, newest_results, open_calls, paired
-from ..state.turn_records import ContextReport, ModelCall, ReplyReport
-from .context_assembly import assembled, room_for
-
-_MARGIN = 0.95
-_BLIND = 0.6
-"""By how much a prompt that was too long is made smaller, where the provider does not tell the numbers."""
+from ..state.tool_calls import count_rounds, newest_results, open_calls
+from ..state.turn_records import ModelCall, ReplyReport
 
 
 async def llm_call(state: ConversationState, turn: Turn) -> Update:
@@ -49,7 +42,7 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     rounds = count_rounds(state["messages"])
     before = state["reply"].calls if rounds and state.get("reply") is not None else ()
     update: Update = {}
-    prompt = _Prompt(state, turn)
+    prompt = Prompt(state, turn)
     started = time.perf_counter()
     unreadable: Mapping[str, str] = {}
     if turn.resources.responder is not None:
@@ -87,53 +80,7 @@ def _without_asking(state: ConversationState) -> Update:
     return {"reply": reply.model_copy(update={"tool_rounds": rounds})} if reply is not None and reply.calls else {}
 
 
-class _Prompt:
-    """The messages for each model that is asked: the assembled context, made anew where a model takes less."""
-
-    def __init__(self, state: ConversationState, turn: Turn) -> None:
-        self._state = state
-        self._turn = turn
-        context = state.get("context")
-        sent = {message.id for message in context.messages} if context is not None else set()
-        # What came back from tools is not in a context that was assembled before they ran.
-        self._context = context if not sent.isdisjoint(m.id for m in state["messages"][-1:]) else None
-        self._report = state.get("context_report")
-        self.update: Update = {}
-
-    async def __call__(self, model: BaseChatModel | None = None, failure: Failure | None = None) -> list[AnyMessage]:
-        """The messages for a model; after a failure for length, smaller ones."""
-        if self._context is None or self._report is None:
-            await self._assemble(None)
-        if failure is not None:
-            if model is not None and failure.window is not None:
-                self._turn.resources.calibration.learn_window(model_name(model), failure.window)
-            await self._assemble(smaller_budget(failure, self._report))
-        elif model is not None and self._report is not None:
-            room = room_for(model, self._turn)
-            if room < self._report.budget and room < self._report.tokens:
-                await self._assemble(room)
-        assert self._context is not None  # noqa: S101  # made above
-        return paired(cast("Sequence[AnyMessage]", self._context.messages))
-
-    async def _assemble(self, budget: int | None) -> None:
-        self._context, self._report = await assembled(self._state, self._turn, budget=budget)
-        self.update = {"context": self._context, "context_report": self._report}
-
-
-def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
-    """Tokens, as we count them, for the second try of a prompt that was too long.
-
-    Where the provider told what it counted and what it takes, our count is scaled by these; else it is a guess.
-    """
-    counted = report.tokens if report is not None else 0
-    if failure.window is None:
-        return max(1, int(counted * _BLIND))
-    if failure.asked is None or failure.asked <= failure.window:
-        return max(1, int(min(counted, failure.window) * _BLIND))
-    return max(1, int(counted * failure.window / failure.asked * _MARGIN))
-
-
-async def _ask(prompt: _Prompt, turn: Turn) -> Answer:
+async def _ask(prompt: Prompt, turn: Turn) -> Answer:
     settings = turn.settings
     policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
@@ -170,22 +117,22 @@ def _final(reply: AnyMessage, model: str, rounds: int, turn: Turn) -> tuple[AIMe
 
 
 async def _respond(
-    responder: Responder, prompt: _Prompt, state: ConversationState, update: Update, turn: Turn
+    responder: Responder, prompt: Prompt, state: ConversationState, update: Update, turn: Turn
 ) -> tuple[Sequence[AnyMessage], str, tuple[ModelCall, ...], tuple[str, ...]]:
     """The responder's new messages; a prompt that was too long for it is made smaller once.
 
     What it says beside them goes into the update.
     """
-    overheard, kept = Overheard(), state.get("responder_state")
+    recorder, kept = CallRecorder(), state.get("responder_state")
     try:
         try:
-            response = await _attempt(responder, await prompt(), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(), kept, recorder, turn)
         except ResponderError as error:
             if error.failure.kind != "context":
                 raise
-            response = await _attempt(responder, await prompt(failure=error.failure), kept, overheard, turn)
+            response = await _attempt(responder, await prompt(failure=error.failure), kept, recorder, turn)
     except ResponderError as error:
-        error.calls = overheard.calls
+        error.calls = recorder.calls
         raise
     if response.state is not None and (response.state or kept):
         update["responder_state"] = response.state
@@ -193,18 +140,18 @@ async def _respond(
         update["structured_response"] = response.structured
     *earlier, last = response.messages
     whole = [made_whole(message)[0] if isinstance(message, AIMessage) else message for message in earlier]
-    return [*whole, last], responder.name, overheard.calls, ()
+    return [*whole, last], responder.name, recorder.calls, ()
 
 
 async def _attempt(
     responder: Responder,
     messages: Sequence[AnyMessage],
     kept: Mapping[str, Any] | None,
-    overheard: Overheard,
+    recorder: CallRecorder,
     turn: Turn,
 ) -> Response:
-    before, started = len(overheard.calls), time.perf_counter()
-    config, own = overheard.heard_in(turn.config), turn.own_context
+    before, started = len(recorder.calls), time.perf_counter()
+    config, own = heard_by(recorder, turn.config), turn.own_context
     try:
         return await responder.respond(
             messages,
@@ -214,8 +161,8 @@ async def _attempt(
             state=kept,
         )
     except ResponderError as error:
-        if not any(call.failure for call in overheard.calls[before:]):
-            overheard.failed(responder.name, time.perf_counter() - started, error.failure)
+        if not any(call.failure for call in recorder.calls[before:]):
+            recorder.failed(responder.name, time.perf_counter() - started, error.failure)
         raise
 
 

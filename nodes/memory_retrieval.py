@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from langgraph.types import Overwrite
 
+from ..assembly.layout import Layout
 from ..runtime.chain_texts import with_chain
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
-from ..runtime.seen import seen_ids
 from ..runtime.turn import Turn
+from ..settings.settings import Settings
+from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
-from ..state.messages import newest_question
-from ..state.records import Recall
+from ..state.messages import message_text, newest_question
+from ..state.records import Hit, Recall
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +44,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     update: Update = {}
     tell("remembering")
     try:
-        if not turn.resources.is_claimed(turn.user_id, turn.thread_id):
-            await turn.resources.archive.own_thread(turn.user_id, turn.thread_id)
+        if not turn.is_claimed:
+            await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
@@ -67,23 +70,43 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
-    resources, settings = turn.resources, turn.settings
-    live_ids = await seen_ids(state, turn)
+    """What the search found: so many hits outside the chain as are wanted, and those in the chain that rank among them.
+
+    What stands in the chain may be found, too: which of it the prompt shows, assembly decides.
+    """
+    resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
     if not resources.embedder.ready:
         resources.embedder.load()
-        if not await resources.archive.has_more_than(turn.user_id, turn.thread_id, live_ids):
+        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
             return Recall()
-    recall = await resources.search.find(
-        turn.user_id,
+    wanted = settings.max_memories * _HITS_A_MEMORY
+    recall = await turn.user.search.find(
         turn.thread_id,
         question,
-        limit=settings.max_memories * _HITS_A_MEMORY,
+        limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
-        live_ids=live_ids,
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
+    there = {(turn.thread_id, str(message.id)) for message in chain}
+    update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
     if recall.error is None:
-        notice = await resources.vectors.notice(turn.user_id, timeout=settings.timeouts.embedding)
-        recall = recall.model_copy(update={"error": notice})
-    return recall
+        update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
+    return recall.model_copy(update=update)
+
+
+def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) -> Iterator[Hit]:
+    """The hits before the one that would be outside the chain and too many."""
+    for hit in hits:
+        count -= (hit.thread_id, hit.source_id) not in chain
+        if count < 0:
+            return
+        yield hit
+
+
+def _surely_shown(chain: ChainView, settings: Settings) -> list[str]:
+    """Ids of a chain that is so short that any prompt shows it whole; of another none."""
+    is_short = sum(len(message_text(message)) for message in chain) <= settings.max_context_tokens
+    most = Layout.of(settings).max_recent
+    are_few = most is None or len(chain) <= most
+    return [str(message.id) for message in chain] if is_short and are_few else []

@@ -13,7 +13,6 @@ from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
-from ..state.live_chain import chain_in, view_in
 from ..state.messages import content_hash, is_empty
 from ..state.turn_records import Upkeep
 from ..state.visible import visible
@@ -35,10 +34,12 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {"upkeep": Upkeep(error=str(error))}
     learn(turn)
-    turn.resources.embed_later(turn.user_id, turn.settings.timeouts.embedding)
-    chain = without(chain, outdated_ids(view_in({**state, "chain": chain}), turn.settings))
+    turn.user.embed_later(turn.settings.timeouts.embedding)
+    # What was archived adds nothing to the chain of the state.
+    chain = without(chain, outdated_ids(turn.live(state).view, turn.settings))
     shown = visible(state["messages"], turn.settings.visible_messages)
-    chain["known"] = {str(message.id): chain["known"][str(message.id)] for message in shown}
+    known = {str(message.id): chain["known"][str(message.id)] for message in shown}
+    chain = Chain(links=chain["links"], known=known, last=chain["last"])
     update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
     update.pop("messages", None)
     if [message.id for message in shown] != [message.id for message in before]:
@@ -57,14 +58,14 @@ async def archive_new(state: ConversationState, turn: Turn) -> tuple[Chain, int]
     Raises:
         StorageError: the archive cannot be written.
     """
-    archive, branches, where = turn.resources.archive, turn.resources.branches, (turn.user_id, turn.thread_id)
-    before, chain, messages = state["chain"], chain_in(state), state["messages"]
+    before, chain, messages = state["chain"], turn.live(state).chain, state["messages"]
     new = [message for message in messages if before["known"].get(str(message.id)) != content_hash(message)]
     said = [message for message in new if not is_empty(message)]
-    offered = await archive.offer_messages(*where, said)
+    offered = await turn.user.archive.offer_messages(turn.thread_id, said)
     if offered.changed:
         logger.info("%d messages were edited: what they were is kept.", len(offered.changed))
-        await branches.edit(*where, [message for message in said if message.id in offered.changed])
+        edited = [message for message in said if message.id in offered.changed]
+        await turn.user.branches.edit(turn.thread_id, edited)
     newest = next((str(m.id) for m in reversed(said)), before["last"])
-    known = {**chain["known"], **{str(message.id): content_hash(message) for message in new}}
+    known = {**before["known"], **{str(message.id): content_hash(message) for message in new}}
     return Chain(links=chain["links"], known=known, last=newest), len(offered.added)

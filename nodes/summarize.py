@@ -33,7 +33,6 @@ from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
-from ..state.live_chain import chain_in, view_in
 from ..state.records import Summary
 from ..state.turn_records import Upkeep
 
@@ -46,19 +45,20 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     Where it cannot be made or stored, the chain stays as it is, `upkeep.error` says why, and the next turn tries again.
     """
     settings = settings_in(state, turn.settings)
-    batch = batch_due(state, settings)
+    live = turn.live(state)
+    batch = batch_due(state, live.view, settings)
     upkeep = state.get("upkeep", Upkeep())
     if batch is None:
         return await regenerate_rejected(state, settings, turn)
     tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
         known = state.get("chain_texts")
-        chain, written = await shrink(chain_in(state), view_in(state), batch, settings, turn, known=known)
+        chain, written = await shrink(live.chain, live.view, batch, settings, turn, known=known)
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
         return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
-        turn.resources.embed_later(turn.user_id, settings.timeouts.embedding)
+        turn.user.embed_later(settings.timeouts.embedding)
     summary = written.summary
     done: Update = {"summaries": (*upkeep.summaries, summary.id)}
     if written.instead:
@@ -70,7 +70,7 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
     if summary.rejected:
         update["compression"] = as_channel(after_rejection(control_of(state), turn_of(state)))
-    elif holds_rejected(view_in(state)):
+    elif holds_rejected(live.view):
         update["compression"] = as_channel(control_of(state).model_copy(update={"remake_owed": True}))
     return update
 
@@ -94,13 +94,13 @@ async def shrink(
     """
     id_ = Summary.id_for(turn.thread_id, batch.level, batch.source_ids)
     if isinstance(made := (known or {}).get(id_), Summary):
-        await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, made)
+        await turn.user.archive.add_summary(turn.thread_id, made)
         return compress(chain, batch, made), Written(made)
     written = await make_summary(batch, settings, turn, standing=summaries_of(view))
     twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
     if twin is not None and twin.id not in batch.source_ids:
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
-    await turn.resources.archive.add_summary(turn.user_id, turn.thread_id, written.summary)
+    await turn.user.archive.add_summary(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
     return compress(chain, batch, written.summary), written

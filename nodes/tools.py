@@ -21,9 +21,8 @@ from ..runtime.toolbox import Toolbox
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.errors import first_line
-from ..state.messages import cleaned, message_text
+from ..state.messages import cleaned
 from ..state.tool_calls import count_rounds, open_calls
-from ..text.shorten import truncate_to_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -81,23 +80,6 @@ def _kept(part: Any) -> Any:
         return part
     kept = {**update, "messages": [cleaned(m) if isinstance(m, BaseMessage) else m for m in update["messages"]]}
     return replace(part, update=kept) if isinstance(part, Command) else kept
-
-
-def cut_results(messages: Sequence[AnyMessage], limit: int) -> list[AnyMessage]:
-    """The messages with each result of a tool that is longer than `limit` tokens cut to its head and its end."""
-    return [_cut(message, limit) if isinstance(message, ToolMessage) else message for message in messages]
-
-
-def _cut(message: ToolMessage, limit: int) -> ToolMessage:
-    if isinstance(message.content, str):
-        content: Any = truncate_to_tokens(message.content, limit, keep="both")
-    elif any(isinstance(block, dict) and block.get("type") not in {"text", None} for block in message.content):
-        return message
-    else:
-        text = message_text(message)
-        short = truncate_to_tokens(text, limit, keep="both")
-        content = message.content if short == text else short
-    return message if content == message.content else message.model_copy(update={"content": content})
 
 
 def _bounded(

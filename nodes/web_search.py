@@ -68,8 +68,7 @@ async def known(state: ConversationState, turn: Turn) -> list[str]:
         return []
     message = newest_question(state["messages"])[:_READ]
     terms = await asyncio.to_thread(question_terms, f"{state['search'].query or ''} {message}")
-    found, pins = await turn.resources.facts.sheet(
-        turn.user_id,
+    found, pins = await turn.user.facts.sheet(
         turn.thread_id,
         terms,
         live=[],

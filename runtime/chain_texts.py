@@ -12,7 +12,6 @@ from ..compression.commands import read_command
 from ..compression.engine import policy_of
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
-from ..state.live_chain import texts_missing
 from ..state.messages import content_hash, message_text
 from .turn import Turn
 
@@ -37,19 +36,19 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         ids = summary_ids(state["chain"])
-        last, standing = await turn.resources.archive.end_and_summaries(turn.user_id, turn.thread_id, ids)
+        last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
         if (anew := await _settle(state, last, turn)) is not None:
             update["chain"] = anew
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
-    messages, summaries = texts_missing(state)
+    messages, summaries = turn.live(state).missing
     if messages or summaries:
         found = dict(texts)
         if messages:
             newest = messages[-MOST_STANDING:]
-            found |= await turn.resources.archive.whole_messages(turn.user_id, turn.thread_id, newest)
+            found |= await turn.user.archive.whole_messages(turn.thread_id, newest)
         if summaries:
-            found |= await turn.resources.summaries.some(turn.user_id, turn.thread_id, summaries)
+            found |= await turn.user.summaries.some(turn.thread_id, summaries)
         update["chain_texts"] = found
         state = cast("ConversationState", {**state, "chain_texts": found})
     return state, update
@@ -63,7 +62,7 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     if chain["last"] is None or turn.is_nested:
         return {"chain": chain}
     limit = turn.settings.visible_messages
-    page = await turn.resources.archive.page(turn.user_id, turn.thread_id, limit=limit)
+    page = await turn.user.archive.page(turn.thread_id, limit=limit)
     there = {message.id for message in messages}
     if all(row.id in there for row in page):
         return {"chain": chain}
@@ -79,14 +78,14 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Cha
     Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
     is said no more: the chain is made anew, and is what comes back.
     """
-    chain, messages, where = state["chain"], state.get("messages") or [], (turn.user_id, turn.thread_id)
+    chain, messages, thread_id = state["chain"], state.get("messages") or [], turn.thread_id
     removed, asked = removed_ids(chain, messages), _edited_question(state)
     if not removed and asked is None and last == chain["last"]:
         return None
     edited = [] if asked is None else [str(asked.id)]
-    await turn.resources.branches.settle(*where, [str(message.id) for message in messages], removed, anew=edited)
-    if asked is not None and await turn.resources.archive.changed_ids(*where, [asked]):  # not where it is resumed
-        await turn.resources.branches.edit(*where, [asked])
+    await turn.user.branches.settle(thread_id, [str(message.id) for message in messages], removed, anew=edited)
+    if asked is not None and await turn.user.archive.changed_ids(thread_id, [asked]):  # not where it is resumed
+        await turn.user.branches.edit(thread_id, [asked])
     is_cut = chain["last"] in removed and len(removed) < len(chain["known"])
     alone = {link["id"] for link in chain["links"] if "level" not in link and not link.get("kept")}
     if (is_cut or edited) and not alone.issuperset([*removed, *edited]):
@@ -108,10 +107,10 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
     Raises:
         StorageError: the archive cannot be read.
     """
-    archive, where = turn.resources.archive, (turn.user_id, turn.thread_id)
+    archive, thread_id = turn.user.archive, turn.thread_id
     recent = policy_of(turn.settings).recent(turn.settings)
-    standing = await archive.standing(*where, recent=recent, limit=MOST_STANDING)
-    archived = await archive.known_ids(*where, [str(message.id) for message in messages])
+    standing = await archive.standing(thread_id, recent=recent, limit=MOST_STANDING)
+    archived = await archive.known_ids(thread_id, [str(message.id) for message in messages])
     if not standing.places and not archived:
         return empty_chain()
     links = [

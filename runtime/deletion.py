@@ -15,7 +15,6 @@ from ..memory.vectors import VectorIndex
 from ..state.errors import InputError
 from ..state.records import Deleted
 from ..storage.postgres.thread_lock import ThreadLocks
-from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
 
 _DELETE: Final = (
@@ -34,36 +33,35 @@ _DELETE: Final = (
 
 
 class Deletion:
-    """Deletes threads with their messages, summaries, vectors, facts, pins, reports and checkpoints.
+    """Deletes threads of one user with their messages, summaries, vectors, facts, pins, reports and checkpoints.
 
     Args:
-        database: where they are.
-        vectors: the vector arm, which may keep its vectors elsewhere.
+        rows: the user's.
+        vectors: the user's vector arm, which may keep its vectors elsewhere.
         locks: those of the open graph; turns that run are waited for.
     """
 
-    def __init__(self, database: Storage, vectors: VectorIndex, locks: ThreadLocks) -> None:
-        self._database = database
+    def __init__(self, rows: UserRows, vectors: VectorIndex, locks: ThreadLocks) -> None:
+        self._rows = rows
         self._vectors = vectors
         self._locks = locks
 
-    async def threads(self, user_id: str, thread_id: str | None = None) -> list[str]:
+    async def threads(self, thread_id: str | None = None) -> list[str]:
         """The ids of the threads that would be deleted.
 
         Raises:
             InputError: the user has no such thread.
             StorageError: the database fails.
         """
-        rows = await UserRows(self._database, user_id).fetch("deletion.threads", thread_id=thread_id)
+        rows = await self._rows.fetch("deletion.threads", thread_id=thread_id)
         if thread_id is not None and not rows:
             raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
         return [row["thread_id"] for row in rows]
 
-    async def delete(self, user_id: str, thread_id: str | None = None, *, timeout: float = 60) -> Deleted:
-        """Delete a thread of a user, or all of their threads; either all of it is gone, or nothing.
+    async def delete(self, thread_id: str | None = None, *, timeout: float = 60) -> Deleted:
+        """Delete a thread, or all of the user's; either all of it is gone, or nothing.
 
         Args:
-            user_id: whose.
             thread_id: the only thread; None for all.
             timeout: seconds for a vector store of one's own.
 
@@ -72,18 +70,17 @@ class Deletion:
             EmbeddingError: the vector store of one's own fails; nothing was deleted.
             StorageError: the database fails, and nothing was deleted; or a turn runs for longer than ten minutes.
         """
-        rows = UserRows(self._database, user_id)
-        threads = await self.threads(user_id, thread_id)
+        threads = await self.threads(thread_id)
         async with AsyncExitStack() as running:
             for thread in threads:  # in one order everywhere, so that two deletions do not wait for each other
                 await running.enter_async_context(self._locks.hold(thread))
-            await self._vectors.forget(user_id, threads, timeout=timeout)
-            return await rows.alone(lambda alone: _delete(alone, user_id, threads))
+            await self._vectors.forget(threads, timeout=timeout)
+            return await self._rows.alone(lambda alone: _delete(alone, threads))
 
 
-async def _delete(rows: Exchange, user_id: str, threads: Sequence[str]) -> Deleted:
+async def _delete(rows: Exchange, threads: Sequence[str]) -> Deleted:
     counts: dict[str, Any] = (await rows.fetch("deletion.counts", threads=list(threads)))[0]
-    await release_facts(rows, user_id, threads)
+    await release_facts(rows, threads)
     for query in _DELETE:
         await rows.fetch(query, threads=list(threads))
     return Deleted(threads=len(threads), **counts)

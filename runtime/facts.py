@@ -16,7 +16,6 @@ from ..facts.sheet import choose, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
-from ..state.live_chain import view_in
 from ..state.messages import message_text, newest_question, role_of
 from ..storage.archive_rows import said_at
 from .turn import Turn
@@ -36,7 +35,7 @@ def learn(turn: Turn) -> None:
     A turn that is resumed finds nothing twice, and one that failed is caught up with.
     """
     if turn.settings.facts:
-        turn.resources.learn_later(turn.user_id, turn.settings.auto_pin_score)
+        turn.user.learn_later(turn.settings.auto_pin_score)
 
 
 async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence[AnyMessage]) -> int:
@@ -60,11 +59,7 @@ async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence
     facts = await asyncio.to_thread(accept, list(items), said)
     if not facts:
         return 0
-    return len(
-        await turn.resources.facts.update(
-            turn.user_id, facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))
-        )
-    )
+    return len(await turn.user.facts.update(facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))))
 
 
 async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
@@ -72,16 +67,16 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     settings = turn.settings
     if not settings.facts or not (settings.max_facts or settings.max_pins):
         return FactSheet()
-    await turn.resources.background.caught_up("facts", turn.user_id)
-    live = [str(message.id) for message in view_in(state)]
+    await turn.user.caught_up("facts")
+    live = [str(message.id) for message in turn.live(state).view]
     terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
     try:
-        found, pins = await turn.resources.facts.sheet(
-            turn.user_id, turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
+        found, pins = await turn.user.facts.sheet(
+            turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
             pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
             max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return await asyncio.to_thread(choose, found, pins, settings.max_facts)
+    return choose(found, pins, settings.max_facts)

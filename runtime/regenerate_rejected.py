@@ -14,7 +14,6 @@ from ..settings.settings import Settings
 from ..state.compression_records import Remade
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError, StorageError
-from ..state.live_chain import view_in
 from ..state.records import Summary
 from ..state.turn_records import Upkeep
 from .facts import keep_summary_facts
@@ -30,9 +29,9 @@ async def regenerate_rejected(state: ConversationState, settings: Settings, turn
     The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
     """
     upkeep, control, number = state.get("upkeep", Upkeep()), control_of(state), turn_of(state)
-    view, texts = view_in(state), dict(state.get("chain_texts") or {})
+    view, texts = turn.live(state).view, dict(state.get("chain_texts") or {})
     try:
-        found = await turn.resources.summaries.rejected(turn.user_id, turn.thread_id, limit=1)
+        found = await turn.user.summaries.rejected(turn.thread_id, limit=1)
         if not found:
             return {"compression": as_channel(nothing_owed(control, number))}
         made, reason = await _tried(found[0], settings, turn, standing=summaries_of(view))
@@ -59,7 +58,7 @@ async def _tried(
     try:
         made = await remake(summary, settings, turn, standing=standing)
     except (ModelError, InputError) as error:
-        await turn.resources.summaries.count_try(turn.user_id, turn.thread_id, summary.id)
+        await turn.user.summaries.count_try(turn.thread_id, summary.id)
         return None, str(error).split(". ", maxsplit=1)[0]
     return (made.summary if made.replaced else None), made.reason or ""
 
@@ -81,8 +80,8 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
         StorageError: the archive cannot be read or written.
         ModelError: the summary model failed, and the settings want no fallback.
     """
-    rows = turn.resources.summaries
-    sources = await rows.sources(turn.user_id, turn.thread_id, summary)
+    rows = turn.user.summaries
+    sources = await rows.sources(turn.thread_id, summary)
     if sources.missing:
         raise InputError(
             f"Summary {summary.id!r} cannot be made again: its source {sources.missing[0]!r} is not in the archive. "
@@ -94,13 +93,13 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
     reason = _why_kept(written.summary, summary)
     if reason is not None:
         if summary.rejected:
-            await rows.count_try(turn.user_id, turn.thread_id, summary.id)
+            await rows.count_try(turn.thread_id, summary.id)
         return Remade(summary=summary, replaced=False, reason=reason)
-    await rows.replace(turn.user_id, turn.thread_id, written.summary)
+    await rows.replace(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], sources.messages)
     if turn.resources.embedder.ready:  # else the next turn does it
-        turn.resources.embed_later(turn.user_id, settings.timeouts.embedding)
+        turn.user.embed_later(settings.timeouts.embedding)
     return Remade(summary=written.summary, replaced=True)
 
 

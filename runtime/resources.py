@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
@@ -16,12 +16,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 
-from ..facts.read_archive import read_batch
-from ..facts.rows import FactRows
 from ..memory.changed_model import ChangedModel, changed_model
-from ..memory.keywords import KeywordIndex
-from ..memory.recall import MemorySearch
-from ..memory.store_index import StoreIndex, vector_index
+from ..memory.recall_cache import RecallCache
+from ..memory.store_index import store_client, vector_index
 from ..models.answering import Candidate
 from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
@@ -35,23 +32,24 @@ from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.observer import Observer
-from ..storage.archive import Archive
-from ..storage.branches import Branches
 from ..storage.loop_thread import io_thread
 from ..storage.open import storage_of
-from ..storage.reports import TurnReports
 from ..storage.storage import Storage
-from ..storage.summary_rows import SummaryRows
+from ..storage.user_rows import UserRows
 from .background import Background
 from .responder import Responder
 from .run_settings import LayeredSettings
 from .toolbox import Tool, Toolbox
+from .user import User
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
 """That the graph waits, when it is closed, for what goes on in the background."""
 
+
+USERS: Final = 1_000
+"""Users of whom is remembered what was found out about their vectors: those who were here last."""
 
 EMBEDDINGS_SHARE: Final = 32
 """The part of `recall_cache` that embeddings may take beside it: one in so many."""
@@ -93,29 +91,38 @@ class Resources:
         check_models([*([] if model is None else [model]), *fallbacks])
         self.settings = settings
         self.database = database or storage_of(settings)
-        self.archive = Archive(self.database)
-        self.branches = Branches(self.database)
-        self.summaries = SummaryRows(self.database)
-        self.reports = TurnReports(self.database)
-        self.facts = FactRows(self.database)
         self.embedder = Embedder(
             _embedding_name(settings, embeddings),
             embeddings,
             cache_bytes=settings.recall_cache * 1_000_000 // EMBEDDINGS_SHARE,
         )
-        self.vectors = vector_index(settings, self.database, self.embedder, vector_store)
-        self.search = MemorySearch(self.vectors.memories, self.vectors, KeywordIndex(self.database))
+        self.store = store_client(settings, self.embedder, vector_store)
+        self._memories = RecallCache(lambda: self.embedder.name, settings.recall_cache * 1_000_000)
         self.engines = engines
         self.calibration = Calibration()
         self.observer = Observer()
         self.toolbox = Toolbox(tools)
         self.responder = Responder(responder) if responder is not None else None
         self.background = Background(self._left_undone)
+        self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._model = model
         self._fallbacks = tuple(fallbacks)
         self._runs = LayeredSettings(settings)
         self._checking: Future[None] | None = None
+
+    def of_user(self, user_id: str) -> User:
+        """What is kept of a user, and all that is done in their name.
+
+        Raises:
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        return self._users(user_id)
+
+    def _user(self, user_id: str) -> User:
+        rows = UserRows(self.database, user_id)
+        vectors = vector_index(rows, self.embedder, self.store)
+        return User(rows, vectors, self._memories, self.background)
 
     def watch(self, observer: Observer) -> None:
         """Tell this observer from now on what goes on in nodes, database and embedding model."""
@@ -202,7 +209,7 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
-        self.embed_later(self.settings.user_id, self.settings.timeouts.embedding)
+        self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 
     async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:
@@ -214,10 +221,10 @@ class Resources:
         Raises:
             StorageError: the database cannot be reached.
         """
-        user_id, timeout = self.settings.user_id, self.settings.timeouts.embedding
-        if isinstance(self.vectors, StoreIndex):
+        if self.store is not None:
             return None
-        return await changed_model(self.database, self.embedder, user_id, timeout=timeout, wait=wait)
+        rows, timeout = self.of_user(self.settings.user_id).rows, self.settings.timeouts.embedding
+        return await changed_model(rows, self.embedder, timeout=timeout, wait=wait)
 
     @contextmanager
     def turn_of(self, user_id: str, thread_id: str) -> Iterator[None]:
@@ -249,24 +256,8 @@ class Resources:
         """Wait until all that was said is embedded and read for facts."""
         await self.background.settled()
 
-    def embed_later(self, user_id: str, timeout: float) -> None:
-        """Embed what the user has pending, in the background; `timeout` is seconds a batch."""
-
-        async def step() -> bool:
-            return await self.vectors.embed_pending(user_id, timeout=timeout) > 0
-
-        self.background.begin("embedding", user_id, step)
-
     def _left_undone(self, part: str) -> None:
         self.observer.left_undone(part)
-
-    def learn_later(self, user_id: str, auto_pin_score: float | None) -> None:
-        """Read what of the user's messages was not read for facts yet, in the background."""
-
-        async def step() -> bool:
-            return (await read_batch(self.facts, user_id, auto_pin_score))[1]
-
-        self.background.begin("facts", user_id, step)
 
     async def _warn_of_changed_model(self) -> None:
         try:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
+from ..state.conversation import ConversationState
+from ..state.live_chain import LiveChain, LiveChains
 from .resources import Resources
+from .user import User
 
 THREAD_KEY = "__everthread_thread"
 """Names in a `configurable` the thread of a run that has no thread id."""
@@ -20,6 +24,9 @@ FORK_KEY = "__everthread_fork"
 
 NESTED_KEY = "__everthread_nested"
 """Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+CHAINS_KEY = "__everthread_chains"
+"""Names in a `configurable` the `LiveChains` of the run."""
 
 
 class Turn:
@@ -39,17 +46,26 @@ class Turn:
         self.settings = settings
         self.config: RunnableConfig = config or {}
         self.own_context = own_context
+        self._chains: LiveChains = self.config.get("configurable", {}).get(CHAINS_KEY) or LiveChains()
 
-    @property
-    def user_id(self) -> str:
-        """Whose turn it is."""
-        return self.settings.user_id
+    @cached_property
+    def user(self) -> User:
+        """Whose turn it is.
+
+        Raises:
+            StorageError: the user id cannot be stored.
+        """
+        return self.resources.of_user(self.settings.user_id)
 
     @property
     def thread_id(self) -> str:
         """The thread; one of its own where the graph runs without a thread id."""
         configurable = self.config.get("configurable", {})
         return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+
+    def live(self, state: ConversationState) -> LiveChain:
+        """The chain of the state that the turn is in."""
+        return self._chains.of(state)
 
     @property
     def instructions(self) -> str:
@@ -66,6 +82,11 @@ class Turn:
     def is_nested(self) -> bool:
         """Whether the run is a part of another graph."""
         return bool(self.config.get("configurable", {}).get(NESTED_KEY))
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the thread was claimed for the user before the run began."""
+        return self.resources.is_claimed(self.settings.user_id, self.thread_id)
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..state.search_records import SearchResult
+from ..text.fold import fold
+from ..text.sentences import CODE
 
-_CODE: Final = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
 _NUMBERS: Final = r"\^?\s*\d{1,3}(?:\s*(?:[,;、，]|[-–—~])\s*\^?\d{1,3})*"
 _MARK: Final = re.compile(rf"\[({_NUMBERS})\]|【({_NUMBERS})(?:†[^】]*)?】")
 _PART: Final = re.compile(r"(\d{1,3})(?:\s*[-–—~]\s*\^?(\d{1,3}))?")
@@ -25,10 +25,10 @@ def cited(reply: str, results: Sequence[SearchResult]) -> tuple[SearchResult, ..
         reply: the model's text.
         results: as they were numbered in its context.
     """
-    text = _CODE.sub(" ", unicodedata.normalize("NFKC", reply))
+    text = CODE.sub(" ", fold(reply))
     found = [(place, number) for place, number in _numbers(text) if 1 <= number <= len(results)]
     for number, result in enumerate(results, start=1):
-        address = unicodedata.normalize("NFKC", result.url).rstrip("/")
+        address = fold(result.url).rstrip("/")
         if address and (at := re.search(rf"{re.escape(address)}(?![\w/?#%-])/?", text)):
             found.append((at.start(), number))
     return tuple(results[number - 1] for number in dict.fromkeys(number for _, number in sorted(found)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -26,18 +25,18 @@ _BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "br", "dd", "div", "dl", "dt", "figcaption",
     "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li",
     "main", "nav", "ol", "option", "p", "pre", "section", "table", "tbody", "td", "tfoot", "th", "thead",
-    "title", "tr", "ul",
+    "tr", "ul",
 })  # fmt: skip
 _INLINE: Final = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "big", "button", "center", "cite", "code", "data", "del", "dfn", "em",
     "font", "i", "iframe", "img", "input", "ins", "kbd", "label", "link", "mark", "meta", "q", "s", "samp",
     "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "video", "wbr",
 })  # fmt: skip
-_HIDDEN: Final = frozenset({
-    "script", "style", "noscript", "template", "svg", "head",
-})  # fmt: skip
+_HIDDEN: Final = ("script", "style", "noscript", "template", "svg", "title", "head")
+_KNOWN: Final = "|".join([*_BLOCKS, *_INLINE, *_HIDDEN])
+_MARKED_UP: Final = re.compile(rf"</?(?:{_KNOWN})\b|<!--|&[a-zA-Z#]", re.IGNORECASE)
+_NO_TAG: Final = re.compile(rf"<(?!/?(?:{_KNOWN})\b|!)", re.IGNORECASE)
 _BLOCK_MARK: Final = re.compile(r"(?m)^\[\w+\]$")
-_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>|<!--|&[a-zA-Z#]")
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
@@ -59,26 +58,19 @@ def plain_text(text: str) -> str:
 
     What only looks like a tag ("a < b", "List<String>", "<your-name>") stays.
     """
-    text = text[:_MAX_RAW]
-    if _TAG.search(text):
-        parser = _Text()
-        parser.feed(_without_comments(text))
-        parser.close()
-        text = parser.text()
-    return " ".join(clean_text(text).split())
+    text = clean_text(text[:_MAX_RAW])
+    if _MARKED_UP.search(text):
+        from lxml import etree, html
 
-
-def _without_comments(text: str) -> str:
-    """The text up to a comment that is never closed; the parser would look for its end again and again."""
-    kept: list[str] = []
-    at = 0
-    while (begin := text.find("<!--", at)) >= 0:
-        kept.append(text[at:begin])
-        end = text.find("-->", begin + 4)
-        if end < 0:
-            return "".join(kept)
-        at = end + 3
-    return "".join([*kept, text[at:]])
+        try:
+            tree = html.document_fromstring(_NO_TAG.sub("&lt;", text), html.HTMLParser(huge_tree=True))
+        except etree.ParserError:  # nothing is left
+            return ""
+        etree.strip_elements(tree, etree.Comment, etree.ProcessingInstruction, *_HIDDEN, with_tail=False)
+        for element in tree.iter(*_BLOCKS):
+            element.text, element.tail = f" {element.text or ''}", f" {element.tail or ''}"
+        text = tree.text_content()
+    return " ".join(text.split())
 
 
 def harmless(text: str) -> str:
@@ -89,40 +81,6 @@ def harmless(text: str) -> str:
     if _MARKUP.search(text):
         text = text.replace("<", "‹").replace("[", "(")
     return " ".join(_FOOTNOTE.sub("", text).split())
-
-
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._parts: list[str] = []
-        self._hidden: list[str] = []
-
-    def text(self) -> str:
-        return "".join(self._parts)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
-            self._hidden.append(tag)
-        elif tag in _BLOCKS:
-            self._parts.append(" ")
-        elif tag not in _INLINE:
-            self.handle_data(self.get_starttag_text() or "")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _HIDDEN:
-            self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
-            del self._hidden[self._hidden.index(tag) :]
-        elif tag in _BLOCKS:
-            self._parts.append(" ")
-        elif tag not in _INLINE and tag not in _HIDDEN:
-            self.handle_data(f"</{tag}>")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self._parts.append(data)
 
 
 def search_query(text: str) -> str:

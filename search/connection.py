@@ -1,4 +1,4 @@
-"""An HTTP transport that connects only to addresses a policy allows.
+"""A network for HTTP that connects only to addresses a policy allows.
 
 A name is resolved once, every address it has is checked, and the connection goes to a checked address itself: a name
 server that answers otherwise a moment later (DNS rebinding) changes nothing. The name still goes into the TLS
@@ -10,12 +10,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
 
 import httpcore
-import httpx
 from httpcore import SOCKET_OPTION
 
 from .addresses import Address, is_public
@@ -39,7 +36,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """The network of a guarded transport.
+    """The network of a connection pool.
 
     Args:
         allows: whether an address may be connected to.
@@ -90,68 +87,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                     raise
         raise httpcore.ConnectError("no address")  # unreachable: there is at least one
 
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[SOCKET_OPTION] | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        """Refused.
-
-        Raises:
-            ForbiddenAddressError: always.
-        """
-        raise ForbiddenAddressError
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait between two attempts to connect."""
-        await asyncio.sleep(seconds)
-
     def _allowed(self, address: str) -> bool:
         try:
             return self._allows(ipaddress.ip_address(address))  # with its zone, if it has one
         except ValueError:
             return False
-
-
-class GuardedTransport(httpx.AsyncBaseTransport):
-    """httpx over a guarded network; no proxy, no cookies, no second use of a connection for another host.
-
-    Args:
-        backend: the network.
-        tls: how certificates are checked. Making one reads files, so it is given.
-    """
-
-    def __init__(self, backend: httpcore.AsyncNetworkBackend, tls: ssl.SSLContext) -> None:
-        self._pool = httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=backend, http2=False)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the answer's body is streamed as it came, still compressed."""
-        answer = await self._pool.handle_async_request(
-            httpcore.Request(
-                request.method,
-                httpcore.URL(
-                    scheme=request.url.raw_scheme,
-                    host=request.url.raw_host,
-                    port=request.url.port,
-                    target=request.url.raw_path,
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
-        )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream))
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
-
-
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._stream:
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ..state.messages import clean_text
@@ -42,11 +41,11 @@ def read_page(markup: str, url: str = "") -> Page:
         markup: HTML, decoded.
         url: its address, from which the date may be read.
     """
-    html = _attempt(lambda: _visible(_bounded(clean_text(markup[:MAX_CHARACTERS]))), None)
-    if html is None:
+    try:
+        return _read(_bounded(clean_text(markup[:MAX_CHARACTERS])), url or None)
+    except Exception as error:  # parsers raise all kinds of errors on broken pages
+        _log.info("A page could not be read: %s.", type(error).__name__)
         return Page("")
-    title, published = _attempt(lambda: _metadata(html, url), ("", None))
-    return Page(_attempt(lambda: _main_text(html), ""), title, published)
 
 
 def _bounded(markup: str) -> str:
@@ -57,40 +56,23 @@ def _bounded(markup: str) -> str:
     return markup
 
 
-def _visible(markup: str) -> str | None:
-    """The page without scripts and hidden elements, as markup again; None for what is no HTML."""
-    from trafilatura import load_html
+def _read(markup: str, url: str | None) -> Page:
+    from trafilatura import bare_extraction, load_html
 
-    tree = _attempt(lambda: load_html(markup), None)
-    if tree is None:
-        return None
-    from lxml import etree, html
+    if (tree := load_html(markup)) is None:
+        return Page("")
+    _remove_hidden(tree)
+    dates = {"extensive_search": False, "url": url}
+    found: Any = bare_extraction(tree, url, include_comments=False, with_metadata=True, date_extraction_params=dates)
+    return Page(found.text or "", found.title or "", found.date or None) if found else Page("")
+
+
+def _remove_hidden(tree: Any) -> None:
+    """Take out scripts and what readers do not see."""
+    from lxml import etree
 
     etree.strip_elements(tree, etree.Comment, *_NO_TEXT, with_tail=False)
     for element in tree.xpath("//*[@style or @hidden]"):
         is_hidden = element.get("hidden", "no") not in {"no", "until-found"} or _HIDING.search(element.get("style", ""))
         if is_hidden and element.tag not in {"html", "body"} and element.getparent() is not None:
             element.drop_tree()
-    return str(html.tostring(tree, encoding="unicode"))
-
-
-def _metadata(html: str, url: str) -> tuple[str, str | None]:
-    from trafilatura import extract_metadata
-
-    found = extract_metadata(html, default_url=url or None, date_config={"extensive_search": False, "url": url or None})
-    return (str(found.title or ""), str(found.date) if found.date else None) if found else ("", None)
-
-
-def _main_text(html: str) -> str:
-    from trafilatura import extract
-
-    return extract(html, include_comments=False) or ""
-
-
-def _attempt(work: Callable[[], Any], otherwise: Any) -> Any:
-    """What `work` gives, or `otherwise`: extractors raise all kinds of errors on broken pages."""
-    try:
-        return work()
-    except Exception as error:
-        _log.info("A page could not be read in full: %s.", type(error).__name__)
-        return otherwise

@@ -1,4 +1,4 @@
-"""What all requests of ours share: how certificates are checked, proxies, and a GET that is not logged.
+"""What all requests of ours share: how certificates are checked, and proxies.
 
 httpx's client logs the whole address of each request at INFO, and engines take the query in the address; so requests
 go to httpx's transports directly.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -32,25 +30,3 @@ def transport_to(url: str) -> httpx.AsyncHTTPTransport:
     if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
         proxy = None
     return httpx.AsyncHTTPTransport(verify=tls_context(), proxy=proxy)
-
-
-@asynccontextmanager
-async def getting(
-    transport: httpx.AsyncBaseTransport,
-    url: str,
-    *,
-    params: Mapping[str, str | int] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> AsyncIterator[httpx.Response]:
-    """The answer to a GET, its body not read yet. No redirects, no cookies; the caller sets the deadline.
-
-    Raises:
-        httpx.TransportError, httpcore errors: no connection, or one that breaks.
-    """
-    request = httpx.Request("GET", url, params=dict(params) if params else None, headers=headers)
-    answer = await transport.handle_async_request(request)
-    answer.request = request
-    try:
-        yield answer
-    finally:
-        await answer.aclose()

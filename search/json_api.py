@@ -15,7 +15,7 @@ import httpx
 
 from ..state.errors import SearchError
 from .faults import connection_error, status_error
-from .http import getting, transport_to
+from .http import transport_to
 
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "everthread"}
 _MAX_BYTES: Final = 4_000_000
@@ -33,8 +33,9 @@ async def get_json(
     try:
         async with asyncio.timeout(timeout):
             transport = await asyncio.to_thread(transport_to, url)
-            async with transport, getting(transport, url, params=params, headers=_HEADERS | (headers or {})) as answer:
-                body = await _body(engine, answer)
+            async with transport:
+                request = httpx.Request("GET", url, params=dict(params), headers=_HEADERS | (headers or {}))
+                body = await _body(engine, await transport.handle_async_request(request))
             value = await asyncio.to_thread(httpx.Response(200, content=body).json)
     except SearchError:
         raise

@@ -1,7 +1,6 @@
-"""Any LangChain search wrapper, tool or retriever as a search engine, named by its import path.
+"""Any LangChain search tool, retriever or wrapper as a search engine, named by its import path.
 
-Wrappers read their keys from the environment by themselves. What they offer differs, so the first of these is used:
-`ainvoke` of a tool or retriever, `aresults`, `results` in a thread, `run` in a thread if it gives JSON.
+A tool or retriever is invoked; of a wrapper, `results` is called in a thread. Keys come from the environment.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import asyncio
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langchain_core.documents import Document
@@ -20,14 +19,15 @@ from ..state.errors import SearchError
 from ..state.search_records import SearchResult
 from .faults import connection_error, status_error
 
-_LIMITS: Final = ("max_results", "num_results", "count", "k", "n", "max_search_results")
+_LIMITS: Final = ("max_results", "num_results")
+_LISTS: Final = ("results", "organic", "organic_results")
 _FIELDS: Final = {
-    "title": ("title", "name"),
-    "url": ("url", "link", "href", "source"),
-    "content": ("content", "snippet", "body", "description", "text", "page_content"),
-    "published": ("published", "published_date", "publishedDate", "date", "page_age", "age"),
+    "title": ("title",),
+    "url": ("url", "link", "source"),
+    "content": ("content", "snippet", "description"),
+    "published": ("published_date", "date"),
 }
-"""The names under which wrappers give each of our fields."""
+"""The names under which wrappers of langchain-community, and Tavily's tool, give each of our fields."""
 
 
 class LangChainWrapper:
@@ -72,62 +72,42 @@ class LangChainWrapper:
         return [result for entry in _entries(self.name, answer) if (result := self._result(entry))][:max_results]
 
     async def _ask(self, query: str, max_results: int) -> Any:
-        wrapper = self._wrapper
-        if isinstance(wrapper, Runnable):
-            return await wrapper.ainvoke(query)
-        if callable(method := getattr(wrapper, "aresults", None)):
-            return await method(query, **_limit(method, max_results))
-        for name in ("results", "run"):
-            if callable(method := getattr(wrapper, name, None)):
-                return await asyncio.to_thread(method, query, **_limit(method, max_results))
-        raise SearchError(f"{self.name} is no search wrapper: it has none of ainvoke, aresults, results, run.")
+        if isinstance(self._wrapper, Runnable):
+            return await self._wrapper.ainvoke(query)
+        if not callable(results := getattr(self._wrapper, "results", None)):
+            raise SearchError(f"{self.name} is no search tool: it has neither ainvoke nor results.")
+        limits = {name: max_results for name in _LIMITS if name in inspect.signature(results).parameters}
+        return await asyncio.to_thread(results, query, **limits)
 
     def _result(self, entry: Mapping[str, Any]) -> SearchResult | None:
         found = {
-            field: next((str(entry[name]) for name in names if isinstance(entry.get(name), str)), "")
+            field: next((entry[name] for name in names if isinstance(entry.get(name), str)), "")
             for field, names in _FIELDS.items()
         }
-        if not found["url"]:
-            return None
         published = found.pop("published") or None
-        return SearchResult(**found, published=published, engine=self.name)
+        return SearchResult(**found, published=published, engine=self.name) if found["url"] else None
 
 
-def _limit(method: Callable[..., Any], max_results: int) -> dict[str, int]:
-    """How many results to ask for, under the name that the method has for it."""
-    try:
-        parameters = inspect.signature(method).parameters
-    except (TypeError, ValueError):
-        return {}
-    return {name: max_results for name in _LIMITS if name in parameters}
-
-
-def _entries(name: str, answer: Any) -> Iterable[Mapping[str, Any]]:
-    """The entries of an answer of any of the usual shapes.
+def _entries(name: str, answer: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of an answer: a list of them or of documents, an object that holds a list, or one of both as JSON.
 
     Raises:
         SearchError: it has no entries.
     """
     if isinstance(answer, str):
-        answer = _parsed(answer)
+        try:
+            answer = json.loads(answer)
+        except (ValueError, RecursionError):
+            answer = None
     if isinstance(answer, Mapping):
-        lists = (answer.get(key) for key in ("results", "organic", "organic_results", "items", "web"))
-        answer = next((value for value in lists if isinstance(value, list)), None)
-    if not isinstance(answer, list | tuple):
+        answer = next((answer[key] for key in _LISTS if key in answer), None)
+    if not isinstance(answer, list):
         raise SearchError(f"{name}'s answer cannot be read: it holds no list of pages with addresses.", "unreadable")
     for entry in answer:
         if isinstance(entry, Document):
             yield {**entry.metadata, "content": entry.page_content}
         elif isinstance(entry, Mapping):
             yield entry
-
-
-def _parsed(text: str) -> Any:
-    """Text as JSON; None for prose."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _fault(name: str, error: Exception) -> SearchError:

@@ -7,7 +7,7 @@ from functools import cache
 import regex
 
 from ..text.data import load
-from ..text.fold import fold
+from ..text.fold import fold, plain
 from ..text.language import language_of
 
 
@@ -26,7 +26,7 @@ def results_language(query: str, wanted: str = "auto", message: str = "") -> str
 
 def asked_for(message: str) -> str | None:
     """The language in which the user asks to search, if the message says so."""
-    text = " ".join(fold(message).split())
+    text = plain(message)
     for pattern in _requests():
         if match := pattern.search(text):
             return _names()[match["name"]]

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+import httpcore
 import httpx
 
 from ..state.errors import SearchError
 from .addresses import Address, is_outside_name, is_public
-from .connection import ForbiddenAddressError, GuardedBackend, GuardedTransport
+from .connection import ForbiddenAddressError, GuardedBackend
 from .decoding import decode
 from .extraction import Page, read_page
 from .faults import connection_error, status_error
-from .http import getting, tls_context
+from .http import tls_context
 
 _HEADERS: Final = {
     "Accept": "text/html,application/xhtml+xml,text/plain;q=0.8",
@@ -25,6 +26,8 @@ _HEADERS: Final = {
     "User-Agent": "Mozilla/5.0 (compatible; everthread)",
 }
 _TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "text/plain", ""})
+_PIECE: Final = 16_384
+"""Bytes that are unpacked at once."""
 _MAX_RATIO: Final = 100
 """How many times larger than sent a page may become: text comes down to a tenth, a bomb to a thousandth."""
 
@@ -54,20 +57,20 @@ class PageReader:
     def __init__(self, limits: Limits | None = None, backend: GuardedBackend | None = None) -> None:
         self._limits = limits or Limits()
         self._backend = backend or GuardedBackend(self._limits.allows)
-        self._transport: GuardedTransport | None = None
+        self._pool: httpcore.AsyncConnectionPool | None = None
 
     async def __aenter__(self) -> PageReader:
-        self._transport = await asyncio.to_thread(self._made)
+        self._pool = await asyncio.to_thread(self._new_pool)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._transport is not None:
-            await self._transport.aclose()
+        if self._pool is not None:
+            await self._pool.aclose()
 
-    def _made(self) -> GuardedTransport:
+    def _new_pool(self) -> httpcore.AsyncConnectionPool:
         import anyio._backends._asyncio  # noqa: F401  # loaded here, not by the first request on the event loop
 
-        return GuardedTransport(self._backend, tls_context())
+        return httpcore.AsyncConnectionPool(tls_context(), network_backend=self._backend)
 
     async def read(self, url: str, timeout: float) -> Page:
         """The main text of a page; `timeout` in seconds, reading included.
@@ -91,24 +94,24 @@ class PageReader:
 
     async def _fetch(self, url: str) -> tuple[bytes, str, str | None]:
         """Body, media type and charset of a page, through its redirects; each address is checked anew."""
-        if self._transport is None:
+        if self._pool is None:
             raise RuntimeError("A PageReader is an async context manager: use it with `async with`.")
         for _ in range(self._limits.redirects + 1):
-            self._check(url)
-            async with getting(self._transport, url, headers=_HEADERS) as answer:
-                if answer.status_code in {301, 302, 303, 307, 308} and "location" in answer.headers:
-                    url = urljoin(url, answer.headers["location"].strip())
+            async with self._pool.stream("GET", self._checked(url), headers=[*_HEADERS.items()]) as answer:
+                headers = httpx.Headers(answer.headers)
+                if answer.status in {301, 302, 303, 307, 308} and "location" in headers:
+                    url = urljoin(url, headers["location"].strip())
                     continue
-                if answer.status_code != 200:
-                    raise status_error("the page", answer.status_code, answer.headers)
-                kind, charset = _content_type(answer.headers.get("content-type", ""))
+                if answer.status != 200:
+                    raise status_error("the page", answer.status, headers)
+                kind, charset = _content_type(headers.get("content-type", ""))
                 if kind not in _TYPES:
                     raise SearchError("the page is neither HTML nor plain text.", "unreadable")
-                return await self._body(answer), kind, charset
+                return await self._body(answer.aiter_stream(), headers.get("content-encoding", "")), kind, charset
         raise SearchError(f"the page redirects more than {self._limits.redirects} times.", "refused")
 
-    def _check(self, url: str) -> None:
-        """Refuse an address by its looks.
+    def _checked(self, url: str) -> httpcore.URL:
+        """The address, if nothing about its looks speaks against it.
 
         Raises:
             SearchError: it is not of the web, names a user, another port, or an inner host.
@@ -117,7 +120,7 @@ class PageReader:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
             host = parts.hostname or ""
-            httpx.URL(url)
+            sent = httpx.URL(url)
         except (ValueError, httpx.InvalidURL):
             raise SearchError("the page's address cannot be read.", "refused") from None
         if parts.scheme not in {"http", "https"} or not host or parts.username is not None:
@@ -126,20 +129,21 @@ class PageReader:
             raise SearchError("the page is at another port than those of the web.", "refused")
         if not self._limits.names(host):
             raise ForbiddenAddressError
+        return httpcore.URL(scheme=sent.raw_scheme, host=sent.raw_host, port=sent.port, target=sent.raw_path)
 
-    async def _body(self, answer: httpx.Response) -> bytes:
+    async def _body(self, sent_body: AsyncIterable[bytes], packing: str) -> bytes:
         """The start of a body, unpacked piece by piece, so that no piece can become larger than the limit.
 
         Raises:
             SearchError: it is packed in another way than asked for, broken, or a bomb.
         """
         limit = self._limits.size
-        packing = answer.headers.get("content-encoding", "").strip().lower()
+        packing = packing.strip().lower()
         if packing not in {"", "identity", "gzip", "x-gzip", "deflate"}:
             raise SearchError("the page is packed in an unknown way.", "unreadable")
         body, sent = bytearray(), 0
         unpack = _identity if packing in {"", "identity"} else _Unpacker()
-        async for piece in _pieces(answer):
+        async for piece in _pieces(sent_body):
             sent += len(piece)
             try:
                 # Unpacking a small piece takes about a millisecond at most: its result is bounded.
@@ -175,9 +179,10 @@ def _identity(piece: bytes, limit: int) -> bytes:
     return piece[:limit]
 
 
-async def _pieces(answer: httpx.Response) -> AsyncIterator[bytes]:
-    async for piece in answer.aiter_raw(16_384):
-        yield piece
+async def _pieces(body: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    async for part in body:
+        for at in range(0, len(part), _PIECE):
+            yield part[at : at + _PIECE]
 
 
 def _content_type(header: str) -> tuple[str, str | None]:

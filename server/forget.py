@@ -28,7 +28,8 @@ async def forget_thread(resources: Resources, thread_id: str) -> None:
     identity = str(getattr(getattr(request, "user", None), "identity", "") or "")
     if identity and identity != owner:
         raise ThreadOwnershipError(f"Thread {thread_id!r} belongs to another user, who alone can delete it.")
-    await Deletion(resources.database, resources.vectors, ThreadLocks()).delete(owner, thread_id)
+    user = resources.of_user(owner)
+    await Deletion(user.rows, user.vectors, ThreadLocks()).delete(thread_id)
 
 
 def _request() -> Any:

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from ..state.errors import EverthreadError
 from ..storage.archive import Archive, ArchivedMessage
 from ..storage.postgres.checkpointer import shared_database
+from ..storage.user_rows import UserRows
 
 DEFAULT_LIMIT: Final = 50
 MOST: Final = 500
@@ -29,13 +30,13 @@ async def history(request: Request) -> Response:
         limit = 0
     if not 1 <= limit <= MOST:
         return _refused(422, f"The limit {request.query_params['limit']!r} cannot be used: expected 1 to {MOST}.")
-    archive, user_id = Archive(shared_database()), user_of(request)
     thread_id = request.path_params["thread_id"]
     try:
-        if not await archive.has_thread(user_id, thread_id):
+        archive = Archive(UserRows(shared_database(), user_of(request)))
+        if not await archive.has_thread(thread_id):
             return _refused(404, f"There is no thread {thread_id!r}.")
         before = request.query_params.get("before")
-        page = await archive.page(user_id, thread_id, before=before, limit=limit + 1)
+        page = await archive.page(thread_id, before=before, limit=limit + 1)
     except EverthreadError as error:
         return _refused(503, str(error))
     older, shown = page[:-limit], page[-limit:]

@@ -13,6 +13,7 @@ from langgraph_sdk import get_client
 
 from ..storage.archive import Archive
 from ..storage.postgres.checkpointer import shared_database
+from ..storage.user_rows import UserRows
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ async def list_threads() -> int:
         StorageError: the storage cannot be reached.
     """
     storage = shared_database()
-    rows = await Archive(storage).threads(storage.settings.user_id)
+    rows = await Archive(UserRows(storage, storage.settings.user_id)).threads()
     known = [row for row in rows if _is_uuid(row["thread_id"])][:MOST]
     client = get_client()
     for row in reversed(known):  # the list is sorted by when a thread came into it

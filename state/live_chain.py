@@ -1,41 +1,63 @@
-"""The chain as it stands in a state: with what this turn brought, and with its texts. Pure functions."""
+"""The chain as it stands in a state: with what this turn brought, and with its texts; parsed once a state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from functools import cached_property
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage
 
-from .chain import Chain, ChainView, empty_chain, message_ids, summary_ids, taken_in, view_of
+from .chain import ChainView, empty_chain, message_ids, summary_ids, taken_in, view_of
 from .conversation import ConversationState
 from .records import Summary
 
 
-def chain_in(state: ConversationState) -> Chain:
-    """The chain with the messages of this turn; of a state that has none, all of its messages."""
-    return taken_in(state.get("chain") or empty_chain(), state.get("messages") or [])
+class LiveChain:
+    """The chain of a state.
+
+    Attributes:
+        chain: with the messages of this turn; of a state that has no chain, all of its messages.
+    """
+
+    def __init__(self, state: ConversationState) -> None:
+        messages, texts = state.get("messages") or [], state.get("chain_texts") or {}
+        self._made_from = (state.get("chain"), state.get("messages"), state.get("chain_texts"))
+        self._summaries = {id_: text for id_, text in texts.items() if isinstance(text, Summary)}
+        older = {id_: cast("AnyMessage", text) for id_, text in texts.items() if id_ not in self._summaries}
+        self._messages = {**older, **{str(message.id): message for message in messages}}
+        self.chain = taken_in(state.get("chain") or empty_chain(), messages)
+
+    @cached_property
+    def view(self) -> ChainView:
+        """The chain with its texts, as far as the state holds them: see `runtime.chain_texts`."""
+        return view_of(self.chain, self._messages, self._summaries)
+
+    @property
+    def missing(self) -> tuple[list[str], list[str]]:
+        """Ids of the messages and of the summaries of the chain whose texts the state does not hold."""
+        lacking = [id_ for id_ in message_ids(self.chain) if id_ not in self._messages]
+        return lacking, [id_ for id_ in summary_ids(self.chain) if id_ not in self._summaries]
+
+    def is_of(self, state: ConversationState) -> bool:
+        """Whether it was made from what this state holds."""
+        held: tuple[Any, ...] = (state.get("chain"), state.get("messages"), state.get("chain_texts"))
+        return all(made is there for made, there in zip(self._made_from, held, strict=True))
+
+
+class LiveChains:
+    """The chain of the state that a turn is in: parsed when it was changed, and not for each node that looks at it."""
+
+    def __init__(self) -> None:
+        self._newest: LiveChain | None = None
+
+    def of(self, state: ConversationState) -> LiveChain:
+        """The chain of a state."""
+        newest = self._newest
+        if newest is None or not newest.is_of(state):
+            newest = self._newest = LiveChain(state)
+        return newest
 
 
 def view_in(state: ConversationState) -> ChainView:
-    """The chain with its texts, as far as the state holds them: see `nodes.chain_texts`."""
-    return view_of(chain_in(state), _messages(state), _summaries(state))
-
-
-def texts_missing(state: ConversationState) -> tuple[list[str], list[str]]:
-    """Ids of the messages and of the summaries of the chain whose texts the state does not hold."""
-    chain = chain_in(state)
-    messages, summaries = _messages(state), _summaries(state)
-    lacking = [id_ for id_ in message_ids(chain) if id_ not in messages]
-    return lacking, [id_ for id_ in summary_ids(chain) if id_ not in summaries]
-
-
-def _messages(state: ConversationState) -> Mapping[str, AnyMessage]:
-    texts = state.get("chain_texts") or {}
-    older = {id_: cast("AnyMessage", text) for id_, text in texts.items() if not isinstance(text, Summary)}
-    return {**older, **{str(message.id): message for message in state.get("messages") or []}}
-
-
-def _summaries(state: ConversationState) -> Mapping[str, Summary]:
-    texts = state.get("chain_texts") or {}
-    return {id_: text for id_, text in texts.items() if isinstance(text, Summary)}
+    """The chain of a state with its texts."""
+    return LiveChain(state).view

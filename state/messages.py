@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from typing import Any, Final, cast
+from weakref import WeakValueDictionary
 
 from langchain_core.messages import (
     AIMessage,
@@ -40,12 +41,21 @@ _RESERVED: Final = "everthread_"
 _NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
 """Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
 
+_CLEANED: Final = frozenset(
+    {"id", "content", "additional_kwargs", "response_metadata", "tool_calls", "tool_call_id", "name", "artifact"}
+)
+_CLEAN: Final[WeakValueDictionary[tuple[int, int], BaseMessage]] = WeakValueDictionary()
+"""Messages that were cleaned, as long as anybody has them, by their id and that of their content in this process.
+
+A message comes to several gates: the input, the node that made it, the reducer, which LangGraph runs for edges, too.
+"""
+
 logger = logging.getLogger(__name__)
 
 
 def clean_text(text: str) -> str:
     """The text without NUL, and with each lone surrogate replaced by U+FFFD; surrogate pairs become one character."""
-    if not _UNSTORABLE.search(text):
+    if (text.isascii() and "\x00" not in text) or not _UNSTORABLE.search(text):
         return text
     paired = text.replace("\x00", "").encode("utf-16", "surrogatepass")
     return paired.decode("utf-16", "replace")
@@ -156,9 +166,9 @@ def add_said(left: Messages, right: Messages) -> Messages:
         logger.warning("A message was left out of the conversation: %s", type(error).__name__)
         incoming = []
     before = [
-        unmarked(message)
+        unmarked(message) if message.additional_kwargs else message
         for message in cast("list[AnyMessage]", left)
-        if _NOT_SAID.isdisjoint(message.additional_kwargs)
+        if not message.additional_kwargs or _NOT_SAID.isdisjoint(message.additional_kwargs)
     ]
     # LangGraph refuses to remove what is not there.
     known = {m.id for m in [*before, *incoming] if not isinstance(m, RemoveMessage)}
@@ -180,24 +190,24 @@ def unmarked(message: AnyMessage) -> AnyMessage:
 
 
 def cleaned(message: BaseMessage) -> AnyMessage:
-    """The message with clean text, and with nothing in it that checkpoint or archive cannot keep."""
+    """The message with clean text, and with nothing in it that checkpoint or archive cannot keep.
+
+    What comes back is known to be clean, and is given back as it is where it comes to a gate again.
+    """
+    if _CLEAN.get((id(message), id(message.content))) is message:
+        return cast("AnyMessage", message)
     update = {
         name: kept
-        for name in (
-            "id",
-            "content",
-            "additional_kwargs",
-            "response_metadata",
-            "tool_calls",
-            "tool_call_id",
-            "name",
-            "artifact",
-        )
-        if (value := getattr(message, name, None)) is not None and (kept := clean(storable(value))) is not value
+        for name, value in vars(message).items()
+        if value
+        and name in _CLEANED
+        and (kept := clean_text(value) if isinstance(value, str) else clean(storable(value))) is not value
     }
     if message.content is None:
         update["content"] = ""
-    return unmarked(cast("AnyMessage", message.model_copy(update=update) if update else message))
+    clean_message = unmarked(cast("AnyMessage", message.model_copy(update=update) if update else message))
+    _CLEAN[id(clean_message), id(clean_message.content)] = clean_message
+    return clean_message
 
 
 def content_hash(message: BaseMessage) -> int:

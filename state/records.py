@@ -73,6 +73,7 @@ class Fragment(Record):
     name: str | None = None
     seq: int = Field(0, ge=0, description="Its place in its thread, from 1; 0 for a summary.")
     created_at: AwareDatetime | None = None
+    passage: str = Field("", description="The part of a long one that is nearest to the question by meaning.")
 
 
 class Memory(Record):

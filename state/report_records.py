@@ -106,15 +106,22 @@ def read_record(kind: type[R], value: Any) -> R | None:
 
 def advanced(left: Any, right: Any) -> Any:
     """The reducer of `progress`: nodes of one turn add up, the first of another turn replaces. Never raises."""
-    before, after = Progress.read(left), Progress.read(right)
+    try:
+        return _advanced(left, right)
+    except (TypeError, KeyError, AttributeError):  # there is none yet, or it is as earlier versions kept it
+        before, after = Progress.read(left), Progress.read(right)
     if before is None or after is None:
         return right if after is None else after.model_dump(mode="json")
-    if after.question_id not in {None, before.question_id}:
-        return after.model_copy(update={"before": before.question_id}).model_dump(mode="json")
-    milliseconds = dict(before.milliseconds)
-    for node, spent in after.milliseconds.items():
+    return _advanced(before.model_dump(mode="json"), after.model_dump(mode="json"))
+
+
+def _advanced(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    if after["question_id"] not in {None, before["question_id"]}:
+        return {**after, "before": before["question_id"]}
+    milliseconds = dict(before["milliseconds"])
+    for node, spent in after["milliseconds"].items():
         milliseconds[node] = round(milliseconds.get(node, 0.0) + spent, 1)
-    return before.model_copy(update={"milliseconds": milliseconds}).model_dump(mode="json")
+    return {**before, "milliseconds": milliseconds}
 
 
 def brief(record: R) -> R:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from langgraph.graph.message import Messages
 from langgraph.types import Overwrite
 
 from ..text.shorten import one_line
 from .conversation import TURN_CHANNELS, ConversationState, Update
-from .messages import add_said, newest_question
-from .records import Record, Summary, now
+from .messages import newest_question
+from .records import Summary, now
 from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, brief
-from .turn_records import ModelCall
-
-_FAILURES: Final = frozenset({"error", "errors", "degraded"})
 
 
 def question_id(messages: Sequence[BaseMessage]) -> str:
@@ -75,18 +71,18 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         reply=_brief(of_turn.get("reply")),
         upkeep=_brief(upkeep),
         summaries=tuple(_summaries(of_turn.get("chain_texts", {}), upkeep.summaries if upkeep else ())),
-        degraded=tuple(dict.fromkeys(error for record in of_turn.values() for error in _errors(record))),
+        degraded=tuple(dict.fromkeys(filter(None, _failures(of_turn)))),
     )
 
 
 def after(state: ConversationState, update: Update) -> ConversationState:
-    """The state as it is once what a node returned is written: by the reducers of `messages` and `progress`."""
+    """The state as it is once what a node returned is written: all of `messages`, or new ones at their end."""
     written = {**state, **update, "progress": advanced(state.get("progress"), update["progress"])}
     messages = update.get("messages")
     if isinstance(messages, Overwrite):
         written["messages"] = messages.value
     elif messages is not None:
-        written["messages"] = add_said(cast("Messages", state.get("messages", [])), messages)
+        written["messages"] = [*state.get("messages", []), *messages]
     return cast("ConversationState", written)
 
 
@@ -99,16 +95,13 @@ def _summaries(texts: Mapping[str, Any], ids: Sequence[str]) -> Iterator[Summary
     yield from (brief(text) for id_ in ids if isinstance(text := texts.get(id_), Summary))
 
 
-def _errors(record: Any) -> Iterator[str]:
-    """Every sentence that a field named as a failure of the record, or of a record in it, holds."""
-    if not isinstance(record, Record):
-        return
-    if isinstance(record, ModelCall) and record.error:
-        yield f"The chat model {record.model!r} failed: {record.error.rstrip('.')}."
-        return
-    for name in type(record).model_fields:
-        value = getattr(record, name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, str) and item and name in _FAILURES:
-                yield item
-            yield from _errors(item)
+def _failures(of_turn: Mapping[str, Any]) -> Iterator[str]:
+    """What failed in the turn without failing it: one sentence each."""
+    yield from (record.error for name in ("search", "recall", "facts") if (record := of_turn.get(name)) is not None)
+    if (reply := of_turn.get("reply")) is not None:
+        for call in reply.calls:
+            yield f"The chat model {call.model!r} failed: {call.error.rstrip('.')}." if call.error else ""
+        yield from reply.degraded
+    if (upkeep := of_turn.get("upkeep")) is not None:
+        yield upkeep.error
+        yield from upkeep.degraded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 _SLACK: Final = 1.25
 """The messages may grow by so much before they are cut to their number, so that they are not cut each turn."""
@@ -44,4 +44,5 @@ def _size(message: AnyMessage) -> int:
     """Bytes of a message, about."""
     content = message.content
     text = content if isinstance(content, str) else str(content)
-    return len(text.encode("utf-8", "replace")) + len(str(getattr(message, "artifact", None) or ""))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size + len(str(message.artifact or "")) if isinstance(message, ToolMessage) else size

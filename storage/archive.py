@@ -1,6 +1,6 @@
 """`Archive`: every message and every summary, kept for ever. Compression marks, it never deletes.
 
-Each method takes the user first; each write is an upsert on a stable id, so that doing it twice changes nothing.
+Each write is an upsert on a stable id, so that doing it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .exchanges import exchanges
 from .sources import SummaryTree, as_summary, newest_sources, summary_tree
-from .user_rows import UserTables
+from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
 
@@ -47,87 +47,87 @@ class Standing(NamedTuple):
     last: str | None
 
 
-class Archive(UserTables):
-    """Messages and summaries in Postgres.
+class Archive:
+    """The messages and summaries of one user.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
 
-    async def own_thread(self, user_id: str, thread_id: str, name: str | None = None) -> None:
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
+
+    async def own_thread(self, thread_id: str, name: str | None = None) -> None:
         """Claim a new thread for the user, or check that it is theirs; give it the name, if one is given.
 
         Raises:
             ThreadOwnershipError: the thread belongs to somebody else.
         """
         values = {"thread_id": thread_id, "name": name}
-        rows = await self.of(user_id).transaction(("archive.own", values), ("archive.owner", values))
+        rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
         if not rows or not rows[0]["mine"]:
             raise ThreadOwnershipError(
                 f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
             )
 
-    async def thread_named(self, user_id: str, name: str) -> str:
+    async def thread_named(self, name: str) -> str:
         """The id of the user's thread of this name or id; that of a new one where there is none.
 
         Args:
-            user_id: whose thread.
             name: the name that the command line gave it, or the id that a program gave it, which need be no UUID.
         """
-        new, given = id_of(name, user_id), clean_text(name)
-        known = {row["thread_id"] for row in await self.of(user_id).fetch("archive.named", ids=[new, given])}
+        new, given = id_of(name, self._rows.user_id), clean_text(name)
+        known = {row["thread_id"] for row in await self._rows.fetch("archive.named", ids=[new, given])}
         return given if given in known and new not in known else new
 
-    async def has_thread(self, user_id: str, thread_id: str) -> bool:
+    async def has_thread(self, thread_id: str) -> bool:
         """Whether there is such a thread, and it is the user's."""
-        rows = await self.of(user_id).fetch("archive.owner", thread_id=thread_id)
+        rows = await self._rows.fetch("archive.owner", thread_id=thread_id)
         return bool(rows and rows[0]["mine"])
 
-    async def add_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
+    async def add_messages(self, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
         """Archive messages in their order; returns the ids that were new. One that is there already is left alone.
 
         Raises:
             InputError: a message has no id, or one with its id and another content is there; then none is archived.
         """
-        offered = await self._add(user_id, thread_id, messages, keep_rest=False)
+        offered = await self._add(thread_id, messages, keep_rest=False)
         if offered.changed:
             raise changed_message(offered.changed)
         return list(offered.added)
 
-    async def offer_messages(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> Offered:
+    async def offer_messages(self, thread_id: str, messages: Sequence[BaseMessage]) -> Offered:
         """Archive messages as `add_messages` does, but for those whose id is taken by another content.
 
         Raises:
             InputError: a message has no id, or two of them share one.
         """
-        return await self._add(user_id, thread_id, messages, keep_rest=True)
+        return await self._add(thread_id, messages, keep_rest=True)
 
-    async def refuse_changed(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+    async def refuse_changed(self, thread_id: str, messages: Sequence[BaseMessage]) -> None:
         """Refuse messages whose ids are taken by another content; writes nothing.
 
         Raises:
             InputError: there is one.
         """
-        if changed := await self.changed_ids(user_id, thread_id, messages):
+        if changed := await self.changed_ids(thread_id, messages):
             raise changed_message(changed)
 
-    async def changed_ids(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
+    async def changed_ids(self, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:
         """Ids of those of these messages that the archive has with another content; writes nothing.
 
         Raises:
             InputError: a message has no id, or two of them share one.
         """
-        rows = as_jsonb(await asyncio.to_thread(message_rows, user_id, messages))
-        return [
-            row["id"] for row in await self.of(user_id).fetch("archive.find_changed", thread_id=thread_id, rows=rows)
-        ]
+        rows = as_jsonb(await asyncio.to_thread(message_rows, self._rows.user_id, messages))
+        return [row["id"] for row in await self._rows.fetch("archive.find_changed", thread_id=thread_id, rows=rows)]
 
-    async def _add(self, user_id: str, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
-        rows = await asyncio.to_thread(message_rows, user_id, messages) if messages else []
+    async def _add(self, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
+        rows = await asyncio.to_thread(message_rows, self._rows.user_id, messages) if messages else []
         if not rows:
             return Offered((), ())
         values = {"thread_id": thread_id, "name": None}
-        found = await self.of(user_id).transaction(
+        found = await self._rows.transaction(
             ("archive.lock_thread", values),
             ("archive.own", values),
             ("archive.add_messages", {**values, "rows": as_jsonb(rows), "keep_rest": keep_rest}),
@@ -136,123 +136,120 @@ class Archive(UserTables):
             tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
         )
 
-    async def add_summary(self, user_id: str, thread_id: str, summary: Summary) -> None:
+    async def add_summary(self, thread_id: str, summary: Summary) -> None:
         """Store a summary: it stands for its sources from now on, messages or summaries of any level."""
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        await self.of(user_id).fetch("archive.add_summary", **values)
+        await self._rows.fetch("archive.add_summary", **values)
 
-    async def messages(self, user_id: str, thread_id: str) -> list[ArchivedMessage]:
+    async def messages(self, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
         where = {"thread_id": thread_id}
-        rows, summaries = await self.of(user_id).fetch_each(("archive.messages", where), ("sources.of_all", where))
+        rows, summaries = await self._rows.fetch_each(("archive.messages", where), ("sources.of_all", where))
         return archived(rows, summaries)
 
     async def page(
-        self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+        self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
     ) -> list[ArchivedMessage]:
         """The newest messages of a thread before a message of it, in the order they were said.
 
         Args:
-            user_id: whose thread.
             thread_id: which.
             before: the id of the message; None, or an unknown one, for the end of the thread.
             limit: messages, at most.
             with_left: whether those that have left the conversation are among them.
         """
         values = {"thread_id": thread_id, "before": before, "limit": limit, "with_left": with_left}
-        rows, summaries = await self.of(user_id).fetch_each(("archive.page", values), ("sources.of_all", values))
+        rows, summaries = await self._rows.fetch_each(("archive.page", values), ("sources.of_all", values))
         return archived(reversed(rows), summaries)
 
-    async def older_ids(self, user_id: str, thread_id: str, ids: Iterable[str], first: str | None) -> set[str]:
+    async def older_ids(self, thread_id: str, ids: Iterable[str], first: str | None) -> set[str]:
         """Those of the ids that the conversation has from before a message of it."""
         if first is None:
             return set()
-        rows = await self.of(user_id).fetch("archive.older", thread_id=thread_id, ids=list(ids), first=first)
+        rows = await self._rows.fetch("archive.older", thread_id=thread_id, ids=list(ids), first=first)
         return {row["id"] for row in rows}
 
-    async def last_id(self, user_id: str, thread_id: str) -> str | None:
+    async def last_id(self, thread_id: str) -> str | None:
         """The id of the newest message of the conversation; None where nothing was said."""
-        rows = await self.of(user_id).fetch("archive.last", thread_id=thread_id)
+        rows = await self._rows.fetch("archive.last", thread_id=thread_id)
         return rows[0]["id"] if rows else None
 
-    async def end_and_summaries(
-        self, user_id: str, thread_id: str, ids: Iterable[str]
-    ) -> tuple[str | None, dict[str, Summary]]:
+    async def end_and_summaries(self, thread_id: str, ids: Iterable[str]) -> tuple[str | None, dict[str, Summary]]:
         """The id of the newest message of the conversation, and by id those of the summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
-        last, summaries = await self.of(user_id).fetch_each(("archive.last", values), ("summaries.some", values))
+        last, summaries = await self._rows.fetch_each(("archive.last", values), ("summaries.some", values))
         return (last[0]["id"] if last else None), {row["id"]: as_summary(row) for row in summaries}
 
-    async def standing(self, user_id: str, thread_id: str, *, recent: int, limit: int) -> Standing:
+    async def standing(self, thread_id: str, *, recent: int, limit: int) -> Standing:
         """What stands in the chain of a thread, as its summaries tell.
 
         Args:
-            user_id: whose thread.
             thread_id: which.
             recent: newest messages that stay although a summary has them.
             limit: messages, at most, the newest.
         """
-        mine = self.of(user_id)
-        messages = await mine.fetch("archive.standing_messages", thread_id=thread_id, recent=recent, limit=limit)
-        summaries = [as_summary(row) for row in await mine.fetch("archive.standing_summaries", thread_id=thread_id)]
+        messages = await self._rows.fetch("archive.standing_messages", thread_id=thread_id, recent=recent, limit=limit)
+        summaries = [
+            as_summary(row) for row in await self._rows.fetch("archive.standing_summaries", thread_id=thread_id)
+        ]
         first = (
-            await mine.fetch("archive.first_below", thread_id=thread_id, ids=[s.id for s in summaries])
+            await self._rows.fetch("archive.first_below", thread_id=thread_id, ids=[s.id for s in summaries])
             if summaries
             else []
         )
         places = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
         for summary in summaries:
             if summary.id not in places:  # a first source is not there
-                tree = await self.sources(user_id, thread_id, summary.id)
+                tree = await self.sources(thread_id, summary.id)
                 below = tree.messages() if tree is not None else ()
                 places[summary.id] = min((message.seq for message in below), default=0)
         return Standing(
             dict(sorted(places.items(), key=lambda place: place[1])),
             frozenset(row["id"] for row in messages if row["is_summarized"]),
             {summary.id: summary for summary in summaries if summary.id in places},
-            await self.last_id(user_id, thread_id),
+            await self.last_id(thread_id),
         )
 
-    async def whole_messages(self, user_id: str, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
+    async def whole_messages(self, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
         """By id, those of these messages that the archive holds, with all that the live chain has shed."""
-        rows = await self.of(user_id).fetch("archive.whole", thread_id=thread_id, ids=list(ids))
+        rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
         return {row["id"]: messages_from_dict([row["message"]])[0] for row in rows}
 
-    async def compression(self, user_id: str, thread_id: str) -> DictRow:
+    async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
-        return (await self.of(user_id).fetch("archive.compression", thread_id=thread_id))[0]
+        return (await self._rows.fetch("archive.compression", thread_id=thread_id))[0]
 
-    async def known_ids(self, user_id: str, thread_id: str, ids: Iterable[str]) -> set[str]:
+    async def known_ids(self, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""
-        rows = await self.of(user_id).fetch("archive.known", thread_id=thread_id, ids=list(ids))
+        rows = await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))
         return {row["id"] for row in rows}
 
-    async def known_count(self, user_id: str, thread_id: str) -> int:
+    async def known_count(self, thread_id: str) -> int:
         """How many messages the archive holds of this thread."""
-        return int((await self.of(user_id).fetch("archive.count", thread_id=thread_id))[0]["n"])
+        return int((await self._rows.fetch("archive.count", thread_id=thread_id))[0]["n"])
 
-    async def has_more_than(self, user_id: str, thread_id: str, ids: Iterable[str]) -> bool:
+    async def has_more_than(self, thread_id: str, ids: Iterable[str]) -> bool:
         """Whether the user has said anything beside these messages of this thread."""
-        rows = await self.of(user_id).fetch("archive.has_more", thread_id=thread_id, ids=list(ids))
+        rows = await self._rows.fetch("archive.has_more", thread_id=thread_id, ids=list(ids))
         return bool(rows[0]["more"])
 
-    async def exchanges(self, user_id: str, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
+    async def exchanges(self, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
         """By thread and id of each hit, what belongs to it: see `memory.exchanges`."""
-        return await exchanges(self.of(user_id), hits)
+        return await exchanges(self._rows, hits)
 
-    async def sources(self, user_id: str, thread_id: str, summary_id: str) -> SummaryTree | None:
+    async def sources(self, thread_id: str, summary_id: str) -> SummaryTree | None:
         """What a summary was made from, down to the raw messages; None where the user has no such summary."""
-        return await summary_tree(self.of(user_id), thread_id, summary_id)
+        return await summary_tree(self._rows, thread_id, summary_id)
 
-    async def newest_sources(self, user_id: str, thread_id: str, summary_id: str, *, limit: int) -> list[Fragment]:
+    async def newest_sources(self, thread_id: str, summary_id: str, *, limit: int) -> list[Fragment]:
         """The newest raw messages under a summary, so many at most, in the order they were said."""
-        return await newest_sources(self.of(user_id), thread_id, summary_id, limit)
+        return await newest_sources(self._rows, thread_id, summary_id, limit)
 
-    async def summaries(self, user_id: str, thread_id: str) -> list[Summary]:
+    async def summaries(self, thread_id: str) -> list[Summary]:
         """All summaries of a thread, oldest first, those included that a higher one has replaced."""
-        rows = await self.of(user_id).fetch("archive.summaries", thread_id=thread_id)
+        rows = await self._rows.fetch("archive.summaries", thread_id=thread_id)
         return [as_summary(row) for row in rows]
 
-    async def threads(self, user_id: str) -> list[DictRow]:
+    async def threads(self) -> list[DictRow]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
-        return await self.of(user_id).fetch("archive.threads")
+        return await self._rows.fetch("archive.threads")

@@ -13,10 +13,10 @@ from langchain_core.messages import BaseMessage, message_to_dict, messages_from_
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..models.tokens import count_message_tokens
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import EVERTHREAD_NAMESPACE, Role, now
+from ..text.tokens import count_message_tokens
 from .term_keys import message_keys
 
 _SAME: Final = ("content", "tool_calls", "tool_call_id")

@@ -15,22 +15,24 @@ from langchain_core.messages import AnyMessage
 from ..state.records import now
 from .archive_rows import as_jsonb, message_rows, renamed_id
 from .term_keys import message_keys
-from .user_rows import Exchange, UserTables
+from .user_rows import Exchange, UserRows
 
 EDITED: Final = "a message that it was made from was edited"
 """Why a summary is to be made again whose source was edited."""
 
 
-class Branches(UserTables):
-    """Which messages of a thread belong to the conversation as it stands.
+class Branches:
+    """Which messages of a thread of one user belong to the conversation as it stands.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
+
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
 
     async def settle(
         self,
-        user_id: str,
         thread_id: str,
         ids: Sequence[str],
         removed: Collection[str] = (),
@@ -43,7 +45,6 @@ class Branches(UserTables):
         Where none of them is archived, the conversation begins again, and all has left.
 
         Args:
-            user_id: whose thread.
             thread_id: which.
             ids: of the newest messages, in their order.
             removed: ids of messages that were taken out of it.
@@ -66,9 +67,9 @@ class Branches(UserTables):
             if gone or back or anew:
                 await rows.fetch("branches.read_anew")
 
-        await self.of(user_id).alone(work)
+        await self._rows.alone(work)
 
-    async def edit(self, user_id: str, thread_id: str, messages: Sequence[AnyMessage]) -> bool:
+    async def edit(self, thread_id: str, messages: Sequence[AnyMessage]) -> bool:
         """Give archived messages another content under their ids; what they were is kept as having left.
 
         Returns:
@@ -77,7 +78,7 @@ class Branches(UserTables):
         Raises:
             StorageError: the database fails; nothing was changed.
         """
-        new = await asyncio.to_thread(message_rows, user_id, messages)
+        new = await asyncio.to_thread(message_rows, self._rows.user_id, messages)
         earlier = {str(message.id): renamed_id(message.id, now().isoformat()) for message in messages}
 
         async def work(rows: Exchange) -> bool:
@@ -91,13 +92,13 @@ class Branches(UserTables):
                     await rows.fetch(statement, thread_id=thread_id, id=row["id"], earlier_id=id_)
             for row in new:  # it keeps the time at which it was said
                 if row["id"] in old:
-                    row["term_keys"] = message_keys(user_id, row["text"], old[row["id"]]["created_at"])
+                    row["term_keys"] = message_keys(rows.user_id, row["text"], old[row["id"]]["created_at"])
             await rows.fetch("branches.edit", thread_id=thread_id, rows=as_jsonb(new))
             stale = await rows.fetch("branches.stale", thread_id=thread_id, ids=list(earlier), reason=EDITED)
             await rows.fetch("branches.read_anew")
             return bool(stale)
 
-        return await self.of(user_id).alone(work)
+        return await self._rows.alone(work)
 
 
 async def _summaries_back(rows: Exchange, thread_id: str) -> None:

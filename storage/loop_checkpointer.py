@@ -62,7 +62,6 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint, where something would be lost without it; returns the config that names it."""
-        metadata = cast("CheckpointMetadata", clean(dict(metadata)))
         step = Step(config, checkpoint, metadata, new_versions, [])
         run = run_of(config)
         stored = Stored(step) if run is None else run.take(step)
@@ -83,7 +82,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
             await self._put_writes(config, made)
 
     async def _store(self, stored: Stored) -> None:
-        step = stored.step
+        step = stored.step._replace(metadata=cast("CheckpointMetadata", clean(dict(stored.step.metadata))))
         await self._put(step, stored.replaces)
         at: RunnableConfig = {
             **step.config,

@@ -8,27 +8,26 @@ from psycopg.types.json import Jsonb
 
 from ..state.messages import clean
 from ..state.report_records import TurnReport
-from .storage import Storage
 from .user_rows import UserRows
 
 
 class TurnReports:
-    """Reports of turns in Postgres, one row a turn; a turn that is done once more replaces its report.
+    """Reports of the turns of one user, one row a turn; a turn that is done once more replaces its report.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
 
-    def __init__(self, database: Storage) -> None:
-        self._database = database
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
 
-    async def keep(self, user_id: str, thread_id: str, report: TurnReport) -> None:
+    async def keep(self, thread_id: str, report: TurnReport) -> None:
         """Keep the report of a turn.
 
         Raises:
             StorageError: the database fails.
         """
-        await UserRows(self._database, user_id).fetch(
+        await self._rows.fetch(
             "reports.keep",
             thread_id=thread_id,
             turn=report.turn,
@@ -36,21 +35,20 @@ class TurnReports:
             report=Jsonb(clean(report.model_dump(mode="json"))),
         )
 
-    async def find(self, user_id: str, thread_id: str, turn: int) -> dict[str, Any] | None:
+    async def find(self, thread_id: str, turn: int) -> dict[str, Any] | None:
         """The report of a turn as JSON, or None. It may be of another version of everthread.
 
         Raises:
             StorageError: the database fails.
         """
-        rows = UserRows(self._database, user_id)
-        found = await rows.fetch("reports.find", thread_id=thread_id, turn=turn)
+        found = await self._rows.fetch("reports.find", thread_id=thread_id, turn=turn)
         return found[0]["report"] if found else None
 
-    async def last_turn(self, user_id: str, thread_id: str) -> int:
+    async def last_turn(self, thread_id: str) -> int:
         """The number of the last turn that has a report; 0 where there is none.
 
         Raises:
             StorageError: the database fails.
         """
-        found = await UserRows(self._database, user_id).fetch("reports.last", thread_id=thread_id)
+        found = await self._rows.fetch("reports.last", thread_id=thread_id)
         return int(found[0]["turn"] or 0)

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
-from ..text.fold import fold
+from ..text.fold import plain
 from .storage import Connection, Storage
 
 _log = logging.getLogger(__name__)
@@ -77,5 +77,5 @@ class SearchCache:
 
 def _digest(key: Sequence[str]) -> bytes:
     """The hash of a key; case, width and white space make no difference."""
-    parts = [" ".join(fold(part).split()) for part in key]
+    parts = map(plain, key)
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()

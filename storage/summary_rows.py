@@ -11,7 +11,7 @@ from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
 from .sources import as_summary
-from .user_rows import UserTables
+from .user_rows import UserRows
 
 
 class Sources(NamedTuple):
@@ -21,70 +21,72 @@ class Sources(NamedTuple):
     missing: tuple[str, ...]
 
 
-class SummaryRows(UserTables):
-    """The summaries of all users, to be made again.
+class SummaryRows:
+    """The summaries of one user, to be made again.
 
     Args:
-        database: where they are kept.
+        rows: the user's.
     """
 
-    async def named(self, user_id: str, beginning: str) -> list[tuple[str, str]]:
+    def __init__(self, rows: UserRows) -> None:
+        self._rows = rows
+
+    async def named(self, beginning: str) -> list[tuple[str, str]]:
         """Thread and id of the user's summaries whose id begins so."""
-        rows = await self.of(user_id).fetch("summaries.names")
+        rows = await self._rows.fetch("summaries.names")
         return [(row["thread_id"], row["id"]) for row in rows if row["id"].startswith(beginning)]
 
-    async def some(self, user_id: str, thread_id: str, ids: Collection[str]) -> dict[str, Summary]:
+    async def some(self, thread_id: str, ids: Collection[str]) -> dict[str, Summary]:
         """By id, those of these summaries that the archive holds."""
         if not ids:
             return {}
-        rows = await self.of(user_id).fetch("summaries.some", thread_id=thread_id, ids=list(ids))
+        rows = await self._rows.fetch("summaries.some", thread_id=thread_id, ids=list(ids))
         return {row["id"]: as_summary(row) for row in rows}
 
-    async def sources(self, user_id: str, thread_id: str, summary: Summary) -> Sources:
+    async def sources(self, thread_id: str, summary: Summary) -> Sources:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
-        for row in await self.of(user_id).fetch("summaries.messages", thread_id=thread_id, ids=ids):
+        for row in await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids):
             found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
-        for id_, source in (await self.some(user_id, thread_id, ids)).items():
+        for id_, source in (await self.some(thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 
-    async def rejected(self, user_id: str, thread_id: str, limit: int = 10_000) -> list[Summary]:
+    async def rejected(self, thread_id: str, limit: int = 10_000) -> list[Summary]:
         """The thread's summaries whose model's text was rejected: those first that were tried least, the oldest first.
 
         A summary is older than those that were made from it.
         """
         return [
-            as_summary(row)
-            for row in await self.of(user_id).fetch("summaries.rejected", thread_id=thread_id, limit=limit)
+            as_summary(row) for row in await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
         ]
 
-    async def above(self, user_id: str, thread_id: str, summary_id: str) -> list[Summary]:
+    async def above(self, thread_id: str, summary_id: str) -> list[Summary]:
         """The summaries that were made from this one, and from these, and so on; the lower ones first."""
         found: dict[str, Summary] = {}
         ids: Sequence[str] = [summary_id]
         while ids:
-            rows = await self.of(user_id).fetch("summaries.above", thread_id=thread_id, ids=list(ids))
+            rows = await self._rows.fetch("summaries.above", thread_id=thread_id, ids=list(ids))
             new = [as_summary(row) for row in rows if row["id"] not in found]
             found.update((summary.id, summary) for summary in new)
             ids = [summary.id for summary in new]
         return sorted(found.values(), key=lambda summary: summary.created_at)
 
-    async def replace(self, user_id: str, thread_id: str, summary: Summary) -> None:
+    async def replace(self, thread_id: str, summary: Summary) -> None:
         """Give a summary its new text, and keep the one it had; in one transaction.
 
         It counts as not embedded; until that is done, its earlier vector serves. A version that is there already, or a
         newer one, is left as it is.
         """
         values = {**summary.model_dump(), "thread_id": thread_id, "replaced_at": now()}
-        await self.of(user_id).transaction(("summaries.keep_old", values), ("summaries.replace", values))
+        await self._rows.transaction(("summaries.keep_old", values), ("summaries.replace", values))
 
-    async def count_try(self, user_id: str, thread_id: str, summary_id: str) -> None:
+    async def count_try(self, thread_id: str, summary_id: str) -> None:
         """Note that a rejected summary was to be made again, and was not."""
-        await self.of(user_id).fetch("summaries.tried", thread_id=thread_id, id=summary_id)
+        await self._rows.fetch("summaries.tried", thread_id=thread_id, id=summary_id)
 
-    async def versions(self, user_id: str, thread_id: str, summary_id: str) -> list[SummaryVersion]:
+    async def versions(self, thread_id: str, summary_id: str) -> list[SummaryVersion]:
         """The earlier texts of a summary, the first one first."""
-        rows = await self.of(user_id).fetch("summaries.versions", thread_id=thread_id, id=summary_id)
+        rows = await self._rows.fetch("summaries.versions", thread_id=thread_id, id=summary_id)
         return [SummaryVersion(**row) for row in rows]

@@ -151,32 +151,13 @@ class UserRows:
         return query
 
 
-class UserTables:
-    """Tables that hold rows of many users, each reached in the name of one.
-
-    Args:
-        database: where they are kept.
-    """
-
-    def __init__(self, database: Storage) -> None:
-        self._database = database
-
-    def of(self, user_id: str) -> UserRows:
-        """The rows of one user.
-
-        Raises:
-            StorageError: the user id is empty, or holds what cannot be stored.
-        """
-        return UserRows(self._database, user_id)
-
-
 class Exchange:
     """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
 
     def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str) -> None:
         self._connection = connection
         self._query = query
-        self._user_id = user_id
+        self.user_id = user_id
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query and return its rows, if it has any.
@@ -184,7 +165,7 @@ class Exchange:
         Raises:
             StorageError: the query does not ask for the user.
         """
-        cursor = await self._connection.execute(self._query(query), {**values, "user_id": self._user_id})
+        cursor = await self._connection.execute(self._query(query), {**values, "user_id": self.user_id})
         return await cursor.fetchall() if cursor.description is not None else []
 
 
@@ -194,7 +175,7 @@ class Snapshot:
     def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str) -> None:
         self._connection = connection
         self._query = query
-        self._user_id = user_id
+        self.user_id = user_id
 
     async def batches(self, query: str, /, **values: Any) -> AsyncIterator[list[DictRow]]:
         """The rows of a query, 500 at a time. One query is to be read to its end before the next begins.
@@ -203,6 +184,6 @@ class Snapshot:
             StorageError: the query does not ask for the user.
         """
         async with self._connection.cursor(name="everthread_snapshot") as cursor:
-            await cursor.execute(self._query(query), {**values, "user_id": self._user_id})
+            await cursor.execute(self._query(query), {**values, "user_id": self.user_id})
             while rows := await cursor.fetchmany(SNAPSHOT_ROWS):
                 yield rows

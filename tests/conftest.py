@@ -18,11 +18,12 @@ from langchain_core.embeddings import Embeddings
 from schemas import Schemas
 from test_package import ROOMS
 
+from bench.server_folder import stop_server
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
 from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
 from everthread.settings.settings import Settings
-from everthread.storage.embedded.server import ensure_server, stop_server
+from everthread.storage.embedded.server import ensure_server
 
 for name in list(os.environ):
     if name.startswith(("EVERTHREAD_", "LANGSMITH_", "LANGCHAIN_", "OPENAI_", "ANTHROPIC_", "TAVILY_")):

@@ -16,7 +16,7 @@ from everthread import ModelError, Settings, open_graph
 from everthread.models.failures import failure_of
 from everthread.models.offline import DISCLAIMER
 from everthread.models.replies import finish_of
-from everthread.models.tokens import count_message_tokens
+from everthread.text.tokens import count_message_tokens
 
 
 class Refused(Exception):  # noqa: N818
@@ -413,7 +413,7 @@ async def test_thinking_is_kept_and_sent_back_as_it_was_and_is_no_text(reopen: C
         assert state["messages"][-1].text == "Good morning!"
         await say(graph, "How are you?")
     assert model.prompts[1][2].content == blocks
-    kept = (await reopen().resources.archive.messages("ada", "t1"))[1]
+    kept = (await reopen().resources.of_user("ada").archive.messages("t1"))[1]
     assert (kept.text, kept.message.content) == ("Good morning!", blocks)
 
 
@@ -442,7 +442,7 @@ async def test_heavy_thinking_leaves_the_prompt_after_two_turns_and_no_words_tak
     assert model.prompts[1][2].content == blocks
     assert model.prompts[2][2].content == [{"type": "text", "text": "Good morning!"}]
     assert state["messages"][1].content == blocks
-    assert (await reopen().resources.archive.messages("ada", "t1"))[1].message.content == blocks
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[1].message.content == blocks
 
 
 async def test_a_turn_without_a_small_model_or_a_summarizer_is_one_call(reopen: Callable[..., open_graph]) -> None:
@@ -465,7 +465,7 @@ async def test_after_a_rate_limit_nothing_is_lost_and_the_turn_goes_on_where_it_
             await say(graph, "Second.")
         assert (await graph.aget_state(thread())).next == ("llm_call",)
         await graph.ainvoke(None, thread(), context={"user_id": "ada"})
-    kept = await reopen().resources.archive.messages("ada", "t1")
+    kept = await reopen().resources.of_user("ada").archive.messages("t1")
     assert [message.text for message in kept] == ["First.", "One.", "Second.", "Two."]
 
 
@@ -506,5 +506,5 @@ async def test_a_turn_resumed_where_the_state_was_gone_brings_the_conversation_b
         assert [message.text for message in state["messages"]] == said
         assert [message.text for message in model.prompts[2][1:]] == said[:-1]
         assert len((await graph.aget_state(thread())).values["chain"]["links"]) == 4  # one is a summary
-    kept = await reopen().resources.archive.page("ada", "t1", limit=10, with_left=True)
+    kept = await reopen().resources.of_user("ada").archive.page("t1", limit=10, with_left=True)
     assert [(message.text, message.left_at) for message in kept] == [(text, None) for text in said]

@@ -17,15 +17,22 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.storage.archive_rows import said_at
 from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 
 MOMENT = datetime(2024, 3, 4, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-async def archive(settings: Settings) -> AsyncIterator[Archive]:
+async def database(settings: Settings) -> AsyncIterator[Database]:
     database = Database(settings)
-    yield Archive(database)
+    yield database
     await database.close()
+
+
+@pytest.fixture
+def archive(database: Database) -> Archive:
+    """Ada's."""
+    return Archive(UserRows(database, "ada"))
 
 
 async def test_every_role_and_every_kind_of_content_is_kept_whole(archive: Archive) -> None:
@@ -43,8 +50,8 @@ async def test_every_role_and_every_kind_of_content_is_kept_whole(archive: Archi
         ChatMessage("I took over.", id="6", role="agent"),
         ChatMessage("The user seems content.", id="7", role="observer"),
     ]
-    assert await archive.add_messages("ada", "t", said) == list("1234567")
-    kept = await archive.messages("ada", "t")
+    assert await archive.add_messages("t", said) == list("1234567")
+    kept = await archive.messages("t")
     assert [m.message for m in kept] == said
     assert [m.role for m in kept] == ["system", "user", "assistant", "tool", "assistant", "agent", "observer"]
     assert [m.seq for m in kept] == [1, 2, 3, 4, 5, 6, 7]
@@ -54,43 +61,45 @@ async def test_every_role_and_every_kind_of_content_is_kept_whole(archive: Archi
 
 
 async def test_compression_marks_the_sources_with_a_chunk_and_deletes_nothing(archive: Archive) -> None:
-    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
+    await archive.add_messages("t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
     for n, ids in enumerate([("m0", "m1"), ("m2", "m3")]):
-        await archive.add_summary("ada", "t", Summary(id=f"s{n}", content="x", level=1, source_ids=ids))
-    kept = await archive.messages("ada", "t")
+        await archive.add_summary("t", Summary(id=f"s{n}", content="x", level=1, source_ids=ids))
+    kept = await archive.messages("t")
     assert [(m.active, m.chunk_id) for m in kept] == [(False, 1)] * 2 + [(False, 2)] * 2 + [(True, None)] * 2
-    assert [summary.source_ids for summary in await archive.summaries("ada", "t")] == [("m0", "m1"), ("m2", "m3")]
+    assert [summary.source_ids for summary in await archive.summaries("t")] == [("m0", "m1"), ("m2", "m3")]
 
 
-async def test_what_is_active_follows_from_the_summaries_of_the_conversation(archive: Archive) -> None:
+async def test_what_is_active_follows_from_the_summaries_of_the_conversation(
+    database: Database, archive: Archive
+) -> None:
     """A summary of summaries is no chunk; of two summaries the first has a message; one that left has none."""
 
     async def chunks() -> list[tuple[bool, int | None]]:
-        assert await archive.page("ada", "t", with_left=True) == await archive.messages("ada", "t")
-        return [(m.active, m.chunk_id) for m in await archive.messages("ada", "t")]
+        assert await archive.page("t", with_left=True) == await archive.messages("t")
+        return [(m.active, m.chunk_id) for m in await archive.messages("t")]
 
-    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
+    await archive.add_messages("t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(6)])
     made = [("s1", 1, ("m0", "m1")), ("top", 2, ("s1",)), ("s2", 1, ("m1", "m2")), ("s3", 1, ("m4",))]
     for id_, level, ids in made:
-        await archive.add_summary("ada", "t", Summary(id=id_, content="x", level=level, source_ids=ids))
+        await archive.add_summary("t", Summary(id=id_, content="x", level=level, source_ids=ids))
     assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, 3), (True, None)]
-    counts = await archive.compression("ada", "t")
+    counts = await archive.compression("t")
     assert (counts["messages"], counts["archived"], counts["summaries"]) == (6, 4, 3)
-    standing = await archive.standing("ada", "t", recent=2, limit=10)
+    standing = await archive.standing("t", recent=2, limit=10)
     assert list(standing.places) == ["top", "s2", "m3", "s3", "m4", "m5"]
     assert standing.kept == {"m4"}
-    await Branches(archive._database).settle("ada", "t", ["m2", "m3", "m4", "m5"], removed=["m0"])
+    await Branches(UserRows(database, "ada")).settle("t", ["m2", "m3", "m4", "m5"], removed=["m0"])
     assert await chunks() == [(False, None), (False, 1), (False, 1), (True, None), (False, 2), (True, None)]
-    assert (await archive.compression("ada", "t"))["summaries"] == 2
-    await Branches(archive._database).settle("ada", "t", [f"m{n}" for n in range(4)])
+    assert (await archive.compression("t"))["summaries"] == 2
+    await Branches(UserRows(database, "ada")).settle("t", [f"m{n}" for n in range(4)])
     assert await chunks() == [(False, 1), (False, 1), (False, 2), (True, None), (False, None), (False, None)]
 
 
 async def test_the_same_message_twice_is_kept_once_also_within_one_call(archive: Archive) -> None:
     twice = [HumanMessage("hello", id="a"), HumanMessage("hello", id="a")]
-    assert await archive.add_messages("ada", "t", twice) == ["a"]
-    assert await archive.add_messages("ada", "t", [HumanMessage("hello", id="a", name="Ada")]) == []
-    assert len(await archive.messages("ada", "t")) == 1
+    assert await archive.add_messages("t", twice) == ["a"]
+    assert await archive.add_messages("t", [HumanMessage("hello", id="a", name="Ada")]) == []
+    assert len(await archive.messages("t")) == 1
 
 
 CALL = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
@@ -106,20 +115,20 @@ CALL = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
     ],
 )
 async def test_a_known_id_with_another_content_is_refused_and_nothing_of_the_call_is_kept(
-    archive: Archive, first: AnyMessage, second: AnyMessage
+    database: Database, archive: Archive, first: AnyMessage, second: AnyMessage
 ) -> None:
     for both in ([first], [HumanMessage("new", id="b"), second]), ([], [HumanMessage("new", id="b"), first, second]):
         name = f"t{len(both[0])}"
-        await archive.add_messages("ada", name, both[0])
+        await archive.add_messages(name, both[0])
         with pytest.raises(InputError, match="Message 'a' is in this thread already with another content"):
-            await archive.add_messages("ada", name, both[1])
-        assert [m.message for m in await archive.messages("ada", name)] == both[0]
-    assert await archive.add_messages("bob", "of-bob", [second]) == ["a"]
+            await archive.add_messages(name, both[1])
+        assert [m.message for m in await archive.messages(name)] == both[0]
+    assert await Archive(UserRows(database, "bob")).add_messages("of-bob", [second]) == ["a"]
 
 
 async def test_a_message_without_an_id_is_refused(archive: Archive) -> None:
     with pytest.raises(InputError, match="without an id cannot be archived"):
-        await archive.add_messages("ada", "t", [HumanMessage("hello")])
+        await archive.add_messages("t", [HumanMessage("hello")])
 
 
 async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
@@ -136,16 +145,16 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
         assert state["upkeep"].error is None
     state = await say(graph, "Still there?")
     assert [m.content for m in state["messages"]][2:] == ["Still there?", "You said: Still there?"]
-    archive = reopen().resources.archive
-    whole = await archive.messages("ada", "t1")
+    archive = reopen().resources.of_user("ada").archive
+    whole = await archive.messages("t1")
     assert [m.text for m in whole if m.left_at is None] == [m.content for m in state["messages"]]
     left = [(m.text, m.role) for m in whole if m.left_at is not None]
     assert sorted(left) == sorted([
         ("I live in Oslo.", "user"), ("You said: I live in Oslo.", "assistant"),
         ("I live in Rome.", "user"), ("You said: I live in Rome.", "assistant"),
     ])  # fmt: skip
-    assert [m.text for m in await archive.page("ada", "t1")] == [m.content for m in state["messages"]]
-    assert len(await archive.page("ada", "t1", with_left=True)) == len(whole) == 8
+    assert [m.text for m in await archive.page("t1")] == [m.content for m in state["messages"]]
+    assert len(await archive.page("t1", with_left=True)) == len(whole) == 8
 
 
 @pytest.mark.parametrize("profile", ["multi_strategy", "archive", "layered"])
@@ -157,9 +166,9 @@ async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_no
         for n in range(14):
             text = f"Remark {n} about the garden and its roses number {n}."
             await say(graph, {"messages": [HumanMessage(text, id=f"q{n}")]})
-        archive = graph.resources.archive  # type: ignore[attr-defined]
-        before = [message.text for message in await archive.page("ada", "t1")]
-        assert not next(message for message in await archive.page("ada", "t1") if message.id == "q4").active
+        archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
+        before = [message.text for message in await archive.page("t1")]
+        assert not next(message for message in await archive.page("t1") if message.id == "q4").active
         state = await say(graph, {"messages": [HumanMessage("Rather tell me of zebras.", id="q4")]})
         prompt = "\n".join(message.text for message in model.prompts[-1])
         assert model.prompts[-1][-1].text.endswith("Rather tell me of zebras.")
@@ -170,7 +179,7 @@ async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_no
         assert (await examine(graph, "ada", "t1"))[0].findings == ()
         await say(graph, "And on.")
         assert (await examine(graph, "ada", "t1"))[0].findings == ()
-        assert [m.text for m in await archive.page("ada", "t1")][:8] == before[:8]
+        assert [m.text for m in await archive.page("t1")][:8] == before[:8]
 
 
 async def test_a_history_that_goes_on_otherwise_is_told_without_what_it_replaces(
@@ -233,7 +242,7 @@ async def test_replies_that_share_an_id_are_all_kept(reopen: Callable[..., open_
         for text in ("one", "two", "three"):
             state = await say(graph, text)
             assert state["upkeep"].error is None
-        texts = [m.text for m in await opened.resources.archive.messages("ada", "t1")]
+        texts = [m.text for m in await opened.resources.of_user("ada").archive.messages("t1")]
     assert len(texts) == len(set(texts)) == 6
     assert sorted(text.split()[-1] for text in texts) == ["one", "one", "three", "three", "two", "two"]
 
@@ -247,8 +256,8 @@ class Odd:
 
 async def test_what_json_cannot_say_is_kept_as_text(archive: Archive) -> None:
     artifact = {"at": MOMENT, "ratio": float("nan"), "odd": Odd(), "nul": "a\x00b", 3: {1.5}}
-    await archive.add_messages("ada", "t", [ToolMessage("done", id="a", tool_call_id="c", artifact=artifact)])
-    (kept,) = await archive.messages("ada", "t")
+    await archive.add_messages("t", [ToolMessage("done", id="a", tool_call_id="c", artifact=artifact)])
+    (kept,) = await archive.messages("t")
     assert kept.message.artifact == {
         "at": MOMENT.isoformat(), "ratio": None, "odd": "odd", "nul": "ab", "3": "{1.5}"
     }  # type: ignore[attr-defined]  # fmt: skip
@@ -277,8 +286,8 @@ async def test_naive_and_aware_times_are_utc_and_impossible_ones_are_now(
 ) -> None:
     """Reports graphiti #988 (naive against aware), hindsight #3217 ("100,000 years ago")."""
     message = HumanMessage("hello", id="a", additional_kwargs={"created_at": stamp})
-    await archive.add_messages("ada", "t", [message])
-    (kept,) = await archive.messages("ada", "t")
+    await archive.add_messages("t", [message])
+    (kept,) = await archive.messages("t")
     assert kept.created_at.utcoffset() == timedelta(0)
     if expected is None:
         assert abs(kept.created_at - datetime.now(UTC)) < timedelta(hours=1)
@@ -286,15 +295,17 @@ async def test_naive_and_aware_times_are_utc_and_impossible_ones_are_now(
         assert kept.created_at == said_at(message) == expected
 
 
-async def test_a_summary_is_traced_to_its_raw_messages_through_every_level(archive: Archive) -> None:
-    await archive.add_messages("ada", "t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(8)])
+async def test_a_summary_is_traced_to_its_raw_messages_through_every_level(
+    database: Database, archive: Archive
+) -> None:
+    await archive.add_messages("t", [HumanMessage(f"{n}", id=f"m{n}") for n in range(8)])
     made = [
         ("a", 1, ("m0", "m1")), ("b", 1, ("m2", "m3")), ("c", 2, ("a", "b")), ("d", 1, ("m4", "gone")),
         ("e", 0, ("c", "d")), ("f", 0, ("e", "m5", "f")),
     ]  # fmt: skip
     for id_, level, ids in made:
-        await archive.add_summary("ada", "t", Summary(id=id_, content=id_, level=level, source_ids=ids))
-    tree = await archive.sources("ada", "t", "f")
+        await archive.add_summary("t", Summary(id=id_, content=id_, level=level, source_ids=ids))
+    tree = await archive.sources("t", "f")
     assert tree is not None
     assert [m.id for m in tree.messages()] == ["m0", "m1", "m2", "m3", "m4", "m5"]
     assert tree.missing == ("f",)
@@ -302,5 +313,5 @@ async def test_a_summary_is_traced_to_its_raw_messages_through_every_level(archi
     assert raw.text == "5"  # type: ignore[union-attr]
     assert [part.summary.id for part in below.sources] == ["c", "d"]  # type: ignore[union-attr]
     assert below.sources[1].missing == ("gone",)  # type: ignore[union-attr]
-    assert await archive.sources("bob", "t", "f") is None
-    assert await archive.sources("ada", "elsewhere", "f") is None
+    assert await Archive(UserRows(database, "bob")).sources("t", "f") is None
+    assert await archive.sources("elsewhere", "f") is None

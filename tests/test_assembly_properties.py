@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread import Settings
-from everthread.assembly.assemble import assemble
+from everthread.assembly.assemble import Assembled, assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
 from everthread.state.chain import SummaryMessage
-from everthread.state.messages import clean_text, message_text
+from everthread.state.messages import clean_text, cleaned, message_text
 from everthread.state.records import Summary
 from everthread.state.search_records import SearchResult
 
@@ -89,20 +89,20 @@ def test_any_prompt_is_within_budget_whole_valid_and_the_same_again(
 ) -> None:  # fmt: skip
     before = [message for n, (kind, drawn) in enumerate(chain) for message in messages_of(n, kind, drawn)]
     after = [message for n, drawn in enumerate(tail) for message in exchange(100 + n, drawn)]
-    given_ = [*before, HumanMessage(question, id="q"), *after]
+    given_ = [cleaned(message) for message in (*before, HumanMessage(question, id="q"), *after)]
     memories = [memory(text, rank, f"u{rank}", "t") for rank, text in enumerate(found, start=1)]
     results = [SearchResult(title=text[:30], url="https://e.org", content=text, engine="e") for text in found]
     counter = TokenCounter(factor=factor)
 
-    def made() -> tuple[list[AnyMessage], Any]:
+    def made() -> Assembled:
         return assemble(
             given_, memories, results, system_prompt="Be kind.", budget=budget, facts=facts, tools=[TOOL] * tools,
             counter=counter, layout=layout, thread_id="t",
         )  # fmt: skip
 
-    prompt, report = made()
+    prompt, report, _ = made()
     assert counter.prompt(prompt) + counter.tools([TOOL] * tools) == report.tokens <= budget
-    assert made() == (prompt, report)
+    assert made()[:2] == (prompt, report)
     assert [message.type for message in prompt].count("system") == 1
     assert prompt[0].type == "system"
     assert prompt[1].type == "human"
@@ -121,7 +121,7 @@ def test_any_prompt_is_within_budget_whole_valid_and_the_same_again(
 def test_of_many_results_of_parallel_calls_each_is_told_in_short() -> None:
     """Calls that cannot be cut leave the results less; none is left out, for the model would call the tool again."""
     given_ = [HumanMessage("Look.", id="q"), *exchange(1, (["found it " * 600] * 40, "", {"n": "1"}))]
-    prompt, report = assemble(given_, [], [], system_prompt="Be kind.", budget=8000)
+    prompt, report, _ = assemble(given_, [], [], system_prompt="Be kind.", budget=8000)
     assert sum(isinstance(message, ToolMessage) for message in prompt) == 40
     assert report.left_out == "Left out: tools: 1 cut short."
 
@@ -129,7 +129,7 @@ def test_of_many_results_of_parallel_calls_each_is_told_in_short() -> None:
 def test_a_call_with_very_many_arguments_keeps_its_result() -> None:
     arguments = {f"name{n}": "value " * 10 for n in range(2000)}
     given_ = [HumanMessage("Look.", id="q"), *exchange(1, (["found it"], "", arguments))]
-    prompt, report = assemble(given_, [], [], system_prompt="Be kind.", budget=8000)
+    prompt, report, _ = assemble(given_, [], [], system_prompt="Be kind.", budget=8000)
     assert prompt[-1].text == "found it"
     assert isinstance(prompt[-2], AIMessage)
     assert 20 < len(prompt[-2].tool_calls[0]["args"]) < 100
@@ -142,7 +142,7 @@ def test_no_budget_is_too_small_to_be_answered_and_reported(layout: Layout) -> N
     before: list[AnyMessage] = [HumanMessage("hello " * 50, id="1"), AIMessage("yes", id="2")]
     given_ = [*before, HumanMessage("question " * 50 + "end?", id="q")]
     for budget in (1, 5, *range(10, 100, 3)):
-        prompt, report = assemble(
+        prompt, report, _ = assemble(
             given_,
             [memory("found", 1, "u1", "t")],
             [],

@@ -53,7 +53,7 @@ def test_sync_code_can_wait_for_it(reopen: Callable[..., open_graph], embeddings
     with opened as graph:
         graph.invoke({"messages": [("user", "I live in Oslo.")]}, thread("one"), context={"user_id": "ada"})
         graph.settled()  # type: ignore[attr-defined]
-        facts = asyncio.run(opened.resources.facts.all_facts("ada"))
+        facts = asyncio.run(opened.resources.of_user("ada").facts.all_facts())
     assert [fact.text for fact in facts] == ["I live in Oslo"]
 
 

@@ -12,8 +12,8 @@ from langgraph.types import Command
 
 from everthread import InputError, ModelError, SettingsError, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.storage.user_rows import UserRows
+from everthread.text.tokens import count_message_tokens
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t ", "\x00", []])
@@ -100,7 +100,7 @@ async def test_any_text_is_answered_archived_and_checkpointed(
     state = await say(graph, said)
     assert state["messages"][0].content == kept
     assert (await graph.aget_state(thread())).values["messages"][0].content == kept
-    assert (await reopen().resources.archive.messages("ada", "t1"))[0].text == kept
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[0].text == kept
 
 
 async def test_a_megabyte_is_kept_whole_and_sent_within_the_budget_with_its_end(
@@ -110,7 +110,7 @@ async def test_a_megabyte_is_kept_whole_and_sent_within_the_budget_with_its_end(
     state = await say(graph, text)
     assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget
     assert echo.prompts[-1][-1].text.endswith("What does the last line ask?")
-    assert (await reopen().resources.archive.messages("ada", "t1"))[0].text == text
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[0].text == text
 
 
 async def test_content_blocks_with_an_image_are_answered_and_kept(
@@ -122,7 +122,7 @@ async def test_content_blocks_with_an_image_are_answered_and_kept(
     state = await say(graph, {"messages": [HumanMessage(blocks)]})
     assert echo.prompts[-1][-1].content == blocks
     assert state["context_report"].tokens < 3000
-    kept = (await reopen().resources.archive.messages("ada", "t1"))[0]
+    kept = (await reopen().resources.of_user("ada").archive.messages("t1"))[0]
     assert kept.text == "What is in this picture?\n[image]"
     assert kept.message.content == blocks
     for text in ["and now?", "and now?", "and now?"]:
@@ -162,7 +162,7 @@ async def test_a_message_without_id_gets_one_that_stays(
     first = [message.id for message in (await graph.aget_state(thread())).values["messages"]]
     assert all(first)
     assert [message.id for message in (await graph.aget_state(thread())).values["messages"]] == first
-    assert [message.id for message in await reopen().resources.archive.messages("ada", "t1")] == first
+    assert [message.id for message in await reopen().resources.of_user("ada").archive.messages("t1")] == first
 
 
 async def test_a_message_sent_twice_with_the_same_id_is_kept_once(
@@ -170,7 +170,7 @@ async def test_a_message_sent_twice_with_the_same_id_is_kept_once(
 ) -> None:
     for _ in range(2):
         await say(graph, {"messages": [HumanMessage("hello", id="same")]})
-    ids = [message.id for message in await reopen().resources.archive.messages("ada", "t1")]
+    ids = [message.id for message in await reopen().resources.of_user("ada").archive.messages("t1")]
     assert ids.count("same") == 1
 
 

@@ -13,7 +13,7 @@ from everthread import PROFILES, Settings
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
-from everthread.nodes.context_assembly import token_budget
+from everthread.runtime.prompt import token_budget
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Summary
 from everthread.state.turn_records import Section
@@ -37,7 +37,7 @@ def sections(
     ]
     chain += [(HumanMessage, AIMessage)[n % 2](words(message, f"msg{n}w"), id=f"m{n}") for n in range(recent)]
     settings: Any = Settings(profile=profile)
-    _, report = assemble(
+    _, report, _ = assemble(
         [*chain, HumanMessage("What now?", id="q")],
         [memory(words(snippet, f"mem{n}w"), n, f"f{n}", "o") for n in range(1, snippets + 1)], [],
         system_prompt=words(system, "sys"), facts=[words(pin, f"pin{n}w") for n in range(pins)],

@@ -109,7 +109,7 @@ async def test_two_turns_at_once_on_one_thread_lose_nothing(
 ) -> None:
     """Report langgraph-redis PR #79: the last writer won, and the other's turn was gone."""
     await asyncio.gather(*(say(graph, f"Remark {n}.") for n in range(4)))
-    archived = {message.text for message in await reopen().resources.archive.messages("ada", "t1")}
+    archived = {message.text for message in await reopen().resources.of_user("ada").archive.messages("t1")}
     assert {f"Remark {n}." for n in range(4)} <= archived
     state = await say(graph, "Done.")
     assert state["messages"][-1].content == "You said: Done."

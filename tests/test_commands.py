@@ -101,7 +101,7 @@ async def test_off_stops_summaries_in_this_thread_and_on_goes_on(
     for n in range(6):
         state = await say(graph, f"Remark {n} about the garden.")
     assert not any(is_summary(message) for message in view_in(state))
-    assert len(await reopen().resources.archive.messages("ada", "t1")) == 12
+    assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 12
     assert "Summaries: off" in await asked(graph, "/summary_status")
     assert "on in this thread: after 6 messages" in await asked(graph, "/summary_on")
     state = await say(graph, "And now?")
@@ -119,9 +119,9 @@ async def test_now_summarizes_at_once_under_every_profile(
     assert "messages are summarized now" in state["messages"][-1].content
     assert len(state["upkeep"].summaries) == 1
     assert sum(is_summary(message) for message in view_in(state)) == 1
-    archive: Archive = reopen().resources.archive
-    (summary,) = await archive.summaries("ada", "t1")
-    messages = await archive.messages("ada", "t1")
+    archive: Archive = reopen().resources.of_user("ada").archive
+    (summary,) = await archive.summaries("t1")
+    messages = await archive.messages("t1")
     assert [message.active for message in messages].count(False) == len(summary.source_ids)
     assert len(messages) == 4
     assert (await say(graph, "What is my dog called?", profile=profile))["messages"][-1].type == "ai"
@@ -143,11 +143,9 @@ async def test_commands_and_their_answers_are_not_sent_nor_summarized_nor_recall
         await say(graph, "/summary_status")
         await say(graph, f"My favourite train number is {n}.")
     assert not any("summary_status" in str(prompt) or "Compression:" in str(prompt) for prompt in echo.prompts)
-    archive = reopen().resources.archive
-    assert not [
-        m.text for m in await archive.messages("ada", "t1") if "summary_status" in m.text or "Compression:" in m.text
-    ]
-    assert not [s.content for s in await archive.summaries("ada", "t1") if "summary_status" in s.content]
+    archive = reopen().resources.of_user("ada").archive
+    assert not [m.text for m in await archive.messages("t1") if "summary_status" in m.text or "Compression:" in m.text]
+    assert not [s.content for s in await archive.summaries("t1") if "summary_status" in s.content]
     state = await say(graph, "/summary_status")
     assert len([message for message in state["messages"] if message.text == "/summary_status"]) == 9
     assert not [message for message in view_in(state) if "summary_status" in message.text]

@@ -8,10 +8,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from everthread import PROFILES, SettingsError
 from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids, twin_of
-from everthread.models.tokens import count_message_tokens
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView, SummaryMessage, empty_chain, message_ids, summary_ids, taken_in
 from everthread.state.records import Summary
+from everthread.text.tokens import count_message_tokens
 
 # --- multi_strategy, seed 000, the figure of strategy 3
 

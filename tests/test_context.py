@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import ChainView
 from everthread.state.errors import ModelError
 from everthread.state.lighten import lighten
+from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}
@@ -213,7 +213,7 @@ async def test_what_is_heavy_is_told_in_short_after_two_turns_and_kept_whole(
     assert "[image, 20" in told(echo)
     assert "bytes, is in the archive]" in told(echo)
     assert state["messages"][0].content == said
-    assert (await reopen().resources.archive.messages("ada", "t1"))[0].message.content == said
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[0].message.content == said
 
 
 def test_head_and_end_of_a_long_text_stay_and_the_light_ones_are_named() -> None:

@@ -41,9 +41,9 @@ async def fill(graph: Any, to: str, user: str = "ada") -> None:
         await say(graph, f"My name is Ada{n}, I live in Porto and my locker is QX-{n}.", to=to, user=user)
     await say(graph, f"Remember that my alarm code of {to} is ZZ-12.", to=to, user=user)
     await graph.asettled()  # facts are learned, and what was said is embedded, in the background
-    summary = (await graph.resources.archive.summaries(user, to))[0]
+    summary = (await graph.resources.of_user(user).archive.summaries(to))[0]
     again = summary.model_copy(update={"content": "A newer text.", "version": 2})
-    await graph.resources.summaries.replace(user, to, again)
+    await graph.resources.of_user(user).summaries.replace(to, again)
 
 
 async def test_a_deleted_thread_leaves_nothing_in_any_table_and_others_keep_everything(
@@ -137,7 +137,7 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
     rows = [
         {"source_type": "message", "thread_id": "t1", "id": m.id, "role": m.role, "name": None, "text": m.text,
          "created_at": m.created_at, "embedded_with": None, "version": 1}
-        for m in await resources.archive.messages("ada", "t1")
+        for m in await resources.of_user("ada").archive.messages("t1")
     ]  # fmt: skip
     said = [Said("t1", row["id"], row["created_at"]) for row in rows]
     found = extract(rows[0]["text"], said[0])
@@ -146,8 +146,8 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
     vectors = [[1.0, 0.0]] * len(rows)
     user = UserRows(resources.database, "ada")
     await vector_rows.write_vectors(user, "m", rows, [[row["text"]] for row in rows], vectors)
-    kept = await resources.facts.update(
-        "ada", found, lambda ledger: ledger._replace(facts=(*ledger.facts, *found)), read=said
+    kept = await resources.of_user("ada").facts.update(
+        found, lambda ledger: ledger._replace(facts=(*ledger.facts, *found)), read=said
     )
     assert kept == ()
     assert await asyncio.to_thread(left, settings) == {}
@@ -156,7 +156,7 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
 async def known(graph: Conversation) -> dict[str, tuple[str, str]]:
     """What is known about ada: each fact's thread and state."""
     await graph.asettled()
-    return {fact.text: (fact.thread_id, fact.state) for fact in await graph.resources.facts.all_facts("ada")}
+    return {fact.text: (fact.thread_id, fact.state) for fact in await graph.resources.of_user("ada").facts.all_facts()}
 
 
 async def test_what_was_said_in_another_thread_too_is_known_after_a_deletion(graph: Conversation) -> None:

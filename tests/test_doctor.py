@@ -25,7 +25,7 @@ from everthread import Checkup, InputError, Settings, build_graph, examine, open
 from everthread.cli.main import app
 from everthread.cli.transfer import run_export, run_import
 from everthread.graph.conversation import CompiledConversation
-from everthread.maintenance.order import gaps, out_of_order, put_in_order
+from everthread.maintenance.checks import gaps, in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
 from everthread.storage.user_rows import UserRows
@@ -57,7 +57,7 @@ async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
         state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
         assert state["upkeep"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     return state
 
@@ -74,7 +74,7 @@ async def checked(graph: CompiledConversation, *, repair: bool = False) -> Check
 
 
 async def texts(graph: CompiledConversation) -> list[tuple[int, str, str]]:
-    return [(m.seq, m.id, m.text) for m in await graph.resources.archive.messages("ada", "t1")]
+    return [(m.seq, m.id, m.text) for m in await graph.resources.of_user("ada").archive.messages("t1")]
 
 
 async def chain(graph: CompiledConversation) -> Chain:
@@ -93,7 +93,7 @@ async def standing(graph: CompiledConversation) -> list[str]:
 
 async def reached(graph: CompiledConversation) -> set[str]:
     """Ids of all that stands in the chain, or below a summary in it."""
-    return below(await links(graph), await graph.resources.archive.summaries("ada", "t1"))
+    return below(await links(graph), await graph.resources.of_user("ada").archive.summaries("t1"))
 
 
 async def rewrite(
@@ -117,7 +117,7 @@ async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
     assert after.findings == before.findings
     assert after.left == ()
     assert after.healthy
-    while await graph.resources.vectors.embed_pending("ada", timeout=60):
+    while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
     assert (await checked(graph)).findings == ()
     return before
@@ -236,7 +236,7 @@ async def test_a_lower_summary_that_the_archive_lost_is_told_and_its_messages_st
     graph: CompiledConversation,
 ) -> None:
     await feed(graph, 9)
-    before = await graph.resources.archive.summaries("ada", "t1")
+    before = await graph.resources.of_user("ada").archive.summaries("t1")
     higher = next(summary for summary in before if summary.level == 2)
     lower = next(summary for summary in before if summary.id == higher.source_ids[0])
     assert set(lower.source_ids).isdisjoint(await links(graph))
@@ -259,21 +259,21 @@ async def test_a_prompt_takes_a_summarys_text_from_the_archive(graph: CompiledCo
     assert text in "".join(message.text for message in echo.prompts[-1])
 
 
-async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation) -> None:
+@pytest.mark.parametrize(("first", "last"), [("q1", "r1"), ("q1", None), ("r0", "q5"), ("q8", "r8")])
+async def test_numbers_out_of_order_are_set_right(graph: CompiledConversation, first: str, last: str | None) -> None:
+    """One of the messages, without its number, came after others: each of these has the number of the one before."""
     await feed(graph, 9)
     before = await texts(graph)
-    place = "UPDATE messages SET seq = %(seq)s WHERE user_id = %(user_id)s AND id = %(id)s"
-    await sql(graph, place, seq=1000, id="q1")
-    await repaired(graph, "order", "message missing")
-    assert await texts(graph) == before
-    places = {id_: seq for seq, id_, _ in before}
-    await sql(graph, place, seq=-1, id="q1")
-    await sql(graph, place, seq=places["q1"], id="r1")
-    await sql(graph, place, seq=places["r1"], id="q1")
+    numbers = {id_: seq for seq, id_, _ in before}
+    end = numbers[last] if last is not None else len(before)
+    number = "UPDATE messages SET seq = %(seq)s WHERE user_id = %(user_id)s AND id = %(id)s"
+    await sql(graph, number, seq=-1, id=first)
+    for id_, seq in numbers.items():
+        if numbers[first] < seq <= end:
+            await sql(graph, number, seq=seq - 1, id=id_)
+    await sql(graph, number, seq=end, id=first)
+    assert await texts(graph) != before
     await repaired(graph, "order")
-    assert await texts(graph) == before
-    await sql(graph, place, seq=0, id="r0")
-    await repaired(graph, "order", "message missing")
     assert await texts(graph) == before
 
 
@@ -345,7 +345,7 @@ async def test_a_message_with_another_content_in_the_archive_is_kept_as_an_earli
     )
     found = await repaired(graph, "message changed")
     assert found.findings[0].ids == (live,)
-    kept = await graph.resources.archive.messages("ada", "t1")
+    kept = await graph.resources.of_user("ada").archive.messages("t1")
     assert [(m.seq, m.id, m.text) for m in kept if m.left_at is None] == before
     assert [m.text for m in kept if m.left_at is not None] == ["Other."]
     assert {m.id: m.text for m in kept}[live] == message_text(said)
@@ -381,10 +381,19 @@ async def test_a_result_without_a_call_is_told_and_harmless(graph: CompiledConve
     assert checkup.healthy
 
 
+async def test_a_result_that_came_late_is_in_order(graph: CompiledConversation) -> None:
+    call = AIMessage("", tool_calls=[{"name": "dial", "args": {}, "id": "late"}], id="call")
+    for said in ([HumanMessage("Dial."), call, HumanMessage("Well?")], [ToolMessage("hello?", tool_call_id="late"),
+                 HumanMessage("And now?")]):  # fmt: skip
+        await graph.ainvoke({"messages": said}, thread(), context={"user_id": "ada"})
+    await feed(graph, 9)
+    assert {finding.kind for finding in (await checked(graph)).findings} == set()
+
+
 async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: CompiledConversation) -> None:
     await feed(graph, 12)
     before = await texts(graph)
-    summaries = await graph.resources.archive.summaries("ada", "t1")
+    summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     gone = [id_ for n, (_, id_, _) in enumerate(before) if n % 3 == 0]
     await sql(graph, "DELETE FROM messages WHERE user_id = %(user_id)s AND id = ANY(%(ids)s)", ids=gone)
     await sql(graph, "DELETE FROM summaries WHERE user_id = %(user_id)s AND level = 1")
@@ -396,7 +405,7 @@ async def test_many_faults_at_once_are_repaired_and_nothing_is_deleted(graph: Co
     assert [finding.kind for finding in left] == ["source missing"]
     assert set(left[0].ids) == lost & {id_ for summary in above for id_ in summary.source_ids} != set()
     assert await texts(graph) == before
-    assert await graph.resources.archive.summaries("ada", "t1") == above
+    assert await graph.resources.of_user("ada").archive.summaries("t1") == above
     assert {id_ for _, id_, _ in before} <= await reached(graph)
 
 
@@ -495,7 +504,7 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     graph: CompiledConversation, environment: dict[str, str]
 ) -> None:
     name = thread_id("work", "ada")
-    await graph.resources.archive.own_thread("ada", name, "work")
+    await graph.resources.of_user("ada").archive.own_thread(name, "work")
     await feed(graph, 8, to=name, summary_window="oldest")
     rows = UserRows(graph.resources.database, "ada")
     await rows.fetch("DELETE FROM messages WHERE user_id = %(user_id)s AND id = 'r1'")
@@ -520,17 +529,13 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     assert str(unknown.exception) == "There is no thread 'other': `everthread threads` lists yours."
 
 
-@given(st.lists(st.integers(-5, 40), unique=True, max_size=12), st.sets(st.integers(1, 60), max_size=20))
-def test_places_come_into_order_and_stay_apart(numbers: Sequence[int], others: set[int]) -> None:
-    places = {f"m{n}": number for n, number in enumerate(numbers)}
-    taken = {*numbers, *others}
-    new = {**places, **put_in_order(places, taken)}
-    assert list(new.values()) == sorted(new.values())
-    assert len(set(new.values())) == len(new)
-    assert all(number > 0 for number in new.values())
-    assert not (set(new.values()) - set(numbers)) & taken
-    assert not out_of_order(new)
-    assert put_in_order(new, {*new.values(), *others}) == {}
+@given(st.lists(st.integers(1, 40), unique=True, max_size=12))
+def test_numbers_come_into_order_and_stay_the_same(numbers: list[int]) -> None:
+    given = {f"m{n}": number for n, number in enumerate(numbers)}
+    new = {**given, **in_order(given)}
+    assert list(new) == list(given)
+    assert list(new.values()) == sorted(numbers)
+    assert in_order(new) == {}
 
 
 @given(st.lists(st.integers(1, 30), unique=True))

@@ -15,10 +15,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from bench.server_folder import stop_server
 from everthread.state.errors import SettingsError, StorageError
 from everthread.storage.embedded import cluster as embedded_cluster
 from everthread.storage.embedded import server as embedded_server
-from everthread.storage.embedded.server import default_data_dir, ensure_server, stop_server
+from everthread.storage.embedded.server import default_data_dir, ensure_server
 
 pytestmark = pytest.mark.slow
 

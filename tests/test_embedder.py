@@ -22,6 +22,7 @@ from everthread.models.bundled_weights import bundled_folder, check_weights
 from everthread.models.embedding_cache import EmbeddingCache
 from everthread.models.embeddings import Embedder, load_embeddings
 from everthread.runtime.resources import Resources
+from everthread.storage.user_rows import UserRows
 
 
 class Counted(Embeddings):
@@ -122,11 +123,11 @@ async def test_a_model_that_hangs_costs_one_timeout_and_not_one_a_turn(settings:
     model = Hanging()
     resources = Resources(settings.but(user_id="ada"), embeddings=model)
     said = ["My locker is QX-4471.", "It rains.", "The bus is late.", "I am tired.", "Soup again."]
-    await resources.archive.add_messages("ada", "t1", [HumanMessage(text, id=text) for text in said])
-    await resources.vectors.embed_pending("ada", timeout=60)
+    await resources.of_user("ada").archive.add_messages("t1", [HumanMessage(text, id=text) for text in said])
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
 
     async def find(timeout: float) -> Any:
-        found = await resources.search.find("ada", "now", "QX-4471?", limit=5, threshold=0.99, timeout=timeout)
+        found = await resources.of_user("ada").search.find("now", "QX-4471?", limit=5, threshold=0.99, timeout=timeout)
         assert said[0] in [hit.source_id for hit in found.hits]
         return found.error
 
@@ -197,17 +198,19 @@ class Picky(Counted):
 async def test_a_text_that_the_model_refuses_does_not_keep_the_others_from_being_embedded(settings: Settings) -> None:
     resources = Resources(settings.but(user_id="ada"), embeddings=Picky())
     said = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(["one", "zero", "unspeakable", "two", "three"])]
-    await resources.archive.add_messages("ada", "t", said)
-    assert await resources.vectors.embed_pending("ada", timeout=60) == 4
-    assert await resources.vectors.embed_pending("ada", timeout=60) == 0
-    near = await resources.vectors.nearest("ada", "two", limit=9, timeout=60)
+    await resources.of_user("ada").archive.add_messages("t", said)
+    assert await resources.of_user("ada").vectors.embed_pending(timeout=60) == 4
+    assert await resources.of_user("ada").vectors.embed_pending(timeout=60) == 0
+    near = await resources.of_user("ada").search.nearest("two", limit=9, timeout=60)
     assert near[0].source_id == "m3"
     assert {row.source_id for row in near} == {"m0", "m3", "m4"}
     assert all(-1.001 <= row.cosine <= 1.001 for row in near)
-    await resources.archive.add_messages("ada", "t", [HumanMessage("four", id="m5")])
-    assert await resources.vectors.embed_pending("ada", timeout=60) == 1
-    await resources.archive.add_messages("ada", "other", [HumanMessage("five", id="m2")])  # the id of the refused one
-    assert await resources.vectors.embed_pending("ada", timeout=60) == 1
+    await resources.of_user("ada").archive.add_messages("t", [HumanMessage("four", id="m5")])
+    assert await resources.of_user("ada").vectors.embed_pending(timeout=60) == 1
+    await resources.of_user("ada").archive.add_messages(
+        "other", [HumanMessage("five", id="m2")]
+    )  # the id of the refused one
+    assert await resources.of_user("ada").vectors.embed_pending(timeout=60) == 1
     await resources.close()
 
 
@@ -218,8 +221,8 @@ async def test_a_text_that_the_model_refuses_does_not_stop_a_reindex(
     for name in ["t", "u"]:
         texts = [*(f"remark {n}" for n in range(200)), "unspeakable", "unspeakable again", "last"]
         said = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)]
-        await resources.archive.add_messages("ada", name, said)
-    work = Reindex(resources.database, Embedder("picky", Picky()), "ada", timeout=60)
+        await resources.of_user("ada").archive.add_messages(name, said)
+    work = Reindex(UserRows(resources.database, "ada"), Embedder("picky", Picky()), timeout=60)
     assert await work.start() == 406
     assert await work.run() == 402
     assert "4 messages cannot be embedded" in caplog.text
@@ -235,17 +238,19 @@ async def test_a_model_of_any_number_of_dimensions_recalls_and_is_reindexed(
     async with opened as graph:
         await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
         await opened.resources.settled()
-        near = await opened.resources.vectors.nearest(settings.user_id, "The kayak is blue.", limit=1, timeout=60)
+        near = await opened.resources.of_user(settings.user_id).search.nearest(
+            "The kayak is blue.", limit=1, timeout=60
+        )
         assert near[0].cosine == pytest.approx(1.0, abs=1e-5)
         new = Embedder("new", DeterministicFakeEmbedding(size=size + 1))
-        assert await Reindex(opened.resources.database, new, settings.user_id, timeout=60).run() == 2
+        assert await Reindex(UserRows(opened.resources.database, settings.user_id), new, timeout=60).run() == 2
 
 
 async def test_more_dimensions_than_postgres_holds_are_refused_with_the_number(settings: Settings) -> None:
     resources = Resources(settings.but(user_id="ada"), embeddings=Counted(16_001))
-    await resources.archive.add_messages("ada", "t", [HumanMessage("one", id="a")])
+    await resources.of_user("ada").archive.add_messages("t", [HumanMessage("one", id="a")])
     with pytest.raises(EmbeddingError, match="16001 dimensions: expected 16000 at most"):
-        await resources.vectors.embed_pending("ada", timeout=60)
+        await resources.of_user("ada").vectors.embed_pending(timeout=60)
     await resources.close()
 
 
@@ -271,7 +276,7 @@ async def test_after_a_reindex_the_turn_says_nothing_more(
     opened = reopen(embeddings=Counted(12))
     async with opened as graph:
         assert (await say(graph, "What was QX-4471?", to="two"))["recall"].error
-        work = Reindex(opened.resources.database, opened.resources.embedder, "ada", timeout=60)
+        work = Reindex(UserRows(opened.resources.database, "ada"), opened.resources.embedder, timeout=60)
         await work.start()
         await work.run()
         assert (await say(graph, "What was QX-4471 again?", to="two"))["recall"].error is None
@@ -280,8 +285,8 @@ async def test_after_a_reindex_the_turn_says_nothing_more(
 async def test_bulk_embedding_leaves_the_cache_to_the_turns(settings: Settings) -> None:
     model = Counted()
     resources = Resources(settings.but(user_id="ada"), embeddings=model)
-    await resources.archive.add_messages("ada", "t", [HumanMessage("one", id="a")])
-    await BulkEmbedding(resources.database, resources.embedder, "ada", which="pending", timeout=60).run()
+    await resources.of_user("ada").archive.add_messages("t", [HumanMessage("one", id="a")])
+    await BulkEmbedding(UserRows(resources.database, "ada"), resources.embedder, which="pending", timeout=60).run()
     await resources.embedder.documents(["one"], timeout=60)
     assert model.documents == ["one", "one"]
     await resources.close()

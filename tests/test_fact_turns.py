@@ -23,13 +23,14 @@ from everthread.facts.rows import UNREAD, FactRows
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
-from everthread.runtime import resources as resources_module
+from everthread.runtime import user as user_module
 from everthread.runtime.facts import keep_summary_facts, known_facts, learn
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.fact_records import Fact, FactSheet
 from everthread.storage.loop_thread import io_thread
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 
 MOMENT = datetime(2024, 5, 1, tzinfo=UTC)
 
@@ -52,16 +53,16 @@ async def hear(database: Database, *texts: str, to: str = "t1", user: str = "ada
         HumanMessage(text, id=f"{to}-{start + n}", additional_kwargs={"created_at": _day(start + n)})
         for n, text in enumerate(texts)
     ]
-    await Archive(database).add_messages(user, to, messages)
+    await Archive(UserRows(database, user)).add_messages(to, messages)
     await read_new(turn_of(database, to, user))
 
 
 async def read_new(turn: Turn) -> int:
     """Read what is not read yet for facts; returns how many are new or changed."""
-    before = await turn.resources.facts.all_facts(turn.user_id)
+    before = await turn.user.facts.all_facts()
     learn(turn)
     await turn.resources.settled()
-    return len([fact for fact in await turn.resources.facts.all_facts(turn.user_id) if fact not in before])
+    return len([fact for fact in await turn.user.facts.all_facts() if fact not in before])
 
 
 def _day(n: int) -> str:
@@ -93,7 +94,7 @@ async def test_a_user_never_sees_the_facts_of_another(graph: CompiledConversatio
 
 
 async def test_facts_can_be_switched_off(database: Database) -> None:
-    await Archive(database).add_messages("ada", "t1", [HumanMessage("I live in Oslo", id="m1")])
+    await Archive(UserRows(database, "ada")).add_messages("t1", [HumanMessage("I live in Oslo", id="m1")])
     assert await read_new(turn_of(database, facts=False)) == 0
     assert await read_new(turn_of(database)) == 1
     assert await sheet(database, "Hello", facts=False) == FactSheet()
@@ -103,58 +104,58 @@ async def test_facts_can_be_switched_off(database: Database) -> None:
 async def test_a_message_is_read_once_and_a_later_turn_catches_up(database: Database) -> None:
     await hear(database, "I live in Oslo")
     assert await read_new(turn_of(database)) == 0
-    await Archive(database).add_messages("ada", "t1", [HumanMessage("I like jazz", id="m9")])
-    await Archive(database).add_messages("ada", "t2", [HumanMessage("I have a dog", id="m9")])
+    await Archive(UserRows(database, "ada")).add_messages("t1", [HumanMessage("I like jazz", id="m9")])
+    await Archive(UserRows(database, "ada")).add_messages("t2", [HumanMessage("I have a dog", id="m9")])
     assert await read_new(turn_of(database)) == 2
-    assert len(await FactRows(database).all_facts("ada")) == 3
+    assert len(await FactRows(UserRows(database, "ada")).all_facts()) == 3
 
 
 async def test_two_turns_of_one_user_at_the_same_time_leave_one_home(database: Database) -> None:
-    rows = FactRows(database)
+    rows = FactRows(UserRows(database, "ada"))
     homes = ["Oslo", "Bergen", "Rome", "Paris", "Berlin", "Wien"]
 
     async def one(day: int, home: str) -> None:
         messages = [HumanMessage(f"I live in {home}", id=home, additional_kwargs={"created_at": _day(day)})]
-        await Archive(database).add_messages("ada", home, messages)
+        await Archive(UserRows(database, "ada")).add_messages(home, messages)
         await read_new(turn_of(database, home))
 
     await asyncio.gather(*(one(day, home) for day, home in enumerate(homes)))
-    facts = await rows.all_facts("ada")
+    facts = await rows.all_facts()
     assert [fact.value for fact in facts] == [home.lower() for home in homes]
     assert [fact.state for fact in facts] == ["superseded"] * 5 + ["current"]
 
 
 async def test_only_what_the_user_says_is_read(database: Database) -> None:
     said = [AIMessage("I live in a computer. You live in Oslo. Remember that I am your king.", id="m1")]
-    await Archive(database).add_messages("ada", "t1", said)
+    await Archive(UserRows(database, "ada")).add_messages("t1", said)
     assert await read_new(turn_of(database)) == 0
-    assert await FactRows(database).pins("ada") == []
+    assert await FactRows(UserRows(database, "ada")).pins() == []
 
 
 async def test_a_turn_waits_for_what_was_said_before_it_but_not_for_a_long_archive(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages = [HumanMessage(f"I collect stamps number {n}", id=f"m{n}") for n in range(2 * UNREAD + 1)]
-    await Archive(database).add_messages("ada", "t1", messages)
+    await Archive(UserRows(database, "ada")).add_messages("t1", messages)
     steps = asyncio.Semaphore(0)
-    real = resources_module.read_batch
+    real = user_module.read_batch
 
     async def read_batch(*values: Any) -> Any:
         await steps.acquire()
         return await real(*values)
 
-    monkeypatch.setattr(resources_module, "read_batch", read_batch)
+    monkeypatch.setattr(user_module, "read_batch", read_batch)
     turn = turn_of(database)
     learn(turn)
     told = asyncio.create_task(known_facts({"messages": [HumanMessage("Which stamps?", id="q")]}, turn))
     assert not (await asyncio.wait([told], timeout=0.2))[0]
     io_thread.loop.call_soon_threadsafe(steps.release)
     assert len((await asyncio.wait_for(told, 60)).facts) == 20
-    assert len(await FactRows(database).all_facts("ada")) == UNREAD
+    assert len(await FactRows(UserRows(database, "ada")).all_facts()) == UNREAD
     for _ in range(2):
         io_thread.loop.call_soon_threadsafe(steps.release)
     await turn.resources.settled()
-    assert len(await FactRows(database).all_facts("ada")) == len(messages)
+    assert len(await FactRows(UserRows(database, "ada")).all_facts()) == len(messages)
 
 
 async def test_a_failure_is_told_and_the_turn_goes_on(
@@ -221,7 +222,8 @@ async def test_what_was_said_a_moment_ago_is_not_told_as_a_fact_too(database: Da
 async def test_a_superseded_and_a_forgotten_fact_are_not_told(database: Database) -> None:
     await hear(database, "I live in Oslo", "I moved to Rome", "I like jazz", "Forget that I like jazz")
     assert await texts(database) == ["I moved to Rome"]
-    assert [fact.state for fact in await FactRows(database).all_facts("ada")] == ["superseded", "current", "forgotten"]
+    facts = await FactRows(UserRows(database, "ada")).all_facts()
+    assert [fact.state for fact in facts] == ["superseded", "current", "forgotten"]
 
 
 async def test_what_has_left_the_conversation_is_not_told_and_what_stands_in_its_place_is(
@@ -252,7 +254,7 @@ async def test_what_is_to_be_forgotten_stays_in_the_archive(graph: CompiledConve
     state = await say(graph, "Where do I live?", to="t2")
     assert state["facts"].facts == ()
     database = Database(settings)
-    kept = [message.text for message in await Archive(database).messages("ada", "t1")]
+    kept = [message.text for message in await Archive(UserRows(database, "ada")).messages("t1")]
     await database.close()
     assert "I live in Oslo" in kept
 
@@ -277,13 +279,13 @@ async def test_a_pin_that_sounds_like_an_instruction_is_one_line_of_data(databas
 async def test_the_facts_of_a_summary_are_kept_beside_those_of_the_patterns(database: Database) -> None:
     turn = turn_of(database)
     said = [HumanMessage("I moved to Lisbon, and my dog Biscuit came along.", id="m1"), AIMessage("You fly.", id="m2")]
-    await Archive(database).add_messages("ada", "t1", said)
+    await Archive(UserRows(database, "ada")).add_messages("t1", said)
     await read_new(turn)
-    before = len(await FactRows(database).all_facts("ada"))
+    before = len(await FactRows(UserRows(database, "ada")).all_facts())
     items = [{"kind": "biography", "text": "The user's dog is Biscuit"}, {"kind": "goal", "text": "Wants to fly"}]
     assert await keep_summary_facts(turn, items, said) == 1
     assert await keep_summary_facts(turn, items, said) == 0
-    facts = await FactRows(database).all_facts("ada")
+    facts = await FactRows(UserRows(database, "ada")).all_facts()
     assert len(facts) == before + 1
     assert "The user's dog is Biscuit" in [fact.text for fact in facts if fact.origin == "model"]
 
@@ -307,7 +309,7 @@ async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, e
                 graph, f"Our walk number {n}: the dog Biscuit came along to the beach, and swam a lot there."
             )
             assert state["upkeep"].error is None
-        facts = await graph.resources.facts.all_facts("ada")  # type: ignore[attr-defined]
+        facts = await graph.resources.of_user("ada").facts.all_facts()  # type: ignore[attr-defined]
     assert [(fact.text, fact.origin) for fact in facts if fact.origin == "model"] == [("dog Biscuit", "model")]
 
 
@@ -315,37 +317,37 @@ async def test_bad_text_is_stored_as_it_can_be(graph: CompiledConversation) -> N
     state = await say(graph, "I live in Os\x00lo\ud800. I like ☂ and 水.")
     assert state["upkeep"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
-    assert len(await graph.resources.facts.all_facts("ada")) >= 1  # type: ignore[attr-defined]
+    assert len(await graph.resources.of_user("ada").facts.all_facts()) >= 1  # type: ignore[attr-defined]
     blocks = [{"type": "text", "text": "I have a dog."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     await say(graph, {"messages": [{"role": "user", "content": blocks}]})
     await graph.asettled()  # type: ignore[attr-defined]
-    assert "I have a dog" in [fact.text for fact in await graph.resources.facts.all_facts("ada")]  # type: ignore[attr-defined]
+    assert "I have a dog" in [fact.text for fact in await graph.resources.of_user("ada").facts.all_facts()]  # type: ignore[attr-defined]
 
 
 async def test_facts_and_pins_are_exported_and_come_back_exactly(
     database: Database, settings: Settings, tmp_path: Path
 ) -> None:
-    await Archive(database).own_thread("ada", "t1", "work")
+    await Archive(UserRows(database, "ada")).own_thread("t1", "work")
     await hear(
         database, "I live in Oslo", "I moved to Rome", "I like ☂", "Forget that I like ☂", "Remember that A is B"
     )
-    rows = FactRows(database)
-    facts, pins = await rows.all_facts("ada"), await rows.pins("ada", forgotten=True)
-    counts = await export_rows(database, "ada", tmp_path / "a.jsonl", written=lambda *_: None)
+    rows = FactRows(UserRows(database, "ada"))
+    facts, pins = await rows.all_facts(), await rows.pins(forgotten=True)
+    counts = await export_rows(UserRows(database, "ada"), tmp_path / "a.jsonl", written=lambda *_: None)
     assert (counts.facts, counts.pins) == (len(facts), len(pins)) == (3, 1)
     elsewhere = Database(settings.but(database_schema=f"{settings.database_schema}_copy"))
     try:
         checked = await asyncio.to_thread(check_file, tmp_path / "a.jsonl")
-        new = await import_rows(elsewhere, "ada", tmp_path / "a.jsonl", checked, added=lambda _: None)
+        new = await import_rows(UserRows(elsewhere, "ada"), tmp_path / "a.jsonl", checked, added=lambda _: None)
         assert (new.facts, new.pins) == (3, 1)
-        copy = FactRows(elsewhere)
-        assert (await copy.all_facts("ada"), await copy.pins("ada", forgotten=True)) == (facts, pins)
-        again = await import_rows(elsewhere, "ada", tmp_path / "a.jsonl", checked, added=lambda _: None)
+        copy = FactRows(UserRows(elsewhere, "ada"))
+        assert (await copy.all_facts(), await copy.pins(forgotten=True)) == (facts, pins)
+        again = await import_rows(UserRows(elsewhere, "ada"), tmp_path / "a.jsonl", checked, added=lambda _: None)
         assert (again.facts, again.pins) == (0, 0)
         # The imported messages are read for facts as well: that finds nothing new, and nothing forgotten comes back.
         assert await read_new(turn_of(elsewhere)) == 0
-        assert await copy.all_facts("ada") == facts
-        await export_rows(elsewhere, "ada", tmp_path / "b.jsonl", written=lambda *_: None)
+        assert await copy.all_facts() == facts
+        await export_rows(UserRows(elsewhere, "ada"), tmp_path / "b.jsonl", written=lambda *_: None)
     finally:
 
         async def drop(connection: Any) -> None:
@@ -358,9 +360,9 @@ async def test_facts_and_pins_are_exported_and_come_back_exactly(
 
 
 async def test_a_fact_whose_state_and_interval_disagree_is_refused(database: Database, tmp_path: Path) -> None:
-    await Archive(database).own_thread("ada", "t1", "work")
+    await Archive(UserRows(database, "ada")).own_thread("t1", "work")
     await hear(database, "I live in Oslo")
-    await export_rows(database, "ada", tmp_path / "a.jsonl", written=lambda *_: None)
+    await export_rows(UserRows(database, "ada"), tmp_path / "a.jsonl", written=lambda *_: None)
     text = (tmp_path / "a.jsonl").read_text().replace('"state": "current"', '"state": "superseded"')
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(Exception, match=r"Line 4 of .* expected 'valid_to' with, and only with"):
@@ -392,15 +394,15 @@ async def test_the_ledger_of_a_user_grows_without_slowing_a_turn(database: Datab
     """What is loaded to merge one fact is what has to do with it, not everything that is known."""
     loaded: list[int] = []
     many = [fact for n in range(300) for fact in extract(f"I collect stamps number {n}", Said("t", f"m{n}", MOMENT))]
-    rows = FactRows(database)
-    await rows.update("ada", many, lambda ledger: ledger._replace(facts=tuple(many)))
+    rows = FactRows(UserRows(database, "ada"))
+    await rows.update(many, lambda ledger: ledger._replace(facts=tuple(many)))
     (new,) = extract("I live in Oslo", Said("t", "x", MOMENT))
 
     def change(ledger: Any) -> Any:
         loaded.append(len(ledger.facts))
         return ledger._replace(facts=(*ledger.facts, new))
 
-    assert await rows.update("ada", [new], change) == (new,)
+    assert await rows.update([new], change) == (new,)
     assert loaded == [0]
     assert len(await texts(database, "Hello")) == 20
 

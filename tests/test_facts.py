@@ -15,6 +15,7 @@ from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import language_in, languages
+from everthread.facts.reading import read_again
 from everthread.facts.words import key
 from everthread.state.fact_records import Fact, FactSheet, Pin
 
@@ -338,3 +339,18 @@ def test_ids_are_stable_and_without_case() -> None:
     first = extract("I LIVE in Oslo", SAID)
     assert [fact.id for fact in first] == [fact.id for fact in extract("i live in oslo!", SAID)]
     assert set(first[0].id) <= {*string.hexdigits, "-"}
+
+
+@pytest.mark.parametrize("message", ["Well, I really enjoy hiking. Do you?", ""])
+def test_a_fact_of_an_earlier_version_has_todays_terms_and_attribute_and_its_own_fate(message: str) -> None:
+    (fact,) = extract("I really enjoy hiking.", SAID)
+    assert fact.attribute == "taste hike"
+    fate = {"state": "forgotten", "valid_to": MOMENT, "confidence": 0.3}
+    earlier = fact.model_copy(update={"attribute": "taste hikin", "terms": ("hikin",), **fate})
+    assert read_again(earlier, message) == fact.model_copy(update=fate)
+
+
+def test_what_is_no_fact_any_more_keeps_its_attribute_and_has_todays_terms() -> None:
+    (fact,) = extract("I really enjoy hiking.", SAID)
+    earlier = fact.model_copy(update={"text": "Do you enjoy hiking", "attribute": "home", "terms": ("hikin",)})
+    assert read_again(earlier, "Do you enjoy hiking?") == earlier.model_copy(update={"terms": ("enjoy", "hike")})

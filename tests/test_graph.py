@@ -73,8 +73,8 @@ async def test_what_runs_without_a_user_belongs_to_the_default_user(
     graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
     await graph.ainvoke({"messages": [("user", "hello")]}, thread("mine"))
-    archive: Archive = reopen().resources.archive
-    assert [message.text for message in await archive.messages(DEFAULT_USER, "mine")] == ["hello", "You said: hello"]
+    archive: Archive = reopen().resources.of_user(DEFAULT_USER).archive
+    assert [message.text for message in await archive.messages("mine")] == ["hello", "You said: hello"]
 
 
 async def test_a_thread_goes_on_where_it_was_after_a_restart(reopen: Callable[..., open_graph]) -> None:
@@ -152,9 +152,9 @@ async def test_six_messages_leave_three_and_a_summary_that_names_its_sources(
     chain = (await graph.aget_state(thread())).values["chain"]["links"]
     assert [link.get("level") for link in chain] == [None, None, None, 1]
 
-    archive = reopen().resources.archive
-    (summary,) = await archive.summaries("ada", "t1")
-    messages = await archive.messages("ada", "t1")
+    archive = reopen().resources.of_user("ada").archive
+    (summary,) = await archive.summaries("t1")
+    messages = await archive.messages("t1")
     assert summary.source_ids == tuple(message.id for message in messages[3:])
     assert chain[3] == {"id": summary.id, "level": 1, "source_ids": list(summary.source_ids)}
     assert [message.active for message in messages] == [True] * 3 + [False] * 3
@@ -178,7 +178,7 @@ async def test_the_state_stays_bounded_while_the_archive_grows(
             newest = [f"Remark number {n} about the garden.", f"Reply {n + 1}."]
             assert [message.text for message in state["messages"][-2:]] == newest
         assert len((await graph.aget_state(thread())).values["chain"]["links"]) <= 16
-    assert len(await reopen().resources.archive.messages("ada", "t1")) == 80
+    assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 80
 
 
 async def test_a_failing_model_gives_one_sentence_and_the_question_is_kept(
@@ -191,7 +191,7 @@ async def test_a_failing_model_gives_one_sentence_and_the_question_is_kept(
     async with reopen(model=model) as graph:
         await say(graph, "Are you back?")
     assert "Do not lose this." in str(model.prompts[-1])
-    texts = [message.text for message in await reopen().resources.archive.messages("ada", "t1")]
+    texts = [message.text for message in await reopen().resources.of_user("ada").archive.messages("t1")]
     assert texts[:2] == ["Do not lose this.", "Are you back?"]
 
 

@@ -20,11 +20,11 @@ from everthread.cli.main import app
 from everthread.facts.extraction import Said, extract
 from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.tokens import count_message_tokens
 from everthread.state.chain import is_summary, summary_of
 from everthread.state.fact_records import Fact
 from everthread.state.live_chain import view_in
 from everthread.storage.user_rows import UserRows
+from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
@@ -46,10 +46,10 @@ async def feed(graph: CompiledConversation, messages: list[AnyMessage], to: str 
 
 async def nothing_is_lost(graph: CompiledConversation, state: Any, to: str = "t1") -> int:
     """Every archived message is in the chain or below a summary of it; returns how many there are."""
-    archive = graph.resources.archive  # type: ignore[attr-defined]
-    archived = {message.id for message in await archive.messages("ada", to)}
+    archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
+    archived = {message.id for message in await archive.messages(to)}
     live = [str(message.id) for message in view_in(state)]
-    assert archived <= below(live, await archive.summaries("ada", to))
+    assert archived <= below(live, await archive.summaries(to))
     return len(archived)
 
 
@@ -88,7 +88,7 @@ async def test_images_stay_in_the_archive_when_their_messages_are_summarized(gra
     for _ in range(6):
         state = await say(graph, {"messages": [HumanMessage(IMAGE)]})
     assert any(is_summary(message) for message in view_in(state))
-    kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+    kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert [message.message.content for message in kept if message.role == "user"] == [IMAGE] * 6
 
 
@@ -98,12 +98,12 @@ async def test_the_same_ids_in_two_threads_are_kept_apart(graph: CompiledConvers
         for to in ("t1", "t2"):
             said: list[AnyMessage] = [HumanMessage(f"Remark {n} of {to}.", id=f"q{n}"), AIMessage(to, id=f"r{n}")]
             await feed(graph, said, to)
-    archive = graph.resources.archive  # type: ignore[attr-defined]
+    archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
     for to in ("t1", "t2"):
-        assert [message.text for message in await archive.messages("ada", to)][::2] == [
+        assert [message.text for message in await archive.messages(to)][::2] == [
             f"Remark {n} of {to}." for n in range(4)
         ]
-    of_one, of_other = [{summary.id for summary in await archive.summaries("ada", to)} for to in ("t1", "t2")]
+    of_one, of_other = [{summary.id for summary in await archive.summaries(to)} for to in ("t1", "t2")]
     assert of_one
     assert not of_one & of_other
 
@@ -155,7 +155,7 @@ async def test_a_summary_that_stands_on_a_thousand_others_leads_down_to_what_was
     await feed(graph, [HumanMessage("The first remark.", id="q0"), AIMessage("Yes.", id="r0")])
     resources = graph.resources  # type: ignore[attr-defined]
     await UserRows(resources.database, "ada").fetch(_DEEP)
-    tree = await resources.archive.sources("ada", "t1", "s1500")
+    tree = await resources.of_user("ada").archive.sources("t1", "s1500")
     assert [message.text for message in tree.messages()] == ["The first remark."]
     environment = {**environment, "EVERTHREAD_USER_ID": "ada", "COLUMNS": "40000"}
     shown = await asyncio.to_thread(CliRunner(env=environment).invoke, app, ["trace", "s1500"])

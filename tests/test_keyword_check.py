@@ -295,7 +295,7 @@ def test_any_text_can_be_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["`" * 200_000, "latest " * 50_000, "a@" * 100_000, "~~~" * 50_000, "[" * 200_000])
 def test_reading_a_huge_message_is_quick(text: str) -> None:
-    keywords.preload()
+    keywords.read("", 2026)  # reads the word lists from disk
     assert seconds(lambda long: keywords.read(long, 2026), text) < 1.0
 
 

@@ -31,17 +31,10 @@ class ListWrapper:
         ]
 
 
-class JsonWrapper:
-    """As BraveSearchWrapper gives results."""
-
-    def run(self, query: str) -> str:
-        return json.dumps([{"title": "T", "link": "https://example.org/x", "snippet": query}])
-
-
-class AsyncWrapper:
+class ObjectWrapper:
     """As GoogleSerperAPIWrapper gives results."""
 
-    async def aresults(self, query: str) -> dict[str, Any]:
+    def results(self, query: str) -> dict[str, Any]:
         return {"organic": [{"title": "T", "link": "https://example.org/x", "snippet": query}]}
 
 
@@ -53,8 +46,12 @@ class Retriever(BaseRetriever):
 
 
 class Prose:
-    def run(self, query: str) -> str:
+    def results(self, query: str) -> str:
         return "Ants live in hills."
+
+
+class Other:
+    pass
 
 
 class Limited:
@@ -68,18 +65,25 @@ def lookup(query: str) -> list[dict[str, str]]:
     return [{"title": "T", "url": "https://example.org/x", "content": query}]
 
 
+@tool
+def as_json(query: str) -> str:
+    """Search; as BraveSearch gives results."""
+    return json.dumps([{"title": "T", "link": "https://example.org/x", "snippet": query}])
+
+
 @pytest.fixture
 def wrappers(monkeypatch: pytest.MonkeyPatch) -> str:
     module = types.ModuleType("some_wrappers")
-    for made in (ListWrapper, JsonWrapper, AsyncWrapper, Retriever, Prose, Limited):
+    for made in (ListWrapper, ObjectWrapper, Retriever, Prose, Other, Limited):
         setattr(module, made.__name__, made)
     module.Tool = lambda: lookup  # type: ignore[attr-defined]
+    module.JsonTool = lambda: as_json  # type: ignore[attr-defined]
     monkeypatch.setattr(failover, "_BACK_OFF", 0.001)
     monkeypatch.setitem(sys.modules, "some_wrappers", module)
     return "some_wrappers"
 
 
-@pytest.mark.parametrize("name", ["ListWrapper", "JsonWrapper", "AsyncWrapper", "Retriever", "Tool"])
+@pytest.mark.parametrize("name", ["ListWrapper", "ObjectWrapper", "Retriever", "Tool", "JsonTool"])
 async def test_any_langchain_wrapper_serves_by_its_import_path(wrappers: str, name: str) -> None:
     answer = await ask(f"{wrappers}:{name}")
     (result,) = answer.results
@@ -91,6 +95,7 @@ async def test_any_langchain_wrapper_serves_by_its_import_path(wrappers: str, na
 async def test_a_wrapper_that_cannot_be_used_says_why(wrappers: str) -> None:
     for name, words, kind in (
         ("Prose", "no list of pages", "unreadable"),
+        ("Other", "neither ainvoke nor results", "failed"),
         ("Limited", "rate limit", "rate limit"),
         ("Missing", "cannot be imported", "unavailable"),
     ):

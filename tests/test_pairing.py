@@ -13,8 +13,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
+from everthread.assembly.assemble import assemble
+from everthread.memory.pairing import candidates, paired
+from everthread.nodes.context_assembly import context_assembly
 from everthread.nodes.memory_retrieval import memory_retrieval
-from everthread.nodes.pairing import paired, pairing
+from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import now
@@ -82,7 +85,7 @@ def ids(memory: Memory) -> list[str]:
 async def test_a_hit_brings_its_counterpart_and_a_tool_result_the_whole_exchange(
     resources: Resources, found: str, brought: list[str]
 ) -> None:
-    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    await resources.of_user("ada").archive.add_messages("t", EXCHANGE)
     (memory,) = await bring(resources, hit(found))
     assert ids(memory) == list(memory.source_ids) == brought
     if "first" in brought:
@@ -92,7 +95,7 @@ async def test_a_hit_brings_its_counterpart_and_a_tool_result_the_whole_exchange
 
 
 async def test_a_second_hit_in_an_exchange_adds_to_its_memory_in_the_order_said(resources: Resources) -> None:
-    await resources.archive.add_messages("ada", "t", EXCHANGE)
+    await resources.of_user("ada").archive.add_messages("t", EXCHANGE)
     found = (hit("reply", 1, similarity=0.9, vector_rank=1), hit("welcome", 2), hit("rome", 3, keyword_rank=1))
     first, second = await bring(resources, *found)
     assert ids(first) == ["query", "first", "oslo", "second", "rome", "reply"]
@@ -102,8 +105,8 @@ async def test_a_second_hit_in_an_exchange_adds_to_its_memory_in_the_order_said(
 
 async def test_a_memory_of_several_hits_keeps_the_time_of_each_message(resources: Resources) -> None:
     """Report hindsight #3500: the dates of the sources were lost when they were merged."""
-    await resources.archive.add_messages("ada", "t", EXCHANGE)
-    times = {message.id: message.created_at for message in await resources.archive.messages("ada", "t")}
+    await resources.of_user("ada").archive.add_messages("t", EXCHANGE)
+    times = {message.id: message.created_at for message in await resources.of_user("ada").archive.messages("t")}
     (memory,) = await bring(resources, hit("reply", 1), hit("rome", 2))
     assert {fragment.id: fragment.created_at for fragment in memory.fragments} == {
         id_: times[id_] for id_ in memory.source_ids
@@ -112,17 +115,19 @@ async def test_a_memory_of_several_hits_keeps_the_time_of_each_message(resources
 
 
 async def test_an_exchange_cut_off_before_its_reply_brings_what_there_is(resources: Resources) -> None:
-    await resources.archive.add_messages("ada", "t", EXCHANGE[1:4])
+    await resources.of_user("ada").archive.add_messages("t", EXCHANGE[1:4])
     assert ids((await bring(resources, hit("oslo")))[0]) == ["query", "first", "oslo"]
     assert ids((await bring(resources, hit("query")))[0]) == ["query"]
-    await resources.archive.add_messages("ada", "t", [HumanMessage("Never mind.", id="new"), AIMessage("Ok.", id="ok")])
+    await resources.of_user("ada").archive.add_messages(
+        "t", [HumanMessage("Never mind.", id="new"), AIMessage("Ok.", id="ok")]
+    )
     assert ids((await bring(resources, hit("oslo")))[0]) == ["query", "first", "oslo"]
 
 
 async def test_an_agents_reply_is_a_reply_and_an_observers_remark_stands_alone(resources: Resources) -> None:
     said = [HumanMessage("Help!", id="u"), ChatMessage("She is upset.", id="o", role="observer"),
             ChatMessage("I am here.", id="a", role="agent")]  # fmt: skip
-    await resources.archive.add_messages("ada", "t", said)
+    await resources.of_user("ada").archive.add_messages("t", said)
     assert [ids((await bring(resources, hit(id_)))[0]) for id_ in "uao"] == [["u", "a"], ["u", "a"], ["o"]]
 
 
@@ -131,8 +136,10 @@ async def test_a_long_tool_result_is_cut_to_what_bears_on_the_question(resources
     lines[13_000] = "station Zugspitze: minus twenty"
     said = [HumanMessage("All stations?", id="q"), AIMessage("", id="c", tool_calls=[call("c1")]),
             ToolMessage("\n".join(lines), id="r", tool_call_id="c1"), AIMessage("Here.", id="a")]  # fmt: skip
-    await resources.archive.add_messages("ada", "t", said)
-    (memory,) = await bring(resources, hit("r"), question="How cold was the Zugspitze?")
+    await resources.of_user("ada").archive.add_messages("t", said)
+    question = "How cold was the Zugspitze?"
+    found = await bring(resources, hit("r"), question=question)
+    (memory,) = assemble([HumanMessage(question)], found, [], system_prompt="x", budget=7000).memories
     assert "Zugspitze: minus twenty" in memory.fragments[2].content
     assert sum(estimate_tokens(fragment.content) for fragment in memory.fragments) < 700
 
@@ -145,12 +152,13 @@ async def test_the_end_of_a_long_message_is_found_and_shown(settings: Settings, 
         HumanMessage(f"{filler} At last our neighbour bought an accordion.", id="long"),
         AIMessage("I see.", id="a"),
     ]
-    await resources.archive.add_messages("ada", "t", said)
+    await resources.of_user("ada").archive.add_messages("t", said)
     turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "now"}})
     state: Any = {"messages": [HumanMessage("Which musical instrument was purchased?", id="q")]}
-    await resources.vectors.embed_pending("ada", timeout=60)
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
     state |= await memory_retrieval(state, turn)
     state |= await pairing(state, turn)
+    state |= await context_assembly(state, turn)
     memory = state["recall"].memories[0]
     assert ids(memory) == ["long", "a"]
     assert "bought an accordion" in memory.fragments[0].content
@@ -163,10 +171,10 @@ async def summarized(resources: Resources) -> None:
         "My locker has the number QX-4471.", "The bus was late.", "I had soup.", "My locker is green.", "It rained.",
     ]  # fmt: skip
     messages = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(said)]
-    await resources.archive.add_messages("ada", "t", messages)
+    await resources.of_user("ada").archive.add_messages("t", messages)
     for id_, level, sources in [("s", 1, ("m0", "m1", "m2")), ("r", 1, ("m3", "m4")), ("up", 2, ("s", "r"))]:
         summary = Summary(id=id_, content=f"About {id_}.", level=level, source_ids=sources)
-        await resources.archive.add_summary("ada", "t", summary)
+        await resources.of_user("ada").archive.add_summary("t", summary)
 
 
 def summary_hit(id_: str) -> Hit:
@@ -194,11 +202,11 @@ async def test_a_source_that_is_a_memory_already_is_not_told_twice(resources: Re
 async def test_of_a_summary_of_a_whole_life_the_newest_sources_are_looked_at(resources: Resources) -> None:
     """A summary that was made again from the one before it, time after time, stands on all that was ever said."""
     told = [HumanMessage(f"My locker number {n} is green.", id=f"m{n}") for n in range(600)]
-    await resources.archive.add_messages("ada", "t", told)
+    await resources.of_user("ada").archive.add_messages("t", told)
     for n in range(300):
         before = (f"s{n - 1}",) if n else ()
         summary = Summary(id=f"s{n}", content="Lockers.", level=1, source_ids=(*before, f"m{2 * n}", f"m{2 * n + 1}"))
-        await resources.archive.add_summary("ada", "t", summary)
+        await resources.of_user("ada").archive.add_summary("t", summary)
     (newest,) = await bring(resources, summary_hit("s299"), question="What about locker number 599?")
     assert "m599" in ids(newest)
     (oldest,) = await bring(resources, summary_hit("s299"), question="What about locker number 0?")
@@ -246,19 +254,24 @@ def test_the_words_of_the_question_are_in_the_excerpt(text: str, at: int) -> Non
 fragments = st.lists(st.integers(1, 12), min_size=1, max_size=5, unique=True)
 
 
-@given(st.lists(fragments, max_size=12), st.sets(st.integers(1, 12)))
-def test_no_fragment_comes_twice_none_is_live_and_each_memory_is_in_order(
-    drawn: list[list[int]], live: set[int]
-) -> None:
+@given(st.lists(fragments, max_size=12))
+def test_no_fragment_comes_twice_and_each_memory_is_in_order(drawn: list[list[int]]) -> None:
     exchanges = {
         ("t", str(parts[0])): tuple(Fragment(id=str(n), role="user", content="x", seq=n) for n in sorted(parts))
         for parts in drawn
     }
     hits = [hit(str(parts[0]), rank) for rank, parts in enumerate(drawn, start=1)]
-    memories = paired(hits, exchanges, here="t", live={str(n) for n in live})
+    memories = paired(hits, exchanges)
     told = [int(fragment.id) for memory in memories for fragment in memory.fragments]
     assert len(told) == len(set(told))
-    assert not live.intersection(told)
-    assert {n for parts in exchanges.values() for f in parts if (n := int(f.id)) not in live} == set(told)
+    assert {int(f.id) for parts in exchanges.values() for f in parts} == set(told)
     assert all(ids(memory) == sorted(ids(memory), key=int) for memory in memories)
     assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)
+
+
+def test_memories_in_the_chain_do_not_count_among_those_that_are_wanted() -> None:
+    exchanges = {("t", f"m{n}"): (Fragment(id=f"m{n}", role="user", content="x", seq=n),) for n in range(8)}
+    memories = paired([hit(f"m{n}", n + 1) for n in range(8)], exchanges)
+    chain = {("t", f"m{n}") for n in (0, 2, 3, 7)}
+    assert [memory.source_ids[0] for memory in candidates(memories, chain, 2)] == ["m0", "m1", "m2", "m3", "m4"]
+    assert candidates(memories, chain, 0) == []

@@ -69,8 +69,8 @@ async def test_the_parents_messages_are_the_conversation_however_long(resources:
         assert [m.text for m in out["messages"]][-2:] == [f"Remark {n} about the garden.", f"Reply {n}."]
     texts = [text for n in range(1, 25) for text in (f"Remark {n} about the garden.", f"Reply {n}.")]
     assert [message.text for message in out["messages"]] == texts
-    assert [message.text for message in await resources.archive.messages("ada", "p1")] == texts
-    summaries = await resources.archive.summaries("ada", "p1")
+    assert [message.text for message in await resources.of_user("ada").archive.messages("p1")] == texts
+    summaries = await resources.of_user("ada").archive.summaries("p1")
     assert len({summary.source_ids for summary in summaries}) == len(summaries)
 
 
@@ -82,8 +82,8 @@ async def test_24_turns_cost_as_many_summaries_as_in_a_graph_of_their_own(
         for n in range(24):
             await parent.ainvoke({"messages": [("user", f"Remark {n}.")]}, thread("p1"), context={"user_id": "ada"})
             await say(graph, f"Remark {n}.", to="own")
-        inside = await graph.resources.archive.summaries("ada", "p1")
-        alone = await graph.resources.archive.summaries("ada", "own")
+        inside = await graph.resources.of_user("ada").archive.summaries("p1")
+        alone = await graph.resources.of_user("ada").archive.summaries("own")
     assert len(inside) == len(alone)
     assert sorted(summary.level for summary in inside) == sorted(summary.level for summary in alone)
 
@@ -104,14 +104,14 @@ async def test_a_parent_may_have_any_context(
     )
     out = await parent.ainvoke({"messages": [("user", "hi")]}, thread("p1"), context=context)
     assert out["messages"][-1].text == "Reply 1."
-    assert [message.text for message in await resources.archive.messages(user, "p1")] == ["hi", "Reply 1."]
+    assert [message.text for message in await resources.of_user(user).archive.messages("p1")] == ["hi", "Reply 1."]
 
 
 @pytest.mark.parametrize("configurable", [{"user_id": "ada"}, {"everthread": {"user_id": "ada", "web_search": "off"}}])
 async def test_settings_come_from_configurable_as_well(resources: Resources, configurable: Any) -> None:
     graph = build_graph(resources=resources).compile(checkpointer=InMemorySaver())
     await graph.ainvoke({"messages": [("user", "hi")]}, {"configurable": {"thread_id": "c1", **configurable}})
-    assert len(await resources.archive.messages("ada", "c1")) == 2
+    assert len(await resources.of_user("ada").archive.messages("c1")) == 2
 
 
 async def test_a_run_that_names_no_user_is_refused_where_the_operator_wants_it(
@@ -147,7 +147,7 @@ async def test_two_of_ours_in_one_parent_share_the_conversation(resources: Resou
     parent = graph.compile(checkpointer=InMemorySaver())
     out = await parent.ainvoke({"messages": [("user", "hi")]}, thread("p1"), context={"user_id": "ada"})
     assert [message.text for message in out["messages"]] == ["hi", "Reply 1.", "And you?", "Reply 2."]
-    assert [message.text for message in await resources.archive.messages("ada", "p1")] == [
+    assert [message.text for message in await resources.of_user("ada").archive.messages("p1")] == [
         "hi", "Reply 1.", "And you?", "Reply 2.",
     ]  # fmt: skip
 
@@ -175,7 +175,7 @@ async def test_an_interrupt_in_a_tool_goes_through_the_parent(settings: Settings
     out = await parent.ainvoke(Command(resume="yes"), thread("p1"), context={"user_id": "ada"})
     assert [message.type for message in out["messages"]] == ["human", "ai", "tool", "ai"]
     assert out["messages"][2].text == "yes"
-    assert len(await shared.archive.messages("ada", "p1")) == 4
+    assert len(await shared.of_user("ada").archive.messages("p1")) == 4
     await shared.close()
 
 
@@ -241,7 +241,7 @@ async def test_a_run_without_a_thread_is_a_thread_of_its_own(resources: Resource
     graph = build_graph(resources=resources).compile()
     for text in ("My dog is called Biscuit.", "hi"):
         await graph.ainvoke({"messages": [("user", text)]}, context={"user_id": "ada"})
-    assert [row["messages"] for row in await resources.archive.threads("ada")] == [2, 2]
+    assert [row["messages"] for row in await resources.of_user("ada").archive.threads()] == [2, 2]
 
 
 async def test_a_parent_without_a_database_says_so(embeddings: Embeddings) -> None:

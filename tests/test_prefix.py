@@ -28,7 +28,7 @@ def prompt(profile: str, question: str, facts: list[str], memory: str) -> str:
         fragments=(fragment,), source_type="message", source_ids=(memory,), thread_id="t", similarity=0.8, rank=1,
         created_at=NOW,
     )  # fmt: skip
-    messages, _ = assemble(
+    messages, *_ = assemble(
         chain(question), [found], [], system_prompt="Be kind.", budget=3000, facts=facts,
         layout=Layout.of(Settings(profile=profile)), thread_id="t",
     )  # fmt: skip

@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
+from everthread.memory.pairing import paired
 from everthread.memory.places import places
-from everthread.nodes.pairing import paired
 from everthread.runtime.resources import Resources
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
@@ -49,11 +49,11 @@ async def resources(settings: Settings, embeddings: Embeddings) -> AsyncIterator
 
 
 async def find(resources: Resources, question: str, *, user: str = "ada", limit: int = 5, **more: Any) -> Recall:
-    return await resources.search.find(user, "now", question, limit=limit, threshold=0.7, timeout=60, **more)
+    return await resources.of_user(user).search.find("now", question, limit=limit, threshold=0.7, timeout=60, **more)
 
 
 async def texts(resources: Resources, recall: Recall, user: str = "ada") -> list[str]:
-    archived = {m.id: m.text for thread in ("t1", "t2") for m in await resources.archive.messages(user, thread)}
+    archived = {m.id: m.text for thread in ("t1", "t2") for m in await resources.of_user(user).archive.messages(thread)}
     return [archived[hit.source_id] for hit in recall.hits]
 
 
@@ -66,14 +66,14 @@ CHAT = [
 
 
 async def test_a_rare_word_is_found_whatever_its_meaning(resources: Resources) -> None:
-    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate(CHAT)])
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(CHAT)])
     recall = await find(resources, "qx-4471?")
     assert (await texts(resources, recall))[0] == CHAT[2]
     assert recall.hits[0].keyword_rank == 1
 
 
 async def test_meaning_is_found_without_a_common_word(resources: Resources) -> None:
-    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate(CHAT)])
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(CHAT)])
     recall = await find(resources, "Which musical instrument disturbs me at night?")
     hit = recall.hits[0]
     assert (await texts(resources, recall))[0] == CHAT[6]
@@ -94,7 +94,9 @@ async def test_meaning_is_found_without_a_common_word(resources: Resources) -> N
     ],
 )
 async def test_every_script_and_code_is_found_by_its_words(resources: Resources, text: str, question: str) -> None:
-    await resources.archive.add_messages("ada", "t1", [said(t, n) for n, t in enumerate([*CHAT[:4], text, "ok"])])
+    await resources.of_user("ada").archive.add_messages(
+        "t1", [said(t, n) for n, t in enumerate([*CHAT[:4], text, "ok"])]
+    )
     recall = await find(resources, question)
     assert (await texts(resources, recall))[0] == text
     assert recall.hits[0].keyword_rank == 1
@@ -103,14 +105,14 @@ async def test_every_script_and_code_is_found_by_its_words(resources: Resources,
 async def test_what_was_said_around_a_word_is_found_with_it(resources: Resources) -> None:
     """DESIGN section 4: the answer often stands beside the message that holds the words of the question."""
     talk = ["Do you remember Krzysztof?", "Of course.", "He moved to the lighthouse.", "Really?"]
-    await resources.archive.add_messages("ada", "t1", [said(t, n) for n, t in enumerate([*CHAT, *talk])])
+    await resources.of_user("ada").archive.add_messages("t1", [said(t, n) for n, t in enumerate([*CHAT, *talk])])
     assert talk[2] in await texts(resources, await find(resources, "Where did Krzysztof go?"))
 
 
 async def test_a_date_in_the_question_finds_what_was_said_on_that_day(resources: Resources) -> None:
     birds = ["a heron", "a crow", "a finch", "a swan", "an owl", "a stork", "a gull", "a wren", "a duck", "a hawk"]
     days = [said(f"Saw {bird} in the park.", 2 * n, at=MONDAY + timedelta(days=n)) for n, bird in enumerate(birds)]
-    await resources.archive.add_messages("ada", "t1", days)
+    await resources.of_user("ada").archive.add_messages("t1", days)
     recall = await find(resources, "What did I see on 9 March 2024?", limit=1)
     assert await texts(resources, recall) == ["Saw a stork in the park."]
 
@@ -121,7 +123,7 @@ async def test_a_question_that_asks_when_prefers_what_tells_a_time(resources: Re
         "Tom and I repaired the old boat in June.", "Nice.",
         "Tom and I repaired the old boat with glue.", "Nice.",
     ]  # fmt: skip
-    await resources.archive.add_messages("ada", "t1", [said(text, 20 * n) for n, text in enumerate(chat)])
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, 20 * n) for n, text in enumerate(chat)])
     for question in ("When did Tom and I repair the old boat?", "Wann haben Tom und ich das old boat repariert?"):
         assert (await texts(resources, await find(resources, question)))[0] == chat[2]
 
@@ -141,14 +143,14 @@ def test_what_tells_a_time(text: str, tells: bool) -> None:
 async def test_few_words_beside_the_answer_do_not_outrank_it(resources: Resources) -> None:
     chat = ["Which gift did you get for the wedding?", "Wow!", "We got them a hand-painted vase from Delft.", "Cool!"]
     messages = [said(text, n, name=("Ann", "Bob")[n % 2]) for n, text in enumerate(chat)]
-    await resources.archive.add_messages("ada", "t1", messages)
+    await resources.of_user("ada").archive.add_messages("t1", messages)
     found = await texts(resources, await find(resources, "What gift was it for the wedding?"))
     assert set(found[:2]) == {chat[0], chat[2]}
 
 
 async def test_a_name_in_the_question_prefers_what_that_person_said(resources: Resources) -> None:
     talk = [said(f"I like painting sunsets, number {n}.", n, name="Ann" if n % 2 else "Bo") for n in range(8)]
-    await resources.archive.add_messages("ada", "t1", talk)
+    await resources.of_user("ada").archive.add_messages("t1", talk)
     recall = await find(resources, "What does Ann like painting?", limit=3)
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
 
@@ -159,7 +161,9 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
      "What happened 100,000 years ago?", "'; DROP TABLE messages; --", "%", "_"],
 )  # fmt: skip
 async def test_any_question_is_answered_and_a_greeting_recalls_nothing(resources: Resources, question: str) -> None:
-    await resources.archive.add_messages("ada", "t1", [said(text, n) for n, text in enumerate([*CHAT, "hello", "hi"])])
+    await resources.of_user("ada").archive.add_messages(
+        "t1", [said(text, n) for n, text in enumerate([*CHAT, "hello", "hi"])]
+    )
     recall = await find(resources, question)
     assert recall.error is None
     assert len(recall.hits) <= 5
@@ -170,14 +174,14 @@ async def test_any_question_is_answered_and_a_greeting_recalls_nothing(resources
 async def test_one_small_user_among_a_thousand_gets_all_hits(resources: Resources) -> None:
     """Reports honcho #1048, hindsight #3541, pgvector #785: a filter after the index search lost rows."""
     users = [
-        resources.archive.add_messages(
-            f"u{n}", f"u{n}/t", [HumanMessage(f"The blue kayak number {n} is mine.", id="k")]
+        resources.of_user(f"u{n}").archive.add_messages(
+            f"u{n}/t", [HumanMessage(f"The blue kayak number {n} is mine.", id="k")]
         )
         for n in range(1000)
     ]
     await asyncio.gather(*users)
     mine = [said(f"My blue kayak, remark {n}.", 2 * n) for n in range(5)]
-    await resources.archive.add_messages("small", "t1", mine)
+    await resources.of_user("small").archive.add_messages("t1", mine)
     recall = await find(resources, "blue kayak", user="small", limit=50)
     assert {hit.source_id for hit in recall.hits} == {message.id for message in mine}
 
@@ -256,7 +260,7 @@ def test_two_hits_in_one_exchange_make_one_memory_and_no_fragment_comes_twice(fo
         for n in range(10)
     }
     hits = tuple(hit(str(n), rank) for rank, n in enumerate(found, start=1))
-    memories = paired(hits, exchanges, here="elsewhere", live=set())
+    memories = paired(hits, exchanges)
     ids = [fragment.id for memory in memories for fragment in memory.fragments]
     assert len(ids) == len(set(ids))
     assert {n - n % 2 for n in found} == {int(memory.fragments[0].id) for memory in memories}

@@ -31,11 +31,11 @@ async def elsewhere(settings: Settings) -> AsyncIterator[Resources]:
 
 async def say(resources: Resources, *texts: str, thread: str = "t1", user: str = "ada") -> None:
     said = [HumanMessage(text, id=text) for text in texts]
-    await resources.archive.add_messages(user, thread, said)
+    await resources.of_user(user).archive.add_messages(thread, said)
 
 
 async def found(resources: Resources, question: str, user: str = "ada") -> set[str]:
-    recall = await resources.search.find(user, "now", question, limit=50, threshold=1.0, timeout=60)
+    recall = await resources.of_user(user).search.find("now", question, limit=50, threshold=1.0, timeout=60)
     assert recall.error is None
     return {hit.source_id for hit in recall.hits}
 
@@ -97,7 +97,7 @@ async def test_rows_restored_from_another_server_are_found_and_read_once(
 ) -> None:
     """Transaction numbers of another server may lie far ahead of this one's."""
     await say(resources, *CHAT, "My locker is QX-4471.")
-    await resources.vectors.embed_pending("ada", timeout=60)
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
     async with await sql(settings, schema) as by_hand:
         for table in ("messages", "vectors"):
             await by_hand.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
@@ -146,7 +146,7 @@ async def test_a_question_in_many_tasks_at_once_finds_the_same(resources: Resour
 async def test_a_chunk_at_the_end_of_a_long_message_is_found_once(resources: Resources) -> None:
     long = "Word after word. " * 200 + "The vault opens with ZZ-99."
     said = [HumanMessage(long, id="long"), AIMessage("Noted.", id="r")]
-    await resources.archive.add_messages("ada", "t1", said)
-    await resources.vectors.embed_pending("ada", timeout=60)
-    near = await resources.vectors.nearest("ada", "The vault opens with ZZ-99.", limit=9, timeout=60)
+    await resources.of_user("ada").archive.add_messages("t1", said)
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
+    near = await resources.of_user("ada").search.nearest("The vault opens with ZZ-99.", limit=9, timeout=60)
     assert sorted(source.source_id for source in near) == ["long", "r"]

@@ -69,7 +69,7 @@ async def talk(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
 async def standing(graph: CompiledConversation, to: str = "t1") -> list[Summary]:
     """The summaries of the chain, as the next turn reads them."""
     ids = summary_ids((await graph.aget_state(thread(to))).values["chain"])
-    found = await graph.resources.summaries.some("ada", to, ids)
+    found = await graph.resources.of_user("ada").summaries.some(to, ids)
     return [found[id_] for id_ in ids]
 
 
@@ -101,11 +101,11 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
             assert len(state["upkeep"].remade) <= 1
             assert state["upkeep"].error is None
         assert before.id in remade
-        kept = {summary.id: summary for summary in await graph.resources.archive.summaries("ada", "t1")}
+        kept = {summary.id: summary for summary in await graph.resources.of_user("ada").archive.summaries("t1")}
         assert (kept[before.id].version, kept[before.id].method, kept[before.id].rejected) == (2, "model", None)
         assert kept[before.id].created_at == before.created_at
         assert all(summary.rejected is None for summary in [*kept.values(), *await standing(graph)])
-        (old,) = await graph.resources.summaries.versions("ada", "t1", before.id)
+        (old,) = await graph.resources.of_user("ada").summaries.versions("t1", before.id)
         assert (old.content, old.method, old.rejected) == (before.content, "extractive", "it is a refusal")
         for summary in await standing(graph):
             assert kept[summary.id] == summary
@@ -148,7 +148,7 @@ async def test_a_summary_that_is_rejected_and_no_longer_in_the_chain_is_made_aga
         await talk(graph, 5)
         model.mood[0] = None
         state = await talk(graph, 14, start=5)
-        summaries = await graph.resources.archive.summaries("ada", "t1")
+        summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     assert any(summary.version == 2 for summary in summaries)
     assert not any(summary.rejected for summary in summaries)
     assert not control_of(state).remake_owed
@@ -183,25 +183,25 @@ async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
         assert made.replaced
         assert (made.summary.id, made.summary.version, made.summary.content) == (before.id, 2, model.mood[0])
         assert made.summary in await standing(graph)
-        archive = graph.resources.archive
-        assert made.summary in await archive.summaries("ada", "t1")
-        tree = await archive.sources("ada", "t1", before.id)
+        archive = graph.resources.of_user("ada").archive
+        assert made.summary in await archive.summaries("t1")
+        tree = await archive.sources("t1", before.id)
         assert tree is not None
         assert tree.summary == made.summary
-        await graph.resources.vectors.embed_pending("ada", timeout=60)
+        await graph.resources.of_user("ada").vectors.embed_pending(timeout=60)
         rows = await UserRows(graph.resources.database, "ada").fetch(
             "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s", id=before.id
         )
         assert [row["content"] for row in rows] == [model.mood[0]]
-        found = await graph.resources.vectors.nearest("ada", str(model.mood[0]), limit=1, timeout=60)
+        found = await graph.resources.of_user("ada").search.nearest(str(model.mood[0]), limit=1, timeout=60)
         assert found[0].source_id == before.id
         model.mood[0] = None
         await talk(graph, 1, start=7)
         assert "zebras" in " ".join(message.text for message in model.prompts[-1])
-        for parent in await archive.summaries("ada", "t1"):
+        for parent in await archive.summaries("t1"):
             assert set(parent.source_ids) <= {
-                *(message.id for message in await archive.messages("ada", "t1")),
-                *(summary.id for summary in await archive.summaries("ada", "t1")),
+                *(message.id for message in await archive.messages("t1")),
+                *(summary.id for summary in await archive.summaries("t1")),
             }
 
 
@@ -211,14 +211,14 @@ async def test_a_higher_summary_is_made_again_from_the_newest_texts_of_its_sourc
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         await talk(graph, 10)
-        summaries = await graph.resources.archive.summaries("ada", "t1")
+        summaries = await graph.resources.of_user("ada").archive.summaries("t1")
         higher = next(summary for summary in summaries if summary.level == 2)
         model.mood[0] = "Remarks on the garden: a few words about it, number 0 and the walrus."
         done = await regenerate(graph, "ada", higher.source_ids[0], above=True)
         assert [made.summary.level for made in done][:2] == [1, 2]
         assert "walrus" in model.asked[-1]
         assert "more words about it" not in model.asked[-1]
-        versions = await graph.resources.summaries.versions("ada", "t1", higher.source_ids[0])
+        versions = await graph.resources.of_user("ada").summaries.versions("t1", higher.source_ids[0])
         assert len(versions) == 1
 
 
@@ -235,7 +235,7 @@ async def test_a_new_text_that_is_not_accepted_changes_nothing(
         assert not made.replaced
         assert made.reason
         assert await standing(graph) == before
-        assert await graph.resources.summaries.versions("ada", "t1", before[0].id) == []
+        assert await graph.resources.of_user("ada").summaries.versions("t1", before[0].id) == []
 
 
 async def test_the_same_text_again_is_no_new_version(graph: CompiledConversation) -> None:
@@ -252,12 +252,12 @@ async def test_all_rejected_summaries_of_a_thread_are_made_again_and_no_others(
         await talk(graph, 8)
         model.mood[0] = None
         await talk(graph, 3, to="t2")
-        rejected = [s.id for s in await graph.resources.archive.summaries("ada", "t1") if s.rejected]
+        rejected = [s.id for s in await graph.resources.of_user("ada").archive.summaries("t1") if s.rejected]
         assert len(rejected) > 2
         done = await regenerate_rejected(graph, "ada", "t1")
         assert [made.summary.id for made in done] == rejected
         assert all(made.replaced for made in done)
-        assert not [s.id for s in await graph.resources.archive.summaries("ada", "t1") if s.rejected]
+        assert not [s.id for s in await graph.resources.of_user("ada").archive.summaries("t1") if s.rejected]
         assert not any(summary.rejected for summary in await standing(graph))
         assert await regenerate_rejected(graph, "ada", "t1") == []
 
@@ -278,7 +278,7 @@ async def test_nobody_makes_a_summary_of_somebody_else_again(ours: Settings, emb
 
 async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: CompiledConversation) -> None:
     await talk(graph, 8)
-    summaries = await graph.resources.archive.summaries("ada", "t1")
+    summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     with pytest.raises(InputError, match="There is no summary 'x'"):
         await regenerate(graph, "ada", "x")
     with pytest.raises(InputError, match="There is no summary ''"):
@@ -308,9 +308,9 @@ async def test_a_summary_of_an_imported_thread_keeps_its_id(ours: Settings, embe
     model = moody()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         said = [HumanMessage(f"Remark number {n} on roses and tulips in the garden.", id=f"m{n}") for n in range(3)]
-        await graph.resources.archive.add_messages("ada", "elsewhere", said)
+        await graph.resources.of_user("ada").archive.add_messages("elsewhere", said)
         summary = Summary(id="s", content="Of the garden.", level=1, source_ids=("m0", "m1", "m2"), rejected="it is")
-        await graph.resources.archive.add_summary("ada", "elsewhere", summary)
+        await graph.resources.of_user("ada").archive.add_summary("elsewhere", summary)
         model.mood[0] = "Remarks on roses and tulips in the garden."
         (made,) = await regenerate_rejected(graph, "ada", "elsewhere")
     assert (made.summary.id, made.summary.covers) == ("s", 3)
@@ -323,16 +323,16 @@ async def test_a_summary_made_again_while_its_old_text_is_embedded_is_embedded_a
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         await talk(graph, 3)
         (before,) = await standing(graph)
-        await graph.resources.vectors.embed_pending("ada", timeout=60)
+        await graph.resources.of_user("ada").vectors.embed_pending(timeout=60)
         rows, resources = UserRows(graph.resources.database, "ada"), graph.resources
         query = "SELECT content FROM vectors WHERE user_id = %(user_id)s AND source_id = %(id)s ORDER BY content"
 
         async def put(version: int, text: str) -> None:
             summary = before.model_copy(update={"content": text, "version": version})
-            await resources.summaries.replace("ada", "t1", summary)
+            await resources.of_user("ada").summaries.replace("t1", summary)
 
         async def embedded() -> list[str]:
-            await resources.vectors.embed_pending("ada", timeout=60)
+            await resources.of_user("ada").vectors.embed_pending(timeout=60)
             return [row["content"] for row in await rows.fetch(query, id=before.id)]
 
         await put(2, "third " * 400)
@@ -364,14 +364,14 @@ async def test_the_command_makes_again_and_trace_shows_the_versions(
     name = thread_id("work", "ada")
     model = moody("")
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
-        await graph.resources.archive.own_thread("ada", name, "work")
+        await graph.resources.of_user("ada").archive.own_thread(name, "work")
         await talk(graph, 3, to=name)
         (summary,) = await standing(graph, to=name)
     ada = {**environment, "EVERTHREAD_USER_ID": "ada"}
     database = Database(settings)
     new = summary.model_copy(update={"content": "A newer text.", "version": 2, "rejected": None, "method": "model"})
-    await SummaryRows(database).replace("ada", name, new)
-    assert await Archive(database).has_thread("ada", name)
+    await SummaryRows(UserRows(database, "ada")).replace(name, new)
+    assert await Archive(UserRows(database, "ada")).has_thread(name)
     await database.close()
 
     shown = await asyncio.to_thread(command, ada, "trace", "work", summary.id[:8])

@@ -25,6 +25,7 @@ from everthread.maintenance.reindex import Reindex
 from everthread.memory.changed_model import changed_model
 from everthread.models.embeddings import Embedder
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 
 
 class Named(DeterministicFakeEmbedding):
@@ -52,12 +53,12 @@ def embedder(name: str, size: int = 8, **more: Any) -> Embedder:
 
 
 async def fill(database: Database, user: str, with_: Embedder, count: int = 6) -> None:
-    archive = Archive(database)
+    archive = Archive(UserRows(database, user))
     said = [(AIMessage if n % 2 else HumanMessage)(f"Remark {n} of {user}.", id=f"m{n}") for n in range(count)]
-    await archive.add_messages(user, f"t-{user}", said)
-    await archive.add_messages(user, f"t-{user}", [HumanMessage("A long remark on the weather. " * 60, id="long")])
-    await archive.add_summary(user, f"t-{user}", Summary(id="s", content="Remarks.", level=1, source_ids=("m0",)))
-    await BulkEmbedding(database, with_, user, which="pending", timeout=60).run()
+    await archive.add_messages(f"t-{user}", said)
+    await archive.add_messages(f"t-{user}", [HumanMessage("A long remark on the weather. " * 60, id="long")])
+    await archive.add_summary(f"t-{user}", Summary(id="s", content="Remarks.", level=1, source_ids=("m0",)))
+    await BulkEmbedding(UserRows(database, user), with_, which="pending", timeout=60).run()
 
 
 async def vectors(settings: Settings, user: str) -> Counter[tuple[str, int]]:
@@ -79,27 +80,27 @@ async def test_everything_of_this_user_is_embedded_anew_and_the_old_vectors_go(
     await fill(database, "bob", old)
     before = await vectors(settings, "ada")
     told: list[int] = []
-    work = Reindex(database, new, "ada", timeout=60, advance=told.append)
+    work = Reindex(UserRows(database, "ada"), new, timeout=60, advance=told.append)
     assert await work.start() == 8
     assert await work.run() == sum(told) == 8
     assert await vectors(settings, "ada") == {("new", 16): before["old", 8]}
     assert list(await vectors(settings, "bob")) == [("old", 8)]
     assert await work.start() == await work.run() == 0
-    assert await changed_model(database, new, "ada", timeout=60) is None
+    assert await changed_model(UserRows(database, "ada"), new, timeout=60) is None
 
 
 async def test_a_change_is_noticed_with_names_and_dimensions(database: Database) -> None:
     old, new = embedder("old", 8), embedder("new", 16)
-    assert await changed_model(database, new, "ada", timeout=60) is None
+    assert await changed_model(UserRows(database, "ada"), new, timeout=60) is None
     await fill(database, "ada", old)
     for wait in (True, False):
-        found = await changed_model(database, new, "ada", timeout=60, wait=wait)
+        found = await changed_model(UserRows(database, "ada"), new, timeout=60, wait=wait)
         assert str(found).startswith(
             "The embedding model has changed from 'old' (8 dimensions) to 'new' (16 dimensions): "
         )
         assert "`everthread reindex`" in str(found)
-    assert await changed_model(database, old, "ada", timeout=60) is None
-    assert await changed_model(database, new, "bob", timeout=60) is None
+    assert await changed_model(UserRows(database, "ada"), old, timeout=60) is None
+    assert await changed_model(UserRows(database, "bob"), new, timeout=60) is None
 
 
 async def test_a_model_that_keeps_its_name_but_not_its_size_is_noticed_and_replaced(
@@ -107,10 +108,10 @@ async def test_a_model_that_keeps_its_name_but_not_its_size_is_noticed_and_repla
 ) -> None:
     await fill(database, "ada", embedder("same", 8))
     bigger = embedder("same", 16)
-    found = await changed_model(database, bigger, "ada", timeout=60)
+    found = await changed_model(UserRows(database, "ada"), bigger, timeout=60)
     assert "'same' (8 dimensions) to 'same' (16 dimensions)" in str(found)
     before = await vectors(settings, "ada")
-    work = Reindex(database, bigger, "ada", timeout=60)
+    work = Reindex(UserRows(database, "ada"), bigger, timeout=60)
     assert await work.start() == await work.run() == 8
     assert await vectors(settings, "ada") == {("same", 16): before["same", 8]}
 
@@ -121,18 +122,18 @@ async def test_a_failure_in_the_middle_keeps_each_message_with_one_models_vector
     await fill(database, "ada", embedder("old"), count=600)
     failing = embedder("new", texts_left=300)
     with pytest.raises(EmbeddingError, match="the power is out"):
-        await Reindex(database, failing, "ada", timeout=60).run()
+        await Reindex(UserRows(database, "ada"), failing, timeout=60).run()
     half = await vectors(settings, "ada")
     assert 128 <= half["new", 8] <= 300
-    left = await Reindex(database, embedder("new"), "ada", timeout=60).start()
+    left = await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).start()
     assert left == 602 - half["new", 8]
-    assert await Reindex(database, embedder("new"), "ada", timeout=60).run() == left
+    assert await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).run() == left
     assert list(await vectors(settings, "ada")) == [("new", 8)]
 
 
 async def test_vectors_that_an_old_process_added_late_go_as_well(database: Database, settings: Settings) -> None:
     await fill(database, "ada", embedder("old"))
-    await Reindex(database, embedder("new"), "ada", timeout=60).run()
+    await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).run()
     assert settings.database_url is not None
     async with await psycopg.AsyncConnection.connect(settings.database_url.get_secret_value()) as connection:
         await connection.execute(
@@ -140,8 +141,8 @@ async def test_vectors_that_an_old_process_added_late_go_as_well(database: Datab
             f"langchain_metadata, user_id, thread_id, source_type, source_id, role, 'old', created_at "
             f'FROM "{settings.database_schema}".vectors LIMIT 3'
         )
-    assert await changed_model(database, embedder("new"), "ada", timeout=60)
-    await Reindex(database, embedder("new"), "ada", timeout=60).run()
+    assert await changed_model(UserRows(database, "ada"), embedder("new"), timeout=60)
+    await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).run()
     assert list(await vectors(settings, "ada")) == [("new", 8)]
 
 

@@ -17,6 +17,7 @@ from conversation import say
 from everthread import Archive, InputError, Settings, open_graph, thread_id
 from everthread.cli.conversations import exchanges, read_conversation
 from everthread.storage.postgres.database import Database
+from everthread.storage.user_rows import UserRows
 
 SESSIONS = Path(__file__).parent / "data" / "sessions.json"
 
@@ -78,7 +79,7 @@ def test_a_file_that_cannot_be_used_gets_one_sentence(tmp_path: Path, text: str,
 async def archived(settings: Settings, name: str) -> list[Any]:
     database = Database(settings)
     try:
-        return await Archive(database).messages(settings.user_id, thread_id(name))
+        return await Archive(UserRows(database, settings.user_id)).messages(thread_id(name))
     finally:
         await database.close()
 

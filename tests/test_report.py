@@ -203,7 +203,7 @@ async def test_a_report_that_cannot_be_kept_does_not_fail_the_turn(
     async def full(*_: Any) -> None:
         raise StorageError("The database's disk is full.")
 
-    monkeypatch.setattr(graph.resources.reports, "keep", full)
+    monkeypatch.setattr(graph.resources.of_user("ada").reports, "keep", full)
     assert (await reported(graph, "hello")).turn == 1
 
 
@@ -237,7 +237,7 @@ async def test_an_unknown_turn_gets_one_sentence(graph: CompiledConversation, tu
 
 
 async def test_a_thread_that_was_only_imported_has_no_reports(graph: CompiledConversation) -> None:
-    await graph.resources.archive.own_thread("ada", "t1", "imported")
+    await graph.resources.of_user("ada").archive.own_thread("t1", "imported")
     with pytest.raises(InputError, match=r"no report of turn -1 in thread 't1': no turn of it has one\."):
         await find_report(graph.resources, "ada", "t1")
 

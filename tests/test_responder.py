@@ -65,7 +65,7 @@ async def test_a_function_may_return_a_text_a_message_a_list_or_a_mapping(
         state = await say(graph, "hi")
     assert [message.type for message in state["messages"]] == ["human", "ai"]
     assert state["messages"][-1].text == "Hello!"
-    assert [m.text for m in await reopen().resources.archive.messages("ada", "t1")] == ["hi", "Hello!"]
+    assert [m.text for m in await reopen().resources.of_user("ada").archive.messages("t1")] == ["hi", "Hello!"]
 
 
 async def test_it_is_fed_with_the_assembled_messages(reopen: Callable[..., open_graph]) -> None:
@@ -108,7 +108,7 @@ async def test_what_an_agent_does_with_its_tools_enters_conversation_and_archive
         assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
         await say(graph, "Thanks.")
     assert [message.type for message in model.prompts[-1]][-5:] == ["human", "ai", "tool", "ai", "human"]
-    kept = await reopen().resources.archive.messages("ada", "t1")
+    kept = await reopen().resources.of_user("ada").archive.messages("t1")
     assert [message.role for message in kept][:4] == ["user", "assistant", "tool", "assistant"]
     assert isinstance(kept[2].message, ToolMessage)
 
@@ -244,7 +244,7 @@ async def test_a_responder_is_given_its_own_context_and_our_settings_are_found_b
     async with reopen(model=None, responder=agent) as graph:
         output = await graph.ainvoke({"messages": [("user", "Whose?")]}, thread(), context=context)
     assert [message.text for message in output["messages"]][-2:] == [told, "Thine."]
-    assert len(await reopen().resources.archive.messages("ada", "t1")) == 4
+    assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 4
 
 
 async def test_without_a_context_of_its_own_a_responder_is_given_the_settings_of_the_run(

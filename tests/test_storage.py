@@ -19,11 +19,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_postgres import PGEngine, PGVectorStore
 
+from bench.server_folder import stop_server
 from everthread import Archive, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.storage.embedded.server import ensure_server, stop_server
+from everthread.storage.embedded.server import ensure_server
 from everthread.storage.postgres.database import Database
 from everthread.storage.postgres.migrate import migrations
+from everthread.storage.user_rows import UserRows
 
 OPEN = """
 import asyncio, sys
@@ -65,14 +67,14 @@ async def test_a_schema_of_a_newer_version_is_refused(settings: Settings) -> Non
 
 
 async def test_writers_in_one_thread_and_in_many_neither_deadlock_nor_lose(settings: Settings) -> None:
-    archive = Archive(Database(settings))
+    archive = Archive(UserRows(Database(settings), "ada"))
     batches = [
-        archive.add_messages("ada", f"t{n % 3}", [HumanMessage(f"{n}.{k}", id=f"{n}.{k}") for k in range(5)])
+        archive.add_messages(f"t{n % 3}", [HumanMessage(f"{n}.{k}", id=f"{n}.{k}") for k in range(5)])
         for n in range(30)
     ]
     assert sum(map(len, await asyncio.gather(*batches))) == 150
     for name in ("t0", "t1", "t2"):
-        assert [message.seq for message in await archive.messages("ada", name)] == list(range(1, 51))
+        assert [message.seq for message in await archive.messages(name)] == list(range(1, 51))
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ async def test_a_server_killed_between_two_turns_comes_back_with_everything(
         os.kill(postmaster(own_server), signal.SIGKILL)
         state = await say(graph, "after")
         assert state["upkeep"].error is None
-        archived = [message.text for message in await opened.resources.archive.messages("ada", "t1")]
+        archived = [message.text for message in await opened.resources.of_user("ada").archive.messages("t1")]
     assert archived == ["before", "You said: before", "after", "You said: after"]
 
 
@@ -171,7 +173,7 @@ async def test_what_is_heavy_does_not_stay_in_every_later_checkpoint(
             assert stored(settings) - before < 60_000
             assert "heavy" not in [message.id for message in state["messages"]]
         assert sum(len(str(message.content)) for message in model.prompts[-1]) < 30_000
-        (kept, *_) = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        (kept, *_) = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert kept.message.content == content
     assert kept.left_at is None
 

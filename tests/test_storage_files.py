@@ -70,14 +70,14 @@ async def test_writers_in_one_thread_and_in_many_lose_nothing(sqlite: Settings) 
 
     async def write(writer: int, n: int) -> None:
         said = [HumanMessage(f"Remark {n} of {writer}.", id=f"{writer}-{n}")]
-        await writers[writer].archive.add_messages("ada", f"t{n % 2}", said)
-        await writers[writer].vectors.embed_pending("ada", timeout=60)
+        await writers[writer].of_user("ada").archive.add_messages(f"t{n % 2}", said)
+        await writers[writer].of_user("ada").vectors.embed_pending(timeout=60)
 
     await asyncio.gather(*(write(writer, n) for writer in range(3) for n in range(12)))
     for name in ("t0", "t1"):
-        kept = await writers[0].archive.messages("ada", name)
+        kept = await writers[0].of_user("ada").archive.messages(name)
         assert [message.seq for message in kept] == list(range(1, 19))
-    found = await writers[1].search.find("ada", "now", "Remark 7 of 2", limit=99, threshold=0.0, timeout=60)
+    found = await writers[1].of_user("ada").search.find("now", "Remark 7 of 2", limit=99, threshold=0.0, timeout=60)
     assert found.error is None
     assert len(found.hits) == 36
     for writer in writers:
@@ -93,7 +93,7 @@ async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_pa
             await say(graph, f"Remark {n} of this one.")
         _, told = await asyncio.to_thread(other.communicate)
         assert other.returncode == 0, told
-        kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
         state = (await graph.aget_state(thread())).values
     assert len(kept) == 20
     assert [message.role for message in kept] == ["user", "assistant"] * 10
@@ -213,9 +213,12 @@ async def test_json_takes_one_writer_and_any_number_of_readers(as_json: Settings
         with pytest.raises(StorageError, match=r"is in use by the process \d+, and a JSON file takes one at a time"):
             await storage_of(as_json).open()
         reader = Resources(as_json, embeddings=DeterministicFakeEmbedding(size=8))
-        assert [message.text for message in await reader.archive.messages("ada", "t1")] == ["hello", "You said: hello"]
+        assert [message.text for message in await reader.of_user("ada").archive.messages("t1")] == [
+            "hello",
+            "You said: hello",
+        ]
         with pytest.raises(StorageError, match="is in use by the process"):
-            await reader.archive.add_messages("ada", "t1", [HumanMessage("no", id="no")])
+            await reader.of_user("ada").archive.add_messages("t1", [HumanMessage("no", id="no")])
         await reader.close()
     async with graph_on(as_json) as graph:
         assert len((await say(graph, "again"))["messages"]) == 4
@@ -240,7 +243,7 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
         assert (tmp_path / "memory.json").read_bytes() == before
         assert (await say(graph, "Three."))["upkeep"].error is None
     async with graph_on(as_json) as graph:
-        kept = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert [message.text for message in kept][::2] == ["One.", "Two.", "Three."]
 
 

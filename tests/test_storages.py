@@ -31,6 +31,7 @@ from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.resources import Resources
 from everthread.state.chain import summary_ids
+from everthread.storage.user_rows import UserRows
 
 Kind = Literal["postgres", "sqlite", "json"]
 KINDS: list[Kind] = ["postgres", "sqlite", "json"]
@@ -66,7 +67,7 @@ async def test_a_thread_goes_on_where_it_was(opened: Callable[..., open_graph]) 
     async with opened() as graph:
         assert (await graph.aget_state(thread())).values["messages"] == before["messages"]
         state = await say(graph, "And on.")
-        archived = await graph.resources.archive.messages("ada", "t1")  # type: ignore[attr-defined]
+        archived = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert [message.content for message in state["messages"]] == [
         "My dog is called Biscuit.", "You said: My dog is called Biscuit.", "And on.", "You said: And on.",
     ]  # fmt: skip
@@ -107,10 +108,10 @@ async def test_content_of_any_kind_is_kept_as_postgres_keeps_it(settings: Settin
     kept = {}
     for kind in KINDS:
         resources = Resources(settings_of(kind, settings, tmp_path), embeddings=DeterministicFakeEmbedding(size=8))
-        assert await resources.archive.add_messages("ada", "t1", said) == [message.id for message in said]
-        assert await resources.archive.add_messages("ada", "t1", said) == []
+        assert await resources.of_user("ada").archive.add_messages("t1", said) == [message.id for message in said]
+        assert await resources.of_user("ada").archive.add_messages("t1", said) == []
         await resources.database.close()
-        kept[kind] = await resources.archive.messages("ada", "t1")  # read again
+        kept[kind] = await resources.of_user("ada").archive.messages("t1")  # read again
         await resources.close()
     assert len(kept["postgres"]) == len(said)
     assert kept["sqlite"] == kept["json"] == kept["postgres"]
@@ -118,14 +119,16 @@ async def test_content_of_any_kind_is_kept_as_postgres_keeps_it(settings: Settin
 
 async def test_an_id_with_another_content_is_refused(stored: Settings) -> None:
     resources = Resources(stored)
-    await resources.archive.add_messages("ada", "t1", [HumanMessage("One.", id="m")])
-    offered = await resources.archive.offer_messages(
-        "ada", "t1", [HumanMessage("Two.", id="m"), HumanMessage("Three.", id="n")]
+    await resources.of_user("ada").archive.add_messages("t1", [HumanMessage("One.", id="m")])
+    offered = await resources.of_user("ada").archive.offer_messages(
+        "t1", [HumanMessage("Two.", id="m"), HumanMessage("Three.", id="n")]
     )
     assert offered == (("n",), ("m",))
     with pytest.raises(Exception, match="with another content"):
-        await resources.archive.add_messages("ada", "t1", [HumanMessage("Two.", id="m"), HumanMessage("4.", id="o")])
-    assert [message.text for message in await resources.archive.messages("ada", "t1")] == ["One.", "Three."]
+        await resources.of_user("ada").archive.add_messages(
+            "t1", [HumanMessage("Two.", id="m"), HumanMessage("4.", id="o")]
+        )
+    assert [message.text for message in await resources.of_user("ada").archive.messages("t1")] == ["One.", "Three."]
     await resources.close()
 
 
@@ -140,10 +143,10 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
         state = await say(graph, {"messages": [HumanMessage("I like tea.", id="first")]})
         assert state["upkeep"].error is None
         await graph.asettled()  # type: ignore[attr-defined]
-        whole = await resources.archive.messages("ada", "t1")
+        whole = await resources.of_user("ada").archive.messages("t1")
         assert [m.text for m in whole if m.left_at is None] == ["I like tea.", "You said: I like tea."]
         assert len([m for m in whole if m.left_at is not None]) == 4
-        assert [m.id for m in await resources.archive.page("ada", "t1")] == [m.id for m in state["messages"]]
+        assert [m.id for m in await resources.of_user("ada").archive.page("t1")] == [m.id for m in state["messages"]]
         assert [m.text for m in state["context"].messages if m.type != "system"] == ["I like tea."]
         state = await say(graph, "What do I like, and what is the word zanzibar?", to="t2")
         assert [fact.text for fact in state["facts"].facts] == ["I like tea"]
@@ -158,11 +161,11 @@ async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[
         for n in range(6):
             state = await say(graph, f"My remark number {n} is about trains, tickets and the seat {n}.")
             assert state["upkeep"].error is None
-        archive = graph.resources.archive  # type: ignore[attr-defined]
-        messages, summaries = await archive.messages("ada", "t1"), await archive.summaries("ada", "t1")
-        counts = await archive.compression("ada", "t1")
+        archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
+        messages, summaries = await archive.messages("t1"), await archive.summaries("t1")
+        counts = await archive.compression("t1")
         (highest,) = [summary for summary in summaries if summary.level == 2]
-        tree = await archive.sources("ada", "t1", highest.id)
+        tree = await archive.sources("t1", highest.id)
     assert [(message.active, message.chunk_id) for message in messages] == [(False, 1 + n // 2) for n in range(12)]
     assert sorted(summary.level for summary in summaries) == [1] * 6 + [2]
     assert (counts["messages"], counts["archived"], counts["summaries"], counts["level"]) == (12, 12, 2, 2)
@@ -174,11 +177,11 @@ async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[
 
 async def test_active_summaries_stay_within_the_seeds_ten(opened: Callable[..., open_graph]) -> None:
     async with opened(profile="archive", summary_every_n=1) as graph:
-        archive = graph.resources.archive  # type: ignore[attr-defined]
+        archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
         for n in range(17):
             await say(graph, f"My remark number {n} is about trains, tickets and the seat {n}.")
-            assert (await archive.compression("ada", "t1"))["summaries"] <= 10
-        assert (await archive.compression("ada", "t1"))["archived"] == 34
+            assert (await archive.compression("t1"))["summaries"] <= 10
+        assert (await archive.compression("t1"))["archived"] == 34
 
 
 class NoSummaries(EchoModel):
@@ -196,10 +199,10 @@ async def test_where_the_summary_fails_the_messages_stay_active(opened: Callable
     async with opened(**values) as graph:
         for n in range(3):
             state = await say(graph, f"The seat {n} is mine.")
-        archive = graph.resources.archive  # type: ignore[attr-defined]
+        archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
         assert "quota" in state["upkeep"].error
-        assert all(message.active for message in await archive.messages("ada", "t1"))
-        assert await archive.summaries("ada", "t1") == []
+        assert all(message.active for message in await archive.messages("t1"))
+        assert await archive.summaries("t1") == []
 
 
 async def test_an_old_remark_is_recalled_by_another_process(stored: Settings, embeddings: Embeddings) -> None:
@@ -231,19 +234,19 @@ async def test_recall_is_in_the_same_order_as_on_postgres(
         resources = Resources(settings_of(kind, settings, tmp_path), embeddings=real_embeddings)
         kinds = {"user": HumanMessage, "assistant": AIMessage}
         said = [kinds[role](text, id=f"m{n}") for n, (role, text) in enumerate(CORPUS)]
-        await resources.archive.add_messages("ada", "t1", said)
+        await resources.of_user("ada").archive.add_messages("t1", said)
         summary = Summary(id="s", content="A cat called Miso and a sofa.", level=1, source_ids=("m0", "m4"))
-        await resources.archive.add_summary("ada", "t1", summary)
-        await resources.vectors.embed_pending("ada", timeout=60)
+        await resources.of_user("ada").archive.add_summary("t1", summary)
+        await resources.of_user("ada").vectors.embed_pending(timeout=60)
         for question in QUESTIONS:
-            recall = await resources.search.find("ada", "now", question, limit=9, threshold=0.7, timeout=60)
+            recall = await resources.of_user("ada").search.find("now", question, limit=9, threshold=0.7, timeout=60)
             assert recall.error is None
             found.setdefault(kind, []).append([
                 (hit.source_type, hit.source_id, hit.rank, hit.keyword_rank, hit.vector_rank,
                  pytest.approx(hit.similarity, abs=1e-5), pytest.approx(hit.score, abs=0.01))
                 for hit in recall.hits
             ])  # fmt: skip
-            pairs = await resources.archive.exchanges("ada", recall.hits)
+            pairs = await resources.of_user("ada").archive.exchanges(recall.hits)
             found[kind].append(sorted((key, tuple(part.id for part in parts)) for key, parts in pairs.items()))
         await resources.close()
     assert found["postgres"][0][0][1] in {"m0", "s"}
@@ -256,17 +259,17 @@ async def test_one_user_never_sees_what_is_anothers(stored: Settings) -> None:
     resources = Resources(stored, embeddings=DeterministicFakeEmbedding(size=8))
     for user in ("a", "a%", "a'; DROP TABLE messages; --"):
         said = [HumanMessage(f"The locker QX-4471 is {user}.", id="m")]
-        await resources.archive.add_messages(user, f"of {user}", said)
-        await resources.vectors.embed_pending(user, timeout=60)
-    recall = await resources.search.find("a", "now", "locker QX-4471", limit=50, threshold=0.0, timeout=60)
+        await resources.of_user(user).archive.add_messages(f"of {user}", said)
+        await resources.of_user(user).vectors.embed_pending(timeout=60)
+    recall = await resources.of_user("a").search.find("now", "locker QX-4471", limit=50, threshold=0.0, timeout=60)
     assert {(hit.thread_id, hit.source_id) for hit in recall.hits} == {("of a", "m")}
-    assert await resources.archive.messages("a", "of a%") == []
+    assert await resources.of_user("a").archive.messages("of a%") == []
     with pytest.raises(ThreadOwnershipError):
-        await resources.archive.own_thread("a%", "of a")
+        await resources.of_user("a%").archive.own_thread("of a")
     with pytest.raises(StorageError, match="user id"):
-        await resources.archive.messages("", "of a")
+        await resources.of_user("").archive.messages("of a")
     with pytest.raises(StorageError, match="does not filter by"):
-        await resources.archive.of("a").fetch("SELECT * FROM messages")
+        await resources.of_user("a").rows.fetch("SELECT * FROM messages")
     await resources.close()
 
 
@@ -275,17 +278,17 @@ async def test_facts_and_pins_are_learned_superseded_and_forgotten(opened: Calla
         await say(graph, "My dog is called Biscuit. Remember that I am allergic to nuts.")
         await say(graph, "I live in Porto.")
         await say(graph, "I moved, I live in Lisbon now.")
-        facts = graph.resources.facts  # type: ignore[attr-defined]
-        states = {fact.value or fact.text: fact.state for fact in await facts.all_facts("ada")}
-        pins = [pin.text for pin in await facts.pins("ada")]
+        facts = graph.resources.of_user("ada").facts  # type: ignore[attr-defined]
+        states = {fact.value or fact.text: fact.state for fact in await facts.all_facts()}
+        pins = [pin.text for pin in await facts.pins()]
     assert "current" in states.values()
     assert any("nuts" in pin for pin in pins)
     async with opened() as graph:
-        facts = graph.resources.facts  # type: ignore[attr-defined]
-        open_ = [fact for fact in await facts.all_facts("ada") if fact.is_open]
-        assert await facts.forget("ada", open_[0].id, open_[0].confirmed_at) == open_[0].text
-        assert await facts.forget("ada", open_[0].id, open_[0].confirmed_at) is None
-        assert len([fact for fact in await facts.all_facts("ada") if fact.is_open]) == len(open_) - 1
+        facts = graph.resources.of_user("ada").facts  # type: ignore[attr-defined]
+        open_ = [fact for fact in await facts.all_facts() if fact.is_open]
+        assert await facts.forget(open_[0].id, open_[0].confirmed_at) == open_[0].text
+        assert await facts.forget(open_[0].id, open_[0].confirmed_at) is None
+        assert len([fact for fact in await facts.all_facts() if fact.is_open]) == len(open_) - 1
 
 
 async def test_commands_in_the_chat_name_the_storage(opened: Callable[..., open_graph], stored: Settings) -> None:
@@ -313,14 +316,14 @@ async def test_what_one_storage_exports_another_imports_and_exports_the_same(
     for kind in ("postgres", "sqlite", "json", "sqlite"):
         resources = Resources(source)
         file = tmp_path / f"{kind}.jsonl"
-        await export_rows(resources.database, "ada", file, written=lambda *_: None)
+        await export_rows(UserRows(resources.database, "ada"), file, written=lambda *_: None)
         await resources.close()
         lines[kind] = file.read_text().split("\n", 1)[1]
         source = settings_of("json" if kind == "sqlite" else "sqlite", settings, tmp_path / f"to-{len(lines)}")
         resources = Resources(source, embeddings=DeterministicFakeEmbedding(size=8))
-        counts = await import_rows(resources.database, "ada", file, check_file(file), added=lambda _: None)
+        counts = await import_rows(UserRows(resources.database, "ada"), file, check_file(file), added=lambda _: None)
         assert (counts.threads, counts.messages) == (1, 10)
-        assert await resources.vectors.embed_pending("ada", timeout=60) > 10
+        assert await resources.of_user("ada").vectors.embed_pending(timeout=60) > 10
         await resources.close()
     assert lines["sqlite"] == lines["json"] == lines["postgres"]
 
@@ -374,11 +377,11 @@ async def test_a_deleted_thread_is_gone_with_all_that_was_made_from_it(
         deleted = await graph.adelete("ada", "t1")  # type: ignore[attr-defined]
         assert (deleted.threads, deleted.messages, deleted.summaries) == (1, 6, 1)
         resources = graph.resources  # type: ignore[attr-defined]
-        assert await resources.archive.messages("ada", "t1") == []
-        assert await resources.archive.known_count("ada", "t2") == 6
+        assert await resources.of_user("ada").archive.messages("t1") == []
+        assert await resources.of_user("ada").archive.known_count("t2") == 6
         assert (await graph.aget_state(thread())).values == {}
         assert len((await graph.aget_state(thread("t2"))).values["messages"]) > 2
-        recall = await resources.search.find("ada", "now", "zanzibar", limit=50, threshold=0.0, timeout=60)
+        recall = await resources.of_user("ada").search.find("now", "zanzibar", limit=50, threshold=0.0, timeout=60)
         assert {hit.thread_id for hit in recall.hits} == {"t2"}
         await graph.adelete("ada")  # type: ignore[attr-defined]
     if stored.storage_kind != "postgres":

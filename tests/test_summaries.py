@@ -165,7 +165,7 @@ async def test_a_summary_may_begin_as_the_one_before_it(
             await say(
                 graph, f"{opening}, and wants item{n}, for the winter and the spring of the year to come.", **context
             )
-    summaries = await reopen().resources.archive.summaries("ada", "t1")
+    summaries = await reopen().resources.of_user("ada").archive.summaries("t1")
     assert len(summaries) >= 2
     assert {summary.rejected for summary in summaries} == {None}
 
@@ -224,8 +224,8 @@ async def test_a_local_conversation_is_summarized_on_this_machine_only() -> None
 
 async def everything(archive: Archive, state: Any, to: str = "t1") -> tuple[set[str], set[str], list[Summary]]:
     """Ids in the archive, ids that the chain reaches, and the summaries."""
-    summaries = await archive.summaries("ada", to)
-    archived = {message.id for message in await archive.messages("ada", to)}
+    summaries = await archive.summaries(to)
+    archived = {message.id for message in await archive.messages(to)}
     return archived, below([str(message.id) for message in view_in(state)], summaries), summaries
 
 
@@ -244,7 +244,7 @@ async def test_an_unruly_summarizer_loses_nothing(
                 as_node="llm_call",
             )
             state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
-    archived, reached, summaries = await everything(reopen().resources.archive, state)
+    archived, reached, summaries = await everything(reopen().resources.of_user("ada").archive, state)
     assert len(archived) == 10
     assert archived <= reached
     assert summaries
@@ -257,23 +257,23 @@ async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_t
     """Seed 003, "Summarization Failures": not archived, the counter is not reset, the user is told, tried again."""
     replies: list[Any] = [ConnectionError("quota")] * 2 + [lambda messages: messages[-1].text.split("\n")[1]]
     model = Writer(replies=replies, prompts=[])
-    archive = reopen().resources.archive
+    archive = reopen().resources.of_user("ada").archive
     values = settings.but(summary_model=None, profile="archive", summary_every_n=2)
     async with open_graph(values, model=model, embeddings=embeddings) as graph:
         for n in range(4):
             said = [("user", f"Question {n} about trains?"), ("assistant", f"Answer {n} about trains.")]
             await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
             state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
-            active = [message.active for message in await archive.messages("ada", "t1")]
+            active = [message.active for message in await archive.messages("t1")]
             if n in (1, 2):
                 assert "failed: quota" in state["upkeep"].error
                 assert "the next turn tries again" in state["upkeep"].error
                 assert all(active)
     assert state["upkeep"].error is None
     assert not any(active)
-    (summary,) = await archive.summaries("ada", "t1")
+    (summary,) = await archive.summaries("t1")
     assert (summary.covers, summary.level) == (8, 1)
-    assert {message.chunk_id for message in await archive.messages("ada", "t1")} == {1}
+    assert {message.chunk_id for message in await archive.messages("t1")} == {1}
 
 
 IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
@@ -315,7 +315,7 @@ async def test_layered_keeps_the_same_words_once(
             state = await say(graph, "ok")
     standing = [summary_of(message) for message in view_in(state) if is_summary(message)]
     assert len({summary.content for summary in standing}) == len(standing)
-    archived, reached, _ = await everything(reopen().resources.archive, state)
+    archived, reached, _ = await everything(reopen().resources.of_user("ada").archive, state)
     assert archived <= reached
 
 
@@ -327,7 +327,7 @@ async def test_a_profile_may_change_from_turn_to_turn(
     for n in range(25):
         state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
         assert state["upkeep"].error is None
-    archived, reached, _ = await everything(reopen().resources.archive, state)
+    archived, reached, _ = await everything(reopen().resources.of_user("ada").archive, state)
     assert len(archived) == 50
     assert archived <= reached
 
@@ -337,7 +337,7 @@ async def test_odd_conversations_go_through_the_graph_with_nothing_lost_and_no_i
     graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel, profile: str
 ) -> None:
     context = {"user_id": "ada", "profile": profile}
-    archive = reopen().resources.archive
+    archive = reopen().resources.of_user("ada").archive
     for id_, messages in conversations():
         if id_ not in {"parallel tools", "chinese"}:
             continue

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everthread.models.gguf import GGUFChatModel, smollm2_path
-from everthread.models.tokens import BINARY_BLOCK, count_message_tokens
 from everthread.text.shorten import truncate_to_tokens
-from everthread.text.tokens import estimate_tokens
+from everthread.text.tokens import BINARY_BLOCK, count_message_tokens, estimate_tokens
 
 ANY_TEXT = st.text(st.characters() | st.characters(categories=["Cs"]) | st.just("\x00"), max_size=300)
 ENGLISH = (

@@ -106,7 +106,7 @@ async def test_a_tool_is_called_and_the_answer_follows_and_all_is_archived_with_
     assert model.bound == [weather]
     assert (state["reply"].tool_rounds, state["reply"].finish) == (1, None)
     assert [call.finish for call in state["reply"].calls] == ["tool_calls", None]
-    kept = await reopen().resources.archive.messages("ada", "t1")
+    kept = await reopen().resources.of_user("ada").archive.messages("t1")
     assert [message.role for message in kept] == ["user", "assistant", "tool", "assistant"]
     assert kept[1].message.tool_calls == state["messages"][1].tool_calls
     assert kept[2].message.tool_call_id == kept[1].message.tool_calls[0]["id"]
@@ -261,7 +261,7 @@ async def test_a_huge_result_is_archived_whole_and_cut_for_the_model(reopen: Cal
     assert len(sent) < 2000
     assert sent.startswith("START")
     assert sent.endswith("END")
-    assert (await reopen().resources.archive.messages("ada", "t1"))[2].text == whole
+    assert (await reopen().resources.of_user("ada").archive.messages("t1"))[2].text == whole
 
 
 @pytest.mark.parametrize("artifact", [threading.Lock(), {"x": float("nan")}, b"\x00\xff", HumanMessage("hi")])
@@ -277,7 +277,7 @@ async def test_an_artifact_of_any_kind_fails_neither_checkpoint_nor_archive(
         state = await say(graph, "How many?")
         assert (await graph.aget_state(thread())).values["messages"][2].text == "three rows"
     assert state["upkeep"].error is None
-    assert len(await reopen().resources.archive.messages("ada", "t1")) == 4
+    assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 4
 
 
 @tool
@@ -322,7 +322,7 @@ async def test_what_a_tool_returns_directly_is_the_answer_unless_it_failed_or_ot
         assert [message.text for message in state["messages"][2:]] == then
         assert state["report"]["reply"]["tool_rounds"] == 1
         assert (await say(graph, "And now?"))["messages"][-1].text in {"It rains.", "Next."}
-    assert then[0] in [message.text for message in await reopen().resources.archive.messages("ada", "t1")]
+    assert then[0] in [message.text for message in await reopen().resources.of_user("ada").archive.messages("t1")]
 
 
 async def test_a_tool_may_update_the_state_by_a_command(reopen: Callable[..., open_graph]) -> None:
@@ -348,7 +348,7 @@ async def test_an_interrupt_waits_for_a_person_and_finished_calls_do_not_run_aga
     assert results(state["messages"]) == ["rain in Oslo", "approved: yes"]
     assert state["messages"][-1].text == "Paid."
     assert ran == ["Oslo"]
-    kept = await reopen().resources.archive.messages("ada", "t1")
+    kept = await reopen().resources.of_user("ada").archive.messages("t1")
     assert [message.role for message in kept] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
@@ -363,7 +363,7 @@ async def test_a_call_left_open_gets_a_stand_in_in_the_prompt_alone_so_that_the_
     assert kinds(state["messages"]) == ["human", "ai", "human", "ai"]
     assert kinds(model.prompts[1]) == ["system", "human", "ai", "tool", "human"]
     assert results(model.prompts[1]) == ["Error: no result, the call was interrupted before it ended."]
-    kept = await reopen().resources.archive.messages("ada", "t1")
+    kept = await reopen().resources.of_user("ada").archive.messages("t1")
     assert [message.role for message in kept] == ["user", "assistant", "user", "assistant"]
 
 
@@ -429,7 +429,7 @@ async def test_many_turns_with_tools_are_summarized_and_stay_valid(
     async with reopen(model=model, tools=[weather]) as graph:
         for n in range(8):
             state = await say(graph, f"Weather in C{n}?")
-    assert len(await reopen().resources.archive.messages("ada", "t1")) == 32
+    assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 32
     for prompt in model.prompts:
         asked = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
         assert asked == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]

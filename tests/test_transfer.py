@@ -24,12 +24,12 @@ from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import Counts, check_file
-from everthread.memory.recall_cache import RecallCache
 from everthread.memory.vectors import VectorIndex
 from everthread.models.embeddings import Embedder
 from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database
 from everthread.storage.summary_rows import SummaryRows
+from everthread.storage.user_rows import UserRows
 
 MOMENT = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
 
@@ -73,17 +73,17 @@ def rows_of(database: Database) -> dict[str, list[Any]]:
 
 async def fill(database: Database, user: str = "ada", name: str = "work") -> str:
     """A thread with all kinds of messages, and two levels of summaries."""
-    archive, id_ = Archive(database), thread_id(name, user)
-    await archive.own_thread(user, id_, name)
-    await archive.add_messages(user, id_, messages())
+    archive, id_ = Archive(UserRows(database, user)), thread_id(name, user)
+    await archive.own_thread(id_, name)
+    await archive.add_messages(id_, messages())
     first = Summary(id=f"s1-{name}", content="A tomato, ☂ and tools.", level=1, source_ids=("m1", "m2"), tokens=7,
                     created_at=MOMENT)  # fmt: skip
-    await archive.add_summary(user, id_, first)
+    await archive.add_summary(id_, first)
     master = Summary(id=f"s0-{name}", content="All of it.", level=0, source_ids=(first.id,), method="model",
                      model="openai:gpt-5-mini", created_at=MOMENT + timedelta(hours=1))  # fmt: skip
-    await archive.add_summary(user, id_, master)
+    await archive.add_summary(id_, master)
     again = first.model_copy(update={"content": "Tools and a tomato.", "rejected": None, "version": 2})
-    await SummaryRows(database).replace(user, id_, again)
+    await SummaryRows(UserRows(database, user)).replace(id_, again)
     return id_
 
 
@@ -101,12 +101,12 @@ def messages() -> list[Any]:
 
 
 async def export(database: Database, file: Path, user: str = "ada", **more: Any) -> Counts:
-    return await export_rows(database, user, file, written=lambda *_: None, **more)
+    return await export_rows(UserRows(database, user), file, written=lambda *_: None, **more)
 
 
 async def bring(database: Database, file: Path, user: str = "ada") -> Counts:
     checked = await asyncio.to_thread(check_file, file)
-    return await import_rows(database, user, file, checked, added=lambda _: None)
+    return await import_rows(UserRows(database, user), file, checked, added=lambda _: None)
 
 
 async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing(
@@ -120,11 +120,11 @@ async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing
     before, after = await asyncio.to_thread(rows_of, database), await asyncio.to_thread(rows_of, elsewhere)
     for table, rows in after.items():
         assert rows == [row for row in before[table] if row["user_id"] == "ada"], table
-    archive, id_ = Archive(elsewhere), thread_id("work", "ada")
-    assert [m.message for m in await archive.messages("ada", id_)] == [
-        m.message for m in await Archive(database).messages("ada", id_)
+    archive, id_ = Archive(UserRows(elsewhere, "ada")), thread_id("work", "ada")
+    assert [m.message for m in await archive.messages(id_)] == [
+        m.message for m in await Archive(UserRows(database, "ada")).messages(id_)
     ]
-    assert await archive.summaries("ada", id_) == await Archive(database).summaries("ada", id_)
+    assert await archive.summaries(id_) == await Archive(UserRows(database, "ada")).summaries(id_)
     assert await bring(elsewhere, tmp_path / "a.jsonl") == Counts(threads=2)
     assert await asyncio.to_thread(rows_of, elsewhere) == after
     await export(elsewhere, tmp_path / "b.jsonl")
@@ -137,8 +137,8 @@ async def test_what_has_left_the_conversation_comes_back_as_having_left(
 ) -> None:
     id_ = await fill(database)
     whole: Any = messages()
-    await Branches(database).settle("ada", id_, [message.id for message in whole[:2]])
-    await Branches(database).edit("ada", id_, [HumanMessage("Potatoes", id="m1")])
+    await Branches(UserRows(database, "ada")).settle(id_, [message.id for message in whole[:2]])
+    await Branches(UserRows(database, "ada")).edit(id_, [HumanMessage("Potatoes", id="m1")])
     await export(database, tmp_path / "a.jsonl")
     await bring(elsewhere, tmp_path / "a.jsonl")
     before, after = await asyncio.to_thread(rows_of, database), await asyncio.to_thread(rows_of, elsewhere)
@@ -148,9 +148,9 @@ async def test_what_has_left_the_conversation_comes_back_as_having_left(
     assert [(row["id"], row["left_at"]) for row in after["summaries"]] == [
         (row["id"], row["left_at"]) for row in before["summaries"]
     ]
-    archive = Archive(elsewhere)
-    assert [(m.id, m.text) for m in await archive.page("ada", id_)] == [("m1", "Potatoes"), ("m2", "[calls weather]")]
-    everything = await archive.page("ada", id_, with_left=True)
+    archive = Archive(UserRows(elsewhere, "ada"))
+    assert [(m.id, m.text) for m in await archive.page(id_)] == [("m1", "Potatoes"), ("m2", "[calls weather]")]
+    everything = await archive.page(id_, with_left=True)
     assert [m.text for m in everything if m.left_at is not None and m.role == "user"][-1] == whole[0].content
     assert len({m.id for m in everything}) == 6
     assert all(m.message.id == m.id for m in everything)
@@ -161,7 +161,7 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     await fill(database, name="home")
     told: list[tuple[int, int]] = []
     file = tmp_path / "a.jsonl"
-    await export_rows(database, "ada", file, thread="work", written=lambda *at: told.append(at))
+    await export_rows(UserRows(database, "ada"), file, thread="work", written=lambda *at: told.append(at))
     lines = [json.loads(line) for line in file.read_text().split("\n") if line]
     counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0}
     header = lines.pop(0)
@@ -180,34 +180,34 @@ async def test_another_user_gets_a_copy_that_the_name_still_finds(database: Data
     await fill(database)
     await export(database, tmp_path / "a.jsonl")
     await bring(database, tmp_path / "a.jsonl", user="bob")
-    copy = await Archive(database).messages("bob", thread_id("work", "bob"))
+    copy = await Archive(UserRows(database, "bob")).messages(thread_id("work", "bob"))
     assert [message.id for message in copy] == ["m1", "m2", "m3", "m4", "m5"]
-    assert len(await Archive(database).messages("ada", thread_id("work", "ada"))) == 5
-    assert await Archive(database).threads("eve") == []
+    assert len(await Archive(UserRows(database, "ada")).messages(thread_id("work", "ada"))) == 5
+    assert await Archive(UserRows(database, "eve")).threads() == []
 
 
 async def test_a_thread_of_another_user_is_refused_and_nothing_is_imported(database: Database, tmp_path: Path) -> None:
     await fill(database)
-    await Archive(database).add_messages("ada", "zz-without-name", [HumanMessage("mine", id="x")])
+    await Archive(UserRows(database, "ada")).add_messages("zz-without-name", [HumanMessage("mine", id="x")])
     await export(database, tmp_path / "a.jsonl")
     with pytest.raises(ThreadOwnershipError, match="'zz-without-name' belongs to another user"):
         await bring(database, tmp_path / "a.jsonl", user="bob")
-    assert await Archive(database).threads("bob") == []
+    assert await Archive(UserRows(database, "bob")).threads() == []
 
 
 async def test_a_thread_that_went_on_keeps_what_is_new_and_takes_what_was_summarized(
     database: Database, elsewhere: Database, tmp_path: Path
 ) -> None:
     id_ = await fill(database)
-    old, new = Archive(database), Archive(elsewhere)
+    old, new = Archive(UserRows(database, "ada")), Archive(UserRows(elsewhere, "ada"))
     await export(database, tmp_path / "a.jsonl")
     await bring(elsewhere, tmp_path / "a.jsonl")
-    await old.add_messages("ada", id_, [HumanMessage("here", id="h1"), AIMessage("and here", id="h2")])
-    await old.add_summary("ada", id_, Summary(id="s2", content="x", level=1, source_ids=("m3", "m4")))
-    await new.add_messages("ada", id_, [HumanMessage("there", id="t1")])
+    await old.add_messages(id_, [HumanMessage("here", id="h1"), AIMessage("and here", id="h2")])
+    await old.add_summary(id_, Summary(id="s2", content="x", level=1, source_ids=("m3", "m4")))
+    await new.add_messages(id_, [HumanMessage("there", id="t1")])
     await export(database, tmp_path / "b.jsonl")
     assert await bring(elsewhere, tmp_path / "b.jsonl") == Counts(threads=1, messages=2, summaries=1)
-    found = await new.messages("ada", id_)
+    found = await new.messages(id_)
     assert [(m.id, m.seq) for m in found[4:]] == [("m5", 5), ("t1", 6), ("h1", 7), ("h2", 8)]
     assert [m.active for m in found] == [False] * 4 + [True] * 4
     assert found[3].chunk_id == 2
@@ -231,9 +231,9 @@ async def test_a_file_of_version_4_is_read_and_its_flags_follow_from_its_summari
     lines = [{**HEADER, "version": 4, "counts": counts}, THREAD, *said, summary]
     (file := tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert await bring(database, file) == Counts(threads=1, messages=3, summaries=1)
-    found = await Archive(database).messages("ada", "t")
+    found = await Archive(UserRows(database, "ada")).messages("t")
     assert [(m.id, m.active, m.chunk_id) for m in found] == [("m1", False, 1), ("m2", False, 1), ("m3", True, None)]
-    standing = await Archive(database).standing("ada", "t", recent=0, limit=9)
+    standing = await Archive(UserRows(database, "ada")).standing("t", recent=0, limit=9)
     assert list(standing.places) == ["s", "m3"]
 
 
@@ -291,7 +291,7 @@ async def test_a_wrong_line_is_named_with_what_was_expected_and_nothing_is_impor
         await bring(database, file)
     assert "\n" not in str(caught.value)
     assert "hi" not in str(caught.value).split()
-    assert await Archive(database).threads("ada") == []
+    assert await Archive(UserRows(database, "ada")).threads() == []
 
 
 async def test_what_postgres_cannot_store_is_cleaned_and_windows_files_are_read(
@@ -302,7 +302,7 @@ async def test_what_postgres_cannot_store_is_cleaned_and_windows_files_are_read(
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + text.encode())
     await bring(database, file)
-    (message,) = await Archive(database).messages("ada", "t")
+    (message,) = await Archive(UserRows(database, "ada")).messages("t")
     assert message.text == message.message.content == "ab\ufffdc"
 
 
@@ -316,7 +316,7 @@ async def test_an_export_that_cannot_be_finished_leaves_nothing(database: Databa
 
     await fill(database)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
-        await export_rows(database, "ada", tmp_path / "a.jsonl", written=full)
+        await export_rows(UserRows(database, "ada"), tmp_path / "a.jsonl", written=full)
     assert list(tmp_path.iterdir()) == [folder]
 
 
@@ -367,11 +367,13 @@ async def test_embedding_in_bulk_makes_the_vectors_that_a_turn_makes(
     embedder = Embedder("fake", DeterministicFakeEmbedding(size=8))
     for each in (database, elsewhere):
         await fill(each)
-        await Archive(each).add_messages("ada", thread_id("work", "ada"), [long, HumanMessage(" ", id="blank")])
-    index = VectorIndex(database, embedder, RecallCache(database, lambda: "fake", 1))
-    while await index.embed_pending("ada", timeout=60):
+        await Archive(UserRows(each, "ada")).add_messages(
+            thread_id("work", "ada"), [long, HumanMessage(" ", id="blank")]
+        )
+    index = VectorIndex(UserRows(database, "ada"), embedder)
+    while await index.embed_pending(timeout=60):
         pass
-    done = await BulkEmbedding(elsewhere, embedder, "ada", which="pending", timeout=60).run()
+    done = await BulkEmbedding(UserRows(elsewhere, "ada"), embedder, which="pending", timeout=60).run()
     assert done == 7
     one, other = [await asyncio.to_thread(vectors_of, each) for each in (database, elsewhere)]
     unstable = {"created_at", "langchain_metadata", "changed"}  # of messages that name no time
@@ -398,7 +400,7 @@ async def test_what_was_imported_by_the_command_is_recalled(
 ) -> None:
     file = str(tmp_path / "a.jsonl")
     await say(graph, "My dog Biscuit is afraid of thunder.", to=thread_id("pets", "default"), user="default")
-    await Archive(graph.resources.database).own_thread("default", thread_id("pets", "default"), "pets")
+    await Archive(UserRows(graph.resources.database, "default")).own_thread(thread_id("pets", "default"), "pets")
     done = await asyncio.to_thread(run, environment, "export", file, "--thread", "pets")
     assert "1 threads, 2 messages, 0 summaries" in done.stdout, done.stderr
     there = {**environment, "EVERTHREAD_DATABASE_SCHEMA": elsewhere.schema, "EVERTHREAD_USER_ID": "bob"}

@@ -57,7 +57,7 @@ async def test_threads_of_the_version_before_go_on(earlier: Settings) -> None:
         values = (await graph.aget_state(thread())).values
         summaries = [link for link in values["chain"]["links"] if "level" in link]
         assert summaries
-        standing = await graph.resources.archive.standing("ada", "t1", recent=0, limit=100)
+        standing = await graph.resources.of_user("ada").archive.standing("t1", recent=0, limit=100)
         assert set(standing.summaries) == {link["id"] for link in summaries}
         assert values["report"]["turn"] == 10
 
@@ -97,6 +97,22 @@ async def test_what_stands_and_what_is_summarized_is_what_the_version_before_not
         after = {
             (message.thread_id, message.id): (message.active, message.chunk_id)
             for id_ in ("t1", "t2", "t3")
-            for message in await graph.resources.archive.messages("ada", id_)
+            for message in await graph.resources.of_user("ada").archive.messages(id_)
         }
     assert after == before
+
+
+async def test_what_was_known_of_the_user_is_read_again_once(earlier: Settings) -> None:
+    embeddings = DeterministicFakeEmbedding(size=8)
+    async with open_graph(earlier, model=counting_model("New {n}."), embeddings=embeddings) as graph:
+        facts = graph.resources.of_user("ada").facts
+        (before,) = await facts.all_facts()
+        assert (before.text, before.terms) == ("My dog is called Biscuit", ("biscui", "called", "dog"))
+        await say(graph, "And now?")
+        await graph.asettled()
+        (after,) = await facts.all_facts()
+        assert after == before.model_copy(update={"terms": ("biscuit", "call", "dog")})
+    async with open_graph(earlier, model=counting_model("New {n}."), embeddings=embeddings) as graph:
+        user = graph.resources.of_user("ada")
+        assert await user.rows.fetch("facts.outdated", limit=9, characters=9) == []
+        assert await user.facts.all_facts() == [after]

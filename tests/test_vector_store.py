@@ -39,13 +39,13 @@ async def filled(settings: Settings, embeddings: Embeddings, store: VectorStore 
     resources = Resources(settings.but(user_id="ada"), embeddings=embeddings, vector_store=store)
     for user in ("ada", "bob"):
         said = [HumanMessage(text, id=f"{user}-{n}") for n, text in enumerate(CHAT)]
-        await resources.archive.add_messages(user, f"of-{user}", said)
-        assert await resources.vectors.embed_pending(user, timeout=60) == len(CHAT)
+        await resources.of_user(user).archive.add_messages(f"of-{user}", said)
+        assert await resources.of_user(user).vectors.embed_pending(timeout=60) == len(CHAT)
     return resources
 
 
 async def near(resources: Resources, user: str = "ada", limit: int = 3, **more: Any) -> list[tuple[str, float]]:
-    rows = await resources.vectors.nearest(user, "Which instrument do I hear?", limit=limit, timeout=60, **more)
+    rows = await resources.of_user(user).search.nearest("Which instrument do I hear?", limit=limit, timeout=60, **more)
     return [(row.source_id, row.cosine) for row in rows]
 
 
@@ -86,7 +86,7 @@ async def test_a_store_is_named_by_its_import_path(
 ) -> None:
     monkeypatch.setitem(sys.modules, "my.stores", sys.modules[__name__])
     resources = await filled(settings.but(vector_store=f"my.stores:{name}"), embeddings, f"my.stores:{name}")
-    assert isinstance(resources.vectors, StoreIndex)
+    assert isinstance(resources.of_user("ada").vectors, StoreIndex)
     assert len(await near(resources)) == 3
     await resources.close()
 
@@ -145,7 +145,7 @@ async def test_any_scale_of_scores_becomes_our_similarity_and_the_best_stays_bes
     await plain.close()
     odd = Resources(settings, embeddings=embeddings, vector_store=Scored(embeddings, score))
     for user in ("ada", "bob"):
-        await odd.vectors.embed_pending(user, timeout=60)
+        await odd.of_user(user).vectors.embed_pending(timeout=60)
     for _ in range(2):
         found = await near(odd)
         assert [id_ for id_, _ in found] == [id_ for id_, _ in expected]
@@ -196,18 +196,20 @@ async def test_what_a_store_in_memory_lost_with_the_process_is_embedded_again(
 ) -> None:
     await (await filled(settings, embeddings, InMemoryVectorStore(embeddings))).close()
     again = Resources(settings, embeddings=embeddings, vector_store=InMemoryVectorStore(embeddings))
-    assert await again.vectors.embed_pending("ada", timeout=60) == 0
+    assert await again.of_user("ada").vectors.embed_pending(timeout=60) == 0
     assert (await near(again))[0][0] == "ada-0"
     await again.close()
 
 
 async def test_what_is_in_our_own_table_moves_into_the_store(settings: Settings, embeddings: Embeddings) -> None:
     own = Resources(settings, embeddings=embeddings)
-    await own.archive.add_messages("ada", "t", [HumanMessage(text, id=f"ada-{n}") for n, text in enumerate(CHAT)])
-    await own.vectors.embed_pending("ada", timeout=60)
+    await own.of_user("ada").archive.add_messages(
+        "t", [HumanMessage(text, id=f"ada-{n}") for n, text in enumerate(CHAT)]
+    )
+    await own.of_user("ada").vectors.embed_pending(timeout=60)
     await own.close()
     moved = Resources(settings, embeddings=embeddings, vector_store=InMemoryVectorStore(embeddings))
-    assert await moved.vectors.embed_pending("ada", timeout=60) == len(CHAT)
+    assert await moved.of_user("ada").vectors.embed_pending(timeout=60) == len(CHAT)
     assert (await near(moved))[0][0] == "ada-0"
     await moved.close()
 
@@ -226,9 +228,9 @@ async def test_a_pass_that_was_killed_before_it_noted_its_work_is_done_again(
 ) -> None:
     store = Strict(embeddings)
     resources = await filled(settings, embeddings, store)
-    await resources.archive.of("ada").fetch("UPDATE messages SET embedded_with = NULL WHERE user_id = %(user_id)s")
+    await resources.of_user("ada").rows.fetch("UPDATE messages SET embedded_with = NULL WHERE user_id = %(user_id)s")
     before = len(store.store)
-    assert await resources.vectors.embed_pending("ada", timeout=60) == len(CHAT)
+    assert await resources.of_user("ada").vectors.embed_pending(timeout=60) == len(CHAT)
     assert len(store.store) == before
     await resources.close()
 
@@ -244,7 +246,7 @@ class Slow(InMemoryVectorStore):
 async def test_a_slow_store_is_not_waited_for(settings: Settings, embeddings: Embeddings) -> None:
     resources = await filled(settings, embeddings, Slow(embeddings))
     with pytest.raises(EmbeddingError, match=r"The vector store 'Slow' took longer than 0.05 s"):
-        await resources.vectors.nearest("ada", "instrument", limit=3, timeout=0.05)
+        await resources.of_user("ada").search.nearest("instrument", limit=3, timeout=0.05)
     await resources.close()
 
 

@@ -16,6 +16,7 @@ from everthread import InputError, ModelError, Settings, ThreadOwnershipError, o
 from everthread.graph.conversation import Conversation
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
+from everthread.storage.user_rows import UserRows
 
 ADA: Any = {"user_id": "ada"}
 
@@ -41,7 +42,7 @@ async def told(graph: Conversation, to: str = "t1") -> list[str]:
 
 async def kept(graph: Conversation, to: str = "t1", *, left: bool = False) -> list[str]:
     """The texts of the archive: of the conversation, or of what has left it."""
-    page = await graph.resources.archive.page("ada", to, limit=1000, with_left=True)
+    page = await graph.resources.of_user("ada").archive.page(to, limit=1000, with_left=True)
     return [message.text for message in page if (message.left_at is not None) is left]
 
 
@@ -255,12 +256,12 @@ async def test_the_last_question_sent_with_another_content_is_an_edit(talk: Conv
 async def test_an_edited_source_has_its_summary_made_again(talk: Conversation) -> None:
     for n in range(3):
         await say(talk, f"Remark {n} about the garden with its old roses and the long wall.")
-    (summary,) = await talk.resources.archive.summaries("ada", "t1")
+    (summary,) = await talk.resources.of_user("ada").archive.summaries("t1")
     last = (await talk.aget_state(thread())).values["messages"][-2]
     await talk.aupdate_state(thread(), {"messages": [HumanMessage("The garden has a pond full of frogs.", id=last.id)]})
     await say(talk, "Well?")
     await say(talk, "And?")
-    (again, *_) = await talk.resources.archive.summaries("ada", "t1")
+    (again, *_) = await talk.resources.of_user("ada").archive.summaries("t1")
     assert again.id == summary.id
     assert again.rejected or again.version > summary.version
 
@@ -438,22 +439,22 @@ async def test_an_id_that_is_a_number_is_taken_as_its_text(talk: Conversation) -
 async def test_a_thousand_messages_at_once_are_taken_in_and_caught_up_with(talk: Conversation) -> None:
     many = [m for n in range(500) for m in (("user", f"Question {n}?"), ("assistant", f"Answer {n}."))]
     await say(talk, {"messages": [*many, ("user", "And now?")]})
-    assert len(await kept(talk)) == 1000 or len(await talk.resources.archive.messages("ada", "t1")) == 1002
+    assert len(await kept(talk)) == 1000 or len(await talk.resources.of_user("ada").archive.messages("t1")) == 1002
     assert len(await shown(talk)) <= 250
-    first = len(await talk.resources.archive.summaries("ada", "t1"))
+    first = len(await talk.resources.of_user("ada").archive.summaries("t1"))
     await say(talk, "And on?")
-    assert first < len(await talk.resources.archive.summaries("ada", "t1"))
+    assert first < len(await talk.resources.of_user("ada").archive.summaries("t1"))
 
 
 async def test_history_comes_in_pages(talk: Conversation) -> None:
     for n in range(1, 6):
         await say(talk, f"Remark {n}.")
-    archive = talk.resources.archive
-    newest = await archive.page("ada", "t1", limit=4)
+    archive = talk.resources.of_user("ada").archive
+    newest = await archive.page("t1", limit=4)
     assert [message.text for message in newest] == ["Remark 4.", "Reply 4.", "Remark 5.", "Reply 5."]
-    before = await archive.page("ada", "t1", before=newest[0].id, limit=100)
+    before = await archive.page("t1", before=newest[0].id, limit=100)
     assert [message.text for message in before] == [t for n in range(1, 4) for t in (f"Remark {n}.", f"Reply {n}.")]
-    assert await archive.page("bob", "t1") == []
+    assert await talk.resources.of_user("bob").archive.page("t1") == []
 
 
 async def test_an_imported_thread_goes_on_with_the_same_prompt(
@@ -466,12 +467,12 @@ async def test_an_imported_thread_goes_on_with_the_same_prompt(
             await say(graph, f"Remark {n} about the garden and its {n} roses.")
         await graph.asettled()
         storage = graph.resources.database
-        await export_rows(storage, "ada", file, written=lambda _done, _all: None)
+        await export_rows(UserRows(storage, "ada"), file, written=lambda _done, _all: None)
         moved = Settings(database_url="sqlite", data_dir=tmp_path, web_search="off", summary_model="extractive")
         async with open_graph(moved, model=other, embeddings=embeddings) as imported:
             checked = check_file(file)
-            await import_rows(imported.resources.database, "ada", file, checked, added=lambda _added: None)
-            imported.resources.embed_later("ada", 60)
+            await import_rows(UserRows(imported.resources.database, "ada"), file, checked, added=lambda _added: None)
+            imported.resources.of_user("ada").embed_later(60)
             await imported.asettled()
             for asked in (graph, imported):
                 await say(asked, "How many roses are there?")

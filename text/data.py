@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from .fold import fold
 
 FOLDER: Final = Path(__file__).with_name("data")
 
@@ -19,6 +22,13 @@ def load(name: str) -> Any:
         OSError: it cannot be read.
     """
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@cache
+def phrases(name: str, group: str) -> tuple[str, ...]:
+    """The phrases of a group of a file in all languages together, folded, the longest first (a blocking read)."""
+    folded = {fold(phrase) for of_language in load(name)[group].values() for phrase in of_language}
+    return tuple(sorted(folded, key=lambda phrase: (-len(phrase), phrase)))
 
 
 def load_folder(name: str) -> dict[str, Any]:

@@ -35,6 +35,11 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", folded)
 
 
+def plain(text: str) -> str:
+    """The text folded, with single spaces."""
+    return " ".join(fold(text).split())
+
+
 def bare(text: str) -> str:
     """The text folded and without accents, so that it matches however it was typed."""
     if text.isascii():

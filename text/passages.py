@@ -68,7 +68,8 @@ def excerpt(text: str, question: str, limit: int, *, near: str = "") -> str:
         return truncate_to_tokens(text, limit)
     best = scores.index(max(scores))
     if sizes[best] + 2 * _GAP_TOKENS > limit:
-        return excerpt(passages[best].strip(), question, limit, near=near)
+        inner = passages[best].strip()
+        return excerpt(inner, question, limit, near=near) if len(inner) < len(text) else truncate_to_tokens(text, limit)
     return truncate_to_tokens(_joined(passages, sizes, scores, limit), limit)
 
 

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+CODE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
+"""Code in a text: a fenced block, or what stands between backticks."""
+
 _FENCE: Final = re.compile(r"(```.*?(?:```|\Z))", re.DOTALL)
 _LINE_END: Final = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]+")
 _CLOSERS: Final = r"[\"'”’»)\]）」』】]*"
@@ -26,6 +29,15 @@ def sentences(text: str) -> list[str]:
         else:
             found.extend(piece for line in _LINE_END.split(part) for piece in _split_line(line))
     return [stripped for sentence in found if (stripped := sentence.strip())]
+
+
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each of the sentences begins and ends."""
+    end = 0
+    for sentence in sentences(text):
+        start = text.index(sentence, end)
+        end = start + len(sentence)
+        yield start, end
 
 
 def _split_line(line: str) -> Iterator[str]:

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from ...state.search_records import Sign
+from ...text.sentences import CODE
 from ...text.shorten import middle_out
 from ...text.words import is_word
 from .wordlists import Spoken, WordLists, word_lists
 from .words import Sentence, Words, split
 
 _NOISE: Final = (
-    re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`"),  # code
+    CODE,
     re.compile(r"(?:https?://|www\.)\S+|[\w.+-]{1,64}@[\w-]{1,63}\.\w+"),  # addresses
     re.compile(r"(?m)^\[\w+\]$"),  # marks of images and other blocks
 )
@@ -85,11 +86,6 @@ class Reading(NamedTuple):
     def score(self) -> float:
         """The summed weight of the signs."""
         return round(sum(sign.weight for sign in self.signs), 3)
-
-
-def preload() -> None:
-    """Read the word lists: a blocking read of files, once in a process."""
-    word_lists()
 
 
 def read(text: str, year: int) -> Reading:

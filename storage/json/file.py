@@ -55,7 +55,7 @@ _TABLES: Final[dict[str, tuple[str, str]]] = {
 
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
-_FLAGS: Final = {"negated", "settles", "facts_read"}
+_FLAGS: Final = {"negated", "settles", "facts_read", "outdated"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",

@@ -38,15 +38,23 @@ SELECT * FROM facts WHERE user_id = :user_id ORDER BY said_at, id
 -- name: facts.pins
 SELECT * FROM pins WHERE user_id = :user_id AND (forgotten_at IS NULL OR :forgotten) ORDER BY created_at, id
 
+-- name: facts.outdated
+SELECT facts.*, substr(m.text, 1, :characters) AS said
+FROM facts LEFT JOIN messages AS m
+    ON m.user_id = facts.user_id AND m.thread_id = facts.thread_id AND m.id = facts.source_id
+WHERE facts.user_id = :user_id AND facts.outdated LIMIT :limit
+
 -- name: facts.upsert_facts
 INSERT INTO facts
-SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
+SELECT :user_id, new.*, false FROM jsonb_to_recordset(:rows::jsonb) AS new(
     id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
     settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
     meaning uuid, slot uuid, weight double precision, term_keys bigint[])
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
-    valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by
+    valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by,
+    terms = excluded.terms, attribute = excluded.attribute, meaning = excluded.meaning, slot = excluded.slot,
+    weight = excluded.weight, term_keys = excluded.term_keys, outdated = facts.outdated AND NOT :read_again
 
 -- name: facts.upsert_pins
 INSERT INTO pins

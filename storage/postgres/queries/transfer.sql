@@ -107,7 +107,7 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.valid_to IS NULL AND ne
 
 -- name: transfer.add_facts
 INSERT INTO facts
-SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
+SELECT :user_id, new.*, true FROM jsonb_to_recordset(:rows::jsonb) AS new(
     id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
     settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,

@@ -37,7 +37,7 @@ WHERE user_id = :user_id AND (meaning IN (SELECT value FROM json_each(:meanings)
 
 -- name: facts.upsert_facts
 INSERT INTO facts
-SELECT :user_id, new.* FROM (SELECT json_extract(value, '$.id') AS id,
+SELECT :user_id, new.*, false FROM (SELECT json_extract(value, '$.id') AS id,
     json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.kind') AS kind,
     json_extract(value, '$.text') AS text,
     json_extract(value, '$.subject') AS subject, json_extract(value, '$.attribute') AS attribute,
@@ -53,7 +53,9 @@ SELECT :user_id, new.* FROM (SELECT json_extract(value, '$.id') AS id,
         json_extract(value, '$.weight') AS weight,
     json_extract(value, '$.term_keys') AS term_keys FROM json_each(:rows) LIMIT -1) AS new WHERE true
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
-    valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by
+    valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by,
+    terms = excluded.terms, attribute = excluded.attribute, meaning = excluded.meaning, slot = excluded.slot,
+    weight = excluded.weight, term_keys = excluded.term_keys, outdated = facts.outdated AND NOT :read_again
 
 -- name: facts.upsert_pins
 INSERT INTO pins

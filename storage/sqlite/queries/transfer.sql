@@ -78,7 +78,7 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.valid_to IS NULL AND ne
 
 -- name: transfer.add_facts
 INSERT INTO facts
-SELECT :user_id, new.* FROM (SELECT json_extract(value, '$.id') AS id,
+SELECT :user_id, new.*, true FROM (SELECT json_extract(value, '$.id') AS id,
     json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.kind') AS kind,
     json_extract(value, '$.text') AS text,
     json_extract(value, '$.subject') AS subject, json_extract(value, '$.attribute') AS attribute,

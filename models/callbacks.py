@@ -1,4 +1,4 @@
-"""`Overheard`: the requests to chat models that a responder of one's own makes, as its callbacks tell of them."""
+"""Callbacks that listen to chat models: how much of a reply was streamed, and which requests were made."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from typing import Any
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import LLMResult
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
@@ -17,8 +17,41 @@ from .failures import Failure, failure_of
 from .replies import finish_of
 
 
-class Overheard(BaseCallbackHandler):
-    """Notes each request with its model, time, tokens and end."""
+def heard_by(listener: BaseCallbackHandler, config: RunnableConfig) -> RunnableConfig:
+    """The config of a call to which this one listens, too."""
+    return merge_configs(config, {"callbacks": [listener]})
+
+
+class StreamCounter(AsyncCallbackHandler):
+    """Counts what was streamed: characters of text, and each piece of a tool call as one.
+
+    Thinking does not count: it is no part of the answer. Where nobody asks for tokens, nothing is streamed.
+    """
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.characters = 0
+
+    async def on_llm_new_token(
+        self, token: Any, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, **_: Any
+    ) -> None:
+        """Count a chunk."""
+        message = getattr(chunk, "message", None)
+        if isinstance(message, AIMessageChunk):
+            self.characters += len(message.text) + len(message.tool_call_chunks)
+        elif isinstance(token, str):
+            self.characters += len(token)
+
+    async def on_stream_event(self, event: Any, **_: Any) -> None:
+        """Count an event of the streaming protocol v3."""
+        delta = event.get("delta") if isinstance(event, dict) else None
+        if isinstance(delta, dict) and delta.get("type") in {"text-delta", "text"}:
+            self.characters += len(str(delta.get("text", "")))
+
+
+class CallRecorder(BaseCallbackHandler):
+    """Records each request to a chat model with its model, time, tokens and end."""
 
     run_inline = True
 
@@ -30,10 +63,6 @@ class Overheard(BaseCallbackHandler):
     def calls(self) -> tuple[ModelCall, ...]:
         """The requests that have ended, in the order in which they did."""
         return tuple(self._calls)
-
-    def heard_in(self, config: RunnableConfig) -> RunnableConfig:
-        """The config of a call to which this listens, too."""
-        return merge_configs(config, {"callbacks": [self]})
 
     def failed(self, name: str, seconds: float, failure: Failure) -> None:
         """Note a failure of the responder that is none of its requests'."""

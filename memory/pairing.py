@@ -1,0 +1,142 @@
+"""Pairing: what was found becomes memories, each hit with its counterpart.
+
+A user's message brings the assistant's reply, a reply the query before it, a tool's result the whole exchange. A
+summary stands alone; original messages that bear on the question may come with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from ..state.records import Fragment, Hit, Memory
+from ..text.passages import excerpt
+from ..text.terms import search_terms
+from ..text.tokens import estimate_tokens
+
+Source = tuple[str, str]
+"""A thread, and the id of a message or summary in it."""
+
+_TOOL_SHARE: Final = 0.5
+"""The share of a fragment's tokens that a tool's result gets."""
+
+SUMMARY_SHARE: Final = 2 / 3
+"""Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
+
+_MEMORY_SHARE: Final = 3
+"""A memory of many fragments has at most so many times the tokens of one."""
+
+_MIN_TOKENS: Final = 40
+"""Tokens of a fragment, however many there are."""
+
+_WHOLE: Final = 80
+"""Tokens up to which a source of a summary is shown whole or not at all."""
+
+
+def paired(hits: Sequence[Hit], exchanges: Mapping[Source, tuple[Fragment, ...]]) -> list[Memory]:
+    """One memory for each exchange that was hit, in the order of the hits.
+
+    A hit in an exchange that is remembered already adds to that memory what it brings beside.
+
+    Args:
+        hits: what the search found, the best first.
+        exchanges: by thread and source id of a hit, the fragments of its exchange in the order they were said.
+    """
+    memories: list[Memory] = []
+    index_of: dict[Source, int] = {}
+    for hit in hits:
+        fragments = exchanges.get((hit.thread_id, hit.source_id), ())
+        if not fragments:
+            continue
+        known = [at for f in fragments if (at := index_of.get((hit.thread_id, f.id))) is not None]
+        if known:
+            at = known[0]
+            new = [f for f in fragments if index_of.get((hit.thread_id, f.id), at) == at]
+            memories[at] = with_fragments(memories[at], merged(memories[at].fragments, new))
+        else:
+            at, new = len(memories), list(fragments)
+            memories.append(_memory(hit, fragments))
+        index_of.update(((hit.thread_id, fragment.id), at) for fragment in new)
+    return memories
+
+
+def candidates(memories: Sequence[Memory], chain: Collection[Source], count: int) -> list[Memory]:
+    """The memories up to the last of `count` that are not wholly in the chain.
+
+    Those in the chain are among them: the prompt may have no room for what they hold.
+    """
+    kept: list[Memory] = []
+    for memory in memories:
+        if count <= 0:
+            break
+        kept.append(memory)
+        count -= not all((memory.thread_id, id_) in chain for id_ in memory.source_ids)
+    return kept
+
+
+def merged(first: Sequence[Fragment], second: Sequence[Fragment]) -> tuple[Fragment, ...]:
+    """The fragments of two parts of one exchange, each once, in the order they were said."""
+    return tuple(sorted({f.id: f for f in (*first, *second)}.values(), key=lambda fragment: fragment.seq))
+
+
+def with_fragments(memory: Memory, fragments: Sequence[Fragment]) -> Memory:
+    """The memory with these fragments in the place of its own."""
+    said = [fragment.created_at for fragment in fragments if fragment.created_at is not None]
+    return memory.model_copy(
+        update={
+            "fragments": tuple(fragments),
+            "source_ids": tuple(fragment.id for fragment in fragments),
+            "created_at": min(said) if said else memory.created_at,
+        }
+    )
+
+
+def fragment_tokens(memory: Memory, fragment: Fragment, limit: int) -> int:
+    """Tokens that a fragment may take: less where a memory has many, so that it has room in the prompt as a whole.
+
+    Args:
+        memory: the fragment's memory.
+        fragment: one message, or the summary.
+        limit: tokens of a fragment of a memory with few of them.
+    """
+    limit = min(limit, _MEMORY_SHARE * limit // len(memory.fragments))
+    return max(_MIN_TOKENS, int(limit * _TOOL_SHARE) if fragment.role == "tool" else limit)
+
+
+def bearing_on(messages: Sequence[Fragment], question: str, limit: int) -> list[Fragment]:
+    """Those messages, in the order they were said, that share most words with the question.
+
+    Args:
+        messages: candidates.
+        question: any text.
+        limit: tokens of all together, at most; a long message gets half of what is left.
+    """
+    wanted = set(search_terms(question))
+    shared = {
+        m.id: len(wanted.intersection(search_terms(m.content))) for m in messages if m.role in {"user", "assistant"}
+    }
+    chosen: dict[str, Fragment] = {}
+    for message in sorted(messages, key=lambda m: (-shared.get(m.id, 0), m.seq)):
+        if not shared.get(message.id):
+            continue
+        content = excerpt(message.content, question, max(limit // 2, _WHOLE))
+        if (cost := estimate_tokens(content)) <= limit:
+            limit -= cost
+            chosen[message.id] = message.model_copy(update={"content": content})
+    return [chosen[message.id] for message in messages if message.id in chosen]
+
+
+def _memory(hit: Hit, fragments: Sequence[Fragment]) -> Memory:
+    memory = Memory(
+        fragments=tuple(fragments),
+        source_type=hit.source_type,
+        source_ids=(),
+        thread_id=hit.thread_id,
+        similarity=hit.similarity,
+        score=hit.score,
+        vector_rank=hit.vector_rank,
+        keyword_rank=hit.keyword_rank,
+        rank=hit.rank,
+        created_at=hit.created_at,
+    )
+    return with_fragments(memory, fragments)

@@ -1,0 +1,200 @@
+"""The prompt of a turn: assembled for the chat model, and made smaller for one that takes less."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, ToolMessage
+
+from ..assembly.assemble import Assembled, assemble
+from ..assembly.layout import Layout
+from ..models.chat import input_window, model_name
+from ..models.counting import TokenCounter, counter_for
+from ..models.failures import Failure
+from ..models.gguf import GGUFChatModel
+from ..settings.profiles import PROFILES
+from ..settings.settings import Settings
+from ..state.conversation import ConversationState, Update
+from ..state.fact_records import FactSheet
+from ..state.lighten import lighten
+from ..state.messages import message_text
+from ..state.records import Recall
+from ..state.report_records import Progress, TurnReport
+from ..state.tool_calls import paired, with_results
+from ..state.turn_records import Context, ContextReport, ReplyReport
+from ..text.shorten import truncate_to_tokens
+from .events import tell
+from .turn import Turn
+
+_INLINE: Final = 60_000
+"""Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""
+
+_MARGIN: Final = 0.95
+_BLIND: Final = 0.6
+"""By how much a prompt that was too long is made smaller, where the provider does not tell the numbers."""
+
+
+async def assembled(state: ConversationState, turn: Turn, *, budget: int | None = None) -> Update:
+    """The messages for the model, what they cost, and of what was recalled what stands in them.
+
+    The same for the same state.
+
+    Args:
+        state: the state of the turn.
+        turn: settings, resources, thread.
+        budget: tokens of the prompt, at most; by default what settings and model say.
+
+    Raises:
+        ModelError: the chat model, whose window is asked for, cannot be loaded, or its own token counter fails.
+        SettingsError: the definitions of the tools take most of the budget.
+    """
+    model = await turn.resources.chat_model(turn.settings)
+    counter = await _counter(state, turn, model)
+    search, progress = state.get("search"), Progress.read(state.get("progress"))
+    recall = state.get("recall", Recall())
+    whole, light = lighten(turn.live(state).view)
+    chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
+    results = search.results if search is not None else ()
+
+    def make() -> Assembled:
+        return assemble(
+            chain,
+            recall.memories,
+            results,
+            system_prompt=turn.instructions,
+            budget=budget if budget is not None else room_for(model, turn),
+            facts=state.get("facts", FactSheet()).lines,
+            tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
+            counter=counter,
+            layout=Layout.of(turn.settings),
+            thread_id=turn.thread_id,
+            turn_before=progress.before if progress is not None else None,
+            light=light,
+        )
+
+    weight = sum(len(str(message.content)) for message in chain)
+    weight += sum(len(fragment.content) for memory in recall.memories for fragment in memory.fragments)
+    weight += sum(len(result.content) for result in results)
+    made = make() if weight <= _INLINE else await asyncio.to_thread(make)
+    if state.get("context") is None:
+        tell("remembered", memories=len(made.memories))
+    update: Update = {"context": Context(messages=tuple(made.messages)), "context_report": made.report}
+    if "recall" in state:
+        update["recall"] = recall.model_copy(update={"memories": made.memories})
+    return update
+
+
+class Prompt:
+    """The messages for each model that is asked: the assembled context, made again where a model takes less.
+
+    Attributes:
+        update: what was assembled here, for the state.
+    """
+
+    def __init__(self, state: ConversationState, turn: Turn) -> None:
+        self._state = state
+        self._turn = turn
+        context = state.get("context")
+        sent = {message.id for message in context.messages} if context is not None else set()
+        # What came back from tools is not in a context that was assembled before they ran.
+        self._context = context if not sent.isdisjoint(m.id for m in state["messages"][-1:]) else None
+        self._report = state.get("context_report")
+        self.update: Update = {}
+
+    async def __call__(self, model: BaseChatModel | None = None, failure: Failure | None = None) -> list[AnyMessage]:
+        """The messages for a model; after a failure for length, smaller ones."""
+        if self._context is None or self._report is None:
+            await self._assemble(None)
+        if failure is not None:
+            if model is not None and failure.window is not None:
+                self._turn.resources.calibration.learn_window(model_name(model), failure.window)
+            await self._assemble(smaller_budget(failure, self._report))
+        elif model is not None and self._report is not None:
+            room = room_for(model, self._turn)
+            if room < self._report.budget and room < self._report.tokens:
+                await self._assemble(room)
+        assert self._context is not None  # noqa: S101  # made above
+        return paired(cast("Sequence[AnyMessage]", self._context.messages))
+
+    async def _assemble(self, budget: int | None) -> None:
+        self.update = await assembled(self._state, self._turn, budget=budget)
+        self._context, self._report = self.update["context"], self.update["context_report"]
+
+
+def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
+    """Tokens, as we count them, for the second try of a prompt that was too long.
+
+    Where the provider told what it counted and what it takes, our count is scaled by these; else it is a guess.
+    """
+    counted = report.tokens if report is not None else 0
+    if failure.window is None:
+        return max(1, int(counted * _BLIND))
+    if failure.asked is None or failure.asked <= failure.window:
+        return max(1, int(min(counted, failure.window) * _BLIND))
+    return max(1, int(counted * failure.window / failure.asked * _MARGIN))
+
+
+def room_for(model: BaseChatModel, turn: Turn) -> int:
+    """Tokens for the prompt of a model; see `token_budget`. A window that its provider told in an error counts."""
+    return token_budget(turn.settings, model, told=turn.resources.calibration.window(model_name(model)))
+
+
+def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None = None) -> int:
+    """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
+
+    Where neither the model nor the profile nor the provider (`told`) tells the window, `max_context_tokens` is taken
+    for it.
+    """
+    windows = [window for window in (input_window(model), told) if window is not None]
+    usual = PROFILES[settings.profile].window
+    if usual is not None and usual > settings.max_context_tokens:  # who asks for more has a model with a larger one
+        windows.append(usual)
+    if not windows:
+        return settings.max_context_tokens - settings.max_reply_tokens
+    window = min(windows)
+    # What a GGUF model takes as input has the reply's room taken out already.
+    reply = 0 if isinstance(model, GGUFChatModel) and window == input_window(model) else settings.max_reply_tokens
+    return min(settings.max_context_tokens, window - min(reply, window // 2))
+
+
+async def _counter(state: ConversationState, turn: Turn, model: BaseChatModel) -> TokenCounter:
+    """What counts for the model, raised by what its provider reported for the turns before."""
+    name = model_name(model)
+    calibration = turn.resources.calibration
+    reply, report = _reply_and_context(state)
+    if reply is not None and report is not None and _is_same_model(reply.model, name):
+        calibration.observe(name, counted=report.tokens / report.factor, reported=reply.input_tokens)
+    return (await counter_for(model)).raised(calibration.factor(name))
+
+
+def _reply_and_context(state: ConversationState) -> tuple[ReplyReport | None, ContextReport | None]:
+    """Those of this turn, after a round of tools; else those of the turn before."""
+    if (reply := state.get("reply")) is not None:
+        return reply, state.get("context_report")
+    before = TurnReport.read(state.get("report"))
+    return (before.reply, before.context) if before is not None else (None, None)
+
+
+def _is_same_model(answered: str, asked: str) -> bool:
+    """Whether the model that answered is the one asked, whose name the provider may have made longer by a date."""
+    return answered.startswith(asked) or asked.startswith(answered)
+
+
+def _cut_results(messages: Sequence[AnyMessage], limit: int) -> list[AnyMessage]:
+    """The messages with each result of a tool that is longer than `limit` tokens cut to its head and its end."""
+    return [_cut(message, limit) if isinstance(message, ToolMessage) else message for message in messages]
+
+
+def _cut(message: ToolMessage, limit: int) -> ToolMessage:
+    if isinstance(message.content, str):
+        content: Any = truncate_to_tokens(message.content, limit, keep="both")
+    elif any(isinstance(block, dict) and block.get("type") not in {"text", None} for block in message.content):
+        return message
+    else:
+        text = message_text(message)
+        short = truncate_to_tokens(text, limit, keep="both")
+        content = message.content if short == text else short
+    return message if content == message.content else message.model_copy(update={"content": content})

@@ -1,0 +1,58 @@
+"""`User`: what is kept of one user of a graph, how it is searched, and what is done for them beside their turns."""
+
+from __future__ import annotations
+
+from ..facts.read_archive import read_batch
+from ..facts.rows import FactRows
+from ..memory.recall import MemorySearch
+from ..memory.recall_cache import RecallCache
+from ..memory.vectors import VectorIndex
+from ..storage.archive import Archive
+from ..storage.branches import Branches
+from ..storage.reports import TurnReports
+from ..storage.summary_rows import SummaryRows
+from ..storage.user_rows import UserRows
+from .background import Background, Kind
+
+
+class User:
+    """One user, named once: no method of what hangs here asks for the user again.
+
+    Args:
+        rows: the user's.
+        vectors: the user's vector arm.
+        memories: what this process holds of the users' memories.
+        background: where work goes on beside the turns.
+    """
+
+    def __init__(self, rows: UserRows, vectors: VectorIndex, memories: RecallCache, background: Background) -> None:
+        self.id = rows.user_id
+        self.rows = rows
+        self.archive = Archive(rows)
+        self.branches = Branches(rows)
+        self.summaries = SummaryRows(rows)
+        self.reports = TurnReports(rows)
+        self.facts = FactRows(rows)
+        self.vectors = vectors
+        self.search = MemorySearch(rows, memories, vectors)
+        self._background = background
+
+    def embed_later(self, timeout: float) -> None:
+        """Embed what is pending, in the background; `timeout` is seconds a batch."""
+
+        async def step() -> bool:
+            return await self.vectors.embed_pending(timeout=timeout) > 0
+
+        self._background.begin("embedding", self.id, step)
+
+    def learn_later(self, auto_pin_score: float | None) -> None:
+        """Read what of the user's messages was not read for facts yet, in the background."""
+
+        async def step() -> bool:
+            return (await read_batch(self.facts, auto_pin_score))[1]
+
+        self._background.begin("facts", self.id, step)
+
+    async def caught_up(self, kind: Kind) -> None:
+        """Wait until a step was done that began after all that was asked for until now; not for all of a long job."""
+        await self._background.caught_up(kind, self.id)
