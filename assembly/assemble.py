@@ -86,7 +86,7 @@ def assemble(
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
         thread_id: the thread of the chain, for memories of other threads.
         turn_before: the id of the message that began the turn before.
-        light: ids of messages of the chain of which only a part is told.
+        light: ids of messages of the chain of which only a part is shown.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.

@@ -132,7 +132,7 @@ def with_media_named(message: AnyMessage) -> AnyMessage:
 def _tidied(message: AnyMessage) -> AnyMessage:
     """The message without what providers refuse: blank texts and blocks, odd names.
 
-    A tool that returned nothing is told in words: an empty result is refused by some providers.
+    A tool that returned nothing is described in words: an empty result is refused by some providers.
     """
     update: dict[str, Any] = {}
     content = message.content
@@ -153,7 +153,7 @@ def _is_blank(block: Any) -> bool:
 
 
 def _in_three_roles(message: AnyMessage) -> AnyMessage:
-    """A message of another role (agent, observer, function) as one that every provider takes, its role told."""
+    """A message of another role (agent, observer, function) as one that every provider takes, its role named."""
     if is_summary(message) or not isinstance(message, (ChatMessage, FunctionMessage)):
         return message
     role = role_of(message)

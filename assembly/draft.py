@@ -1,4 +1,4 @@
-"""`draft`: which parts of what there is go into a prompt of so many tokens."""
+"""`draft`: which parts of what there is go into a prompt of a number of tokens."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SPACES: Final = re.compile(r"\s+")
 _NONCE_BYTES: Final = 5
 
 
-def defused(text: str) -> str:
+def _defused(text: str) -> str:
     """The text with what imitates our fence, or the marks of a chat template, made harmless."""
     harmless = _IMITATION.sub(lambda match: _STAND_INS[match[0].lstrip()], clean_text(text))
     return _SPEAKER.sub(r"\1꞉", harmless)
@@ -99,9 +99,9 @@ def _speaker(memory: Memory, fragment: Fragment) -> str:
 
 
 def _line(text: str) -> str:
-    return _SPACES.sub(" ", defused(text)).strip()
+    return _SPACES.sub(" ", _defused(text)).strip()
 
 
 def set_in(text: str) -> str:
     """The text, defused, its further lines set in, so that none of them looks like one of ours."""
-    return "\n  ".join(defused(text).strip().splitlines())
+    return "\n  ".join(_defused(text).strip().splitlines())

@@ -118,7 +118,7 @@ def _without(content: Any, images: Sequence[Any]) -> Any:
 
 
 def _light_call(call: Any) -> Any:
-    """A tool call with its long arguments cut: they are told for the record, the tool has run."""
+    """A tool call with its long arguments cut: they are there for the record, the tool has run."""
     args: dict[str, Any] = {}
     left = _ARGUMENTS
     for name, value in call["args"].items():

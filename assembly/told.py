@@ -34,5 +34,5 @@ def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def told_text(summary: AnyMessage) -> str:
-    """A summary as it is told in its place; nothing in it looks like what stands after it."""
+    """A summary as it is shown in its place; nothing in it looks like what stands after it."""
     return SUMMARY.format(text=set_in(message_text(summary)))

@@ -42,7 +42,7 @@ def run_chat(thread: str | None, values: dict[str, Any]) -> None:
     with asyncio.Runner() as runner:
         with console.status("Starting the database ..."):
             graph = runner.run(opened.__aenter__())
-        session = Session(graph, opened.resources, settings, thread or new_name(), console)
+        session = Session(graph, opened.resources, settings, thread or _new_name(), console)
         try:
             runner.run(session.greet(resumed=thread is not None))
             failed = _converse(runner, session)
@@ -52,7 +52,7 @@ def run_chat(thread: str | None, values: dict[str, Any]) -> None:
         raise SystemExit(1)
 
 
-def new_name() -> str:
+def _new_name() -> str:
     """A name for a new thread: the day and four random characters."""
     return f"{datetime.now():%Y-%m-%d}-{secrets.token_hex(2)}"
 

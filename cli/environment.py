@@ -1,4 +1,4 @@
-"""The environment of the command: `.env` is read, logging set up, and misspelt names are told."""
+"""The environment of the command: `.env` is read, logging set up, and misspelt names reported."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def read_environment() -> None:
     level = os.environ.get("EVERTHREAD_LOG_LEVEL", "").strip().upper() or "ERROR"
     if level not in logging.getLevelNamesMapping():
         raise SettingsError(
-            f"EVERTHREAD_LOG_LEVEL cannot be {level.lower()!r}: expected was debug, info, warning, error or critical."
+            f"EVERTHREAD_LOG_LEVEL cannot be {level.lower()!r}: expected debug, info, warning, error or critical."
         )
     logging.basicConfig(level=level, format="%(name)s: %(message)s")
-    for sentence in misspelt():
+    for sentence in _misspelt():
         print(f"everthread: {sentence}", file=sys.stderr)
 
 
-def misspelt() -> list[str]:
+def _misspelt() -> list[str]:
     """One sentence for each variable that is named like a setting and is none."""
     known = [*(f"{_PREFIX}{name.upper()}" for name in Settings.model_fields), *_OTHERS]
     told = []

@@ -236,7 +236,7 @@ def facts(
 def forget(
     values: dict[str, Any], fact: Annotated[str, typer.Argument(help="The id of the fact or pin, or its beginning.")]
 ) -> None:
-    """Forget a fact or a pin: it is never told again. What you said stays in the archive."""
+    """Forget a fact or a pin: it is never used again. What you said stays in the archive."""
     from .facts import forget_fact
 
     forget_fact(fact, values)
@@ -245,7 +245,7 @@ def forget(
 @app.command()
 @with_settings
 def reindex(values: dict[str, Any]) -> None:
-    """Embed everything anew that was embedded with another model. Stopped, it goes on where it was."""
+    """Re-embed everything that was embedded with another model. If stopped, it resumes where it was."""
     from .reindex import run_reindex
 
     run_reindex(values)

@@ -98,7 +98,7 @@ def delete_threads(thread: str | None, values: dict[str, Any], confirm: Callable
     Args:
         thread: its name or id; None for all.
         values: settings by name.
-        confirm: is told the number of threads that are there to be deleted; raises where they shall stay.
+        confirm: called with the number of threads to be deleted; raises where they shall stay.
 
     Raises:
         InputError: the user has no such thread.

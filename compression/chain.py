@@ -35,14 +35,14 @@ class Batch(NamedTuple):
         return sum(summary_of(message).covers if is_summary(message) else 1 for message in self.sources)
 
 
-def is_conversational(message: AnyMessage) -> bool:
+def _is_conversational(message: AnyMessage) -> bool:
     """Whether a message of a view, which holds no empty ones, is neither summary nor instruction."""
     return not isinstance(message, SystemMessage)
 
 
 def is_open(chain: ChainView, message: AnyMessage) -> bool:
     """Whether a message is conversational and in no summary yet."""
-    return is_conversational(message) and not chain.is_kept(message)
+    return _is_conversational(message) and not chain.is_kept(message)
 
 
 def open_places(chain: ChainView) -> list[int]:
@@ -97,7 +97,7 @@ def _is_answer(message: AnyMessage) -> bool:
     return is_summary(message) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
-def safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:
+def _safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:
     """For each place from 0 to the length of the chain, whether a cut before it parts no tool call from its result."""
     depth = [0] * (len(chain) + 2)
     called: dict[str, int] = {}
@@ -114,19 +114,19 @@ def safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:
 
 def cut_before(chain: Sequence[AnyMessage], place: int) -> int:
     """The nearest place at or before this one where the chain may be cut."""
-    cuts = safe_cuts(chain)
+    cuts = _safe_cuts(chain)
     return next(at for at in range(min(max(place, 0), len(chain)), -1, -1) if cuts[at])
 
 
 def cut_after(chain: Sequence[AnyMessage], place: int) -> int:
     """The nearest place at or after this one where the chain may be cut."""
-    cuts = safe_cuts(chain)
+    cuts = _safe_cuts(chain)
     return next(at for at in range(min(max(place, 0), len(chain)), len(chain) + 1) if cuts[at] or at == len(chain))
 
 
 def recent_start(chain: Sequence[AnyMessage], count: int) -> int:
     """Where the newest `count` messages of the conversation begin; earlier where a tool call would be cut."""
-    said = [place for place, message in enumerate(chain) if is_conversational(message)]
+    said = [place for place, message in enumerate(chain) if _is_conversational(message)]
     if count <= 0 or not said:
         return len(chain)
     return 0 if len(said) <= count else cut_before(chain, said[-count])

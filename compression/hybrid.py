@@ -1,4 +1,4 @@
-"""The policy of `hybrid`: a summary every so many messages, the recent ones beside it (seed `002`)."""
+"""The policy of `hybrid`: a summary every N messages, the recent ones beside it (seed `002`)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Turns = Sequence[tuple[str, str]]
 """Speaker and text of each turn; a summary has no speaker."""
 
 _ARGUMENTS: Final = 200
-"""Characters of a tool call's arguments that are told."""
+"""Characters of a tool call's arguments that are shown."""
 
 _TURN_OVERHEAD: Final = 4
 
@@ -59,7 +59,7 @@ def in_parts(turns: Turns, room: int) -> list[list[tuple[str, str]]]:
 
 
 def shortened(turns: Turns, most: int) -> list[tuple[str, str]]:
-    """The turns within `most` tokens: where they are more, the long ones are told by the extractive summarizer."""
+    """The turns within `most` tokens: where they are more, the long ones are shortened by the extractive summarizer."""
     costs = [estimate_tokens(text) + _TURN_OVERHEAD for _, text in turns]
     if sum(costs) <= most:
         return list(turns)

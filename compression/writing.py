@@ -77,7 +77,7 @@ class Written(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A part of a batch told by a model or, where `rejected` says why, by the extractive summarizer."""
+    """A part of a batch summarized by a model or, where `rejected` says why, by the extractive summarizer."""
 
     draft: Draft
     rejected: str | None = None

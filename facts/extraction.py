@@ -1,7 +1,7 @@
 """Facts from a message without a model: who a clause is about, what it says of them, and whether it can be relied on.
 
 A clause is a fact if its subject is the user (or somebody the user calls theirs), its predicate says something that
-lasts, and it is neither a question nor supposed, quoted, told in jest, or part of a text to be worked on. The words
+lasts, and it is neither a question nor supposed, quoted, said in jest, or part of a text to be worked on. The words
 for that are data, `text/data/facts/*.json`; this module knows no language.
 """
 

@@ -57,7 +57,7 @@ def contradict(one: Fact, other: Fact) -> bool:
 
 
 def forget(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
-    """The facts, marked as forgotten from this moment on: never shown again, until the user says them anew."""
+    """The facts, marked as forgotten from this moment on: never shown again, until the user says them again."""
     return tuple(
         fact.model_copy(update={"state": "forgotten", "valid_to": max(moment, fact.confirmed_at)})
         for fact in facts
@@ -133,7 +133,7 @@ def _superseded(old: Fact, by: Fact) -> Fact:
 
 
 def _restored(fact: Fact, known: Mapping[str, Fact], gone: Collection[str]) -> Fact:
-    """The fact with an end that is told by what is kept."""
+    """The fact with an end that follows from what is kept."""
     end = fact
     while (successor := end.superseded_by) is not None and successor in gone and successor in known:
         end = known[successor]

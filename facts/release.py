@@ -10,7 +10,7 @@ from .rows import fact_of, store
 
 
 async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
-    """Before threads are deleted: what their facts had ended holds again, and what confirmed them is read anew.
+    """Before threads are deleted: what their facts had ended holds again, and what confirmed them is read again.
 
     Args:
         rows: the user's.

@@ -119,7 +119,7 @@ class FactRows:
             terms: the words of the question.
             live: ids of the live chain; what is pinned by itself from there is left out.
             newest: ids of the messages that are in every context anyway: no facts from these.
-            pool: facts that are looked at: so many by their weight, and so many that the question names.
+            pool: facts that are looked at: this many by their weight, and this many that the question names.
             most: facts, at most.
             max_pins: pins, at most.
             this_thread_only: whether other threads count.
@@ -136,7 +136,7 @@ class FactRows:
             max_pins=max_pins,
         )
         facts = (row["row"] for row in rows if row["what"] == "fact")
-        return map(fact_of, facts), [pin_of(row["row"]) for row in rows if row["what"] == "pin"]
+        return map(fact_of, facts), [_pin_of(row["row"]) for row in rows if row["what"] == "pin"]
 
     async def all_facts(self) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""
@@ -144,7 +144,7 @@ class FactRows:
 
     async def pins(self, *, forgotten: bool = False) -> list[Pin]:
         """The pins of a user, the oldest first."""
-        return [pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
+        return [_pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
 
     async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
@@ -169,7 +169,7 @@ async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: boo
         facts += await rows.fetch("facts.open", limit=_MOST)
         pins = await rows.fetch("facts.pins", forgotten=False)
     known = {fact.id: fact for fact in map(fact_of, facts)}
-    return Ledger(tuple(known.values()), tuple(map(pin_of, pins)))
+    return Ledger(tuple(known.values()), tuple(map(_pin_of, pins)))
 
 
 async def store(rows: Exchange, facts: Iterable[Fact], *, read_again: bool = False) -> None:
@@ -195,7 +195,7 @@ def fact_of(row: DictRow) -> Fact:
     return Fact.model_validate({name: row[name] for name in Fact.model_fields})
 
 
-def pin_of(row: DictRow) -> Pin:
+def _pin_of(row: DictRow) -> Pin:
     """The pin of a row."""
     return Pin.model_validate({name: row[name] for name in Pin.model_fields})
 

@@ -1,4 +1,4 @@
-"""Which facts a turn is told, and in which order."""
+"""Which facts a turn shows, and in which order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weight(fact: Fact) -> float:
 
 
 def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSheet:
-    """The sheet of a turn. A fact in the words of a pin, or of a fact before it, is not told again.
+    """The sheet of a turn. A fact in the words of a pin, or of a fact before it, is not shown again.
 
     Args:
         found: the facts to choose from, the most important first; not more of them are looked at than needed.

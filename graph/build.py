@@ -72,10 +72,10 @@ def build_graph(
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
-        vector_store: a LangChain vector store (or its import path), in the place of our own table.
+        vector_store: a LangChain vector store (or its import path), instead of our own table.
         fallbacks: chat models that answer where the first fails, before those that the settings name.
         tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
-        responder: a Runnable, a compiled agent or a function that answers in the place of the model.
+        responder: a Runnable, a compiled agent or a function that answers instead of the model.
         state_schema: a TypedDict with keys, and reducers, of your own beside ours: they are part of input, state and
             output, and tools may read and write them.
         resources: what the first eight make, already made.

@@ -220,7 +220,7 @@ class Conversation(CompiledConversation):
             await self.resources.of_user(named).archive.own_thread(str(configurable["thread_id"]))
 
     def _as_settings(self, context: Any) -> Any:
-        """The context, made to settings where it is a mapping of them: LangGraph would make them anew each time.
+        """The context, made to settings where it is a mapping of them: LangGraph would build them each time.
 
         Raises:
             SettingsError: a value in it is not allowed, or it is nothing that can be a context.

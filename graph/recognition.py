@@ -41,7 +41,7 @@ async def recognized(
     new = list(given)
     if len(given) > 1 and not all(message.id for message in given):
         earlier = await archive.page(thread_id, before=_first_id(said), limit=len(given)) if said else []
-        new = by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
+        new = _by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
     if len(new) == len(given) and any(message.id for message in given):
         older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
         new = by_id(given, said, older)
@@ -54,7 +54,7 @@ async def recognized(
 def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:
     """The messages that are not among those said, by their ids, and those that are with another content.
 
-    A last message of the user's with another content is an edit: what followed it is removed, and it is answered anew.
+    A last message of the user's with another content is an edit: what followed it is removed, and it is answered again.
 
     Args:
         given: the input.
@@ -69,7 +69,7 @@ def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[st
     return [*(_removal(message) for message in said[place + 1 :]), *new]
 
 
-def by_content(
+def _by_content(
     given: Sequence[AnyMessage], whole: Sequence[AnyMessage], said: Sequence[AnyMessage]
 ) -> list[AnyMessage]:
     """The messages after those that repeat the conversation from its start; all where they do not.

@@ -69,7 +69,7 @@ class BulkEmbedding:
         embedder: the model.
         which: what is to be embedded.
         timeout: seconds the model may take for a batch of 32 texts.
-        advance: is told how many messages and summaries were embedded and stored since it was told before.
+        advance: called with the number of messages and summaries embedded and stored since the last call.
     """
 
     def __init__(

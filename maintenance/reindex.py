@@ -1,4 +1,4 @@
-"""A changed embedding model: how it is noticed, and how everything is embedded anew.
+"""A changed embedding model: how it is noticed, and how everything is re-embedded.
 
 Vectors of one model say nothing about those of another. Those of the old one stay until a message has its new ones, so
 that a process which still runs with the old model finds what it found before.
@@ -22,7 +22,7 @@ class Reindex:
         rows: the user's.
         embedder: the current model.
         timeout: seconds the model may take for a batch of 32 texts, loading included.
-        advance: is told how many messages and summaries were done since it was told before.
+        advance: called with the number of messages and summaries done since the last call.
     """
 
     def __init__(

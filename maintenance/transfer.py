@@ -61,7 +61,7 @@ async def export_rows(
         rows: the user's.
         file: where they go; a file that is there is replaced.
         thread: the name or the id of the only thread that is wanted.
-        written: is told the number of lines written, and of those there are.
+        written: called with the number of lines written and the total.
 
     Raises:
         InputError: the user has no such thread, or the file cannot be written.
@@ -134,7 +134,7 @@ async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Ca
         rows: those of the user whose they become.
         file: what `export_rows` wrote.
         checked: what `check_file` found in it.
-        added: is told of each batch.
+        added: called with each batch.
 
     Raises:
         ThreadOwnershipError: a thread belongs to another user; nothing was imported.

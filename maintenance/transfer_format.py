@@ -55,7 +55,7 @@ def check_file(file: Path) -> Checked:
         InputError: the file cannot be read, has another version, is cut off, or a line is wrong: the text has the
             line's number and what was expected.
     """
-    header = read_header(file)
+    header = _read_header(file)
     threads: dict[str, ThreadLine] = {}
     last_seq: dict[str, int] = {}
     found: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def check_file(file: Path) -> Checked:
     return Checked(header, threads)
 
 
-def read_header(file: Path) -> Header:
+def _read_header(file: Path) -> Header:
     """The first line of a file (blocking); errors as for `check_file`."""
     for number, value in _objects(file):
         if value.get("format") != FORMAT:

@@ -34,7 +34,7 @@ FILLER: Final = 10.0
 """What is taken off a message without words: what there is of neighbours in its score tells of them, not of it."""
 
 FEW: Final = 4.0
-"""With each so many terms more, `FILLER` is less by the factor e."""
+"""With each this many terms more, `FILLER` is less by the factor e."""
 
 REPLY: Final = 2.5
 """What is taken off an assistant's reply, times the logarithm of its length: what people ask for later is mostly what

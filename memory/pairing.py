@@ -24,7 +24,7 @@ SUMMARY_SHARE: Final = 2 / 3
 """Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
 
 _MEMORY_SHARE: Final = 3
-"""A memory of many fragments has at most so many times the tokens of one."""
+"""A memory of many fragments has up to this many times the tokens of one."""
 
 _MIN_TOKENS: Final = 40
 """Tokens of a fragment, however many there are."""

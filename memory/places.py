@@ -119,7 +119,7 @@ class Places(NamedTuple):
 
 
 def _begins(starts: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
-    """Whether a thread begins with each of so many messages."""
+    """Whether a thread begins with each of this many messages."""
     begins = np.zeros(number, dtype=bool)
     begins[starts[starts < number]] = True
     return begins

@@ -1,4 +1,4 @@
-"""`StoreIndex`: the vector arm on any LangChain `VectorStore`, in the place of our own table."""
+"""`StoreIndex`: the vector arm on any LangChain `VectorStore`, instead of our own table."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def vector_index(rows: UserRows, embedder: Embedder, store: StoreClient | None) 
 
 
 def store_client(settings: Settings, embedder: Embedder, store: VectorStore | str | None = None) -> StoreClient | None:
-    """The vector store in the place of our own table; None where there is none.
+    """The vector store instead of our own table; None where there is none.
 
     Args:
         settings: `vector_store`, `timeouts`.

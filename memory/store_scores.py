@@ -28,7 +28,7 @@ SCALES: Final[Mapping[str, Scale]] = {
 
 _TOLERANCE: Final = 0.02
 _LEAST: Final = 3
-"""Different scores from which a scale is told."""
+"""Different scores from which a scale is learned."""
 
 
 def fit(scores: Sequence[float], cosines: Sequence[float]) -> str | None:

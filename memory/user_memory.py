@@ -28,7 +28,7 @@ _LONGEST: Final = 2**40
 """Messages in a thread, at most."""
 
 _FEW_THREADS: Final = 8
-"""Threads to whose ends messages are added one thread after the other; with more, all is arranged anew."""
+"""Threads to whose ends messages are added one thread after the other; with more, everything is rebuilt."""
 
 _OBJECTS: Final = 500
 """Bytes, about, that the ids of a message and of its vector take."""

@@ -187,7 +187,7 @@ def _since(started: float) -> float:
 
 
 def _error(failed: Sequence[tuple[str, Failure]], policy: Policy) -> ModelError:
-    """What is told when no model answered."""
+    """The error's sentence when no model answered."""
     name, last = failed[-1]
     if len(failed) == 1 or last.kind in {"refusal", "broken"}:
         if isinstance(last.error, ModelError) and last.kind == "other":
@@ -224,7 +224,7 @@ def _sentence(name: str, failure: Failure, policy: Policy) -> str:
     if failure.kind == "empty":
         tries = " twice" if failure.again else ""
         return f"The chat model {name!r} said nothing{tries}: {failure.reason}. {kept} ask again."
-    again = "ask again" if not failure.wait else f"ask again in {math.ceil(failure.wait)} s, as it wishes"
+    again = "ask again" if not failure.wait else f"retry in {math.ceil(failure.wait)} s, as it asks"
     if failure.kind in {"key", "quota"}:
         again = f"check the {'API key' if failure.kind == 'key' else 'account'} at its provider and ask again"
     return f"The chat model {name!r} failed: {failure.reason}. {kept} {again}, or set another EVERTHREAD_MODEL."

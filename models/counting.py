@@ -168,7 +168,7 @@ def _counter(model: BaseChatModel) -> TokenCounter:
 
 
 def _own_count(token_ids: Callable[[str], list[int]]) -> Count:
-    """An error of the user's own counter is told, for a prompt that is not counted may be any size."""
+    """An error of the user's own counter is raised, for a prompt that is not counted may be any size."""
 
     def count(text: str) -> int:
         try:

@@ -49,7 +49,7 @@ class EmbeddingCache:
             found = self._vectors.get(self._key(kind, text))
             if found is None and self._symmetric:
                 found = self._vectors.get(self._key(_other(kind), text))
-        return None if found is None else single(found)
+        return None if found is None else _single(found)
 
     def put(self, kind: Kind, text: str, vector: list[float]) -> None:
         """Keep the vector of a text."""
@@ -66,7 +66,7 @@ class EmbeddingCache:
         return hashlib.blake2b(whole, digest_size=16).digest()
 
 
-def single(vector: Sequence[float] | NDArray[np.float32]) -> list[float]:
+def _single(vector: Sequence[float] | NDArray[np.float32]) -> list[float]:
     """The numbers of a vector in single precision, as pgvector and the cache keep them."""
     return [float(number) for number in np.asarray(vector, dtype=np.float32)]
 

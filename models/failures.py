@@ -40,7 +40,7 @@ _NOT_TELLING: Final = frozenset({"Exception", "BaseException", "object"})
 class Failure(NamedTuple):
     """Why a model gave no reply.
 
-    `asked` and `window` are tokens, where the provider told them; `wait` is seconds, where it asked to wait; `again`
+    `asked` and `window` are tokens, where the provider gave them; `wait` is seconds, where it asked to wait; `again`
     is whether the same model is worth another try.
     """
 
@@ -95,7 +95,7 @@ def _text(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The provider's own words where they can be told from the rest, as a part of our sentence."""
+    """The provider's own words where they can be told apart from the rest, as a part of our sentence."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
     message = inner.get("message") if isinstance(inner, dict) else None

@@ -94,7 +94,7 @@ def _chunks(messages: Sequence[BaseMessage], stop: Sequence[str] | None) -> Iter
 
 def _answer(messages: Sequence[BaseMessage]) -> str:
     asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
-    material, question = fenced_apart(message_text(messages[asked])) if asked >= 0 else ("", "")
+    material, question = _fenced_apart(message_text(messages[asked])) if asked >= 0 else ("", "")
     before = [message_text(message).replace(SYSTEM_TINY, "") for message in messages[: max(asked, 0)]]
     texts = [_without_own(text) for text in (*before, material)]
     quotes = best_sentences(question, texts, _QUOTES)
@@ -103,7 +103,7 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
     return "\n".join([f"{DISCLAIMER} {_FOUND}", *(f"- {' '.join(quote.split())}" for quote in quotes)])
 
 
-def fenced_apart(text: str) -> tuple[str, str]:
+def _fenced_apart(text: str) -> tuple[str, str]:
     """What is fenced before a question, and the question; see `prompts.context`."""
     match = _FENCED.match(text)
     return (match["material"], text[match.end() :]) if match else ("", text)

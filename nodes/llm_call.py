@@ -51,7 +51,7 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
         answer = await _ask(prompt, turn)
         new, model, calls, degraded = [answer.reply], answer.model, answer.calls, answer.degraded
     final, unreadable = _final(new[-1], model, rounds, turn)
-    new = with_new_ids([*new[:-1], final], state["messages"])
+    new = _with_new_ids([*new[:-1], final], state["messages"])
     report = _report(new[-1], model, time.perf_counter() - started, calls)
     search = state.get("search")
     sources = cited(message_text(new[-1]), search.results) if search is not None and search.results else ()
@@ -91,7 +91,7 @@ def _is_reply(result: ToolMessage, turn: Turn) -> bool:
     return result.status != "error" and turn.resources.toolbox.is_reply(result.name or "")
 
 
-def with_new_ids(new: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
+def _with_new_ids(new: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The new messages, each under an id that none of those that were said has: some models give all replies one id."""
     taken = {message.id for message in said}
     return [m.model_copy(update={"id": str(uuid.uuid4())}) if m.id in taken else m for m in new]

@@ -34,11 +34,11 @@ _HITS_A_MEMORY: Final = 3
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """Find the user's messages and summaries that bear on the question, and what is known about the user.
 
-    Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
-    told in `recall.error`, and also where vectors of another model are left.
+        Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
+    reported in `recall.error`, and also where vectors of another model are left.
 
-    Raises:
-        ThreadOwnershipError: the thread belongs to another user.
+        Raises:
+            ThreadOwnershipError: the thread belongs to another user.
     """
     question = newest_question(state["messages"])
     update: Update = {}

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 async def remember(state: ConversationState, turn: Turn) -> Update:
     """Archive what is not archived yet; begin to read it for facts, and to embed what has no vector yet.
 
-    What was not archived counts as new, so a turn whose archiving failed is archived with the next. A failure is told
+    What was not archived counts as new: a turn whose archiving failed is archived with the next. A failure is reported
     in `upkeep.error`, and the turn goes on.
     """
     try:

@@ -57,7 +57,7 @@ def tool_tasks(
 
 
 async def tools(task: ToolTask, turn: Turn) -> Any:
-    """Run one call. Whatever the tool does, the turn goes on: the model is told what went wrong.
+    """Run one call. Whatever the tool does, the turn goes on: the model sees what went wrong.
 
     An `interrupt` in a tool is not a failure; it stops the turn until it is answered.
     """
@@ -115,7 +115,7 @@ def _bounded(
 
 
 def _told(error: Exception) -> str:
-    """What the model is told of an error."""
+    """What the model sees of an error."""
     return f"Error: {type(error).__name__}: {first_line(error)}"
 
 

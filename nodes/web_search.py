@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 _READ: Final = 1500
 """Characters of a message that are read for its query."""
 _FACTS: Final = 50
-"""Facts that are looked for in a query: so many by their weight, and so many that share a word with it."""
+"""Facts that are looked for in a query: this many by their weight, and this many that share a word with it."""
 
 
 async def web_search(state: ConversationState, turn: Turn) -> Update:

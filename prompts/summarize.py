@@ -1,4 +1,4 @@
-"""What the summarizer is told (seed `002`, "generateAISummary"; seed `000`, "Level 1 Summarization"; seed `001`)."""
+"""What the summarizer is asked (seed `002`, "generateAISummary"; seed `000`, "Level 1 Summarization"; seed `001`)."""
 
 MESSAGES = (
     "Summarize the conversation excerpt below in at most {words} words, in the language it is written in. "

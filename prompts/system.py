@@ -12,4 +12,4 @@ SYSTEM_TINY = "You are a helpful assistant. Answer in one or two short sentences
 """For the tiny default model, which a longer prompt confuses."""
 
 SUMMARY = "[Summary of what was said here: {text}]"
-"""A summary in the place of the messages it was made from."""
+"""A summary instead of the messages it was made from."""

@@ -63,7 +63,7 @@ class Background:
     """Jobs that run on the database's loop, one of each kind a user.
 
     Args:
-        failed: is told of a job that could not be done.
+        failed: called with a job that could not be done.
     """
 
     def __init__(self, failed: Callable[[Kind], None]) -> None:
@@ -86,7 +86,7 @@ class Background:
             await io_thread.run(job.until_done(job.asked))
 
     async def settled(self, timeout: float | None = None) -> None:
-        """Wait until nothing is left, for so many seconds at most; what is not done by then goes on."""
+        """Wait until nothing is left, for up to this many seconds; what is not done by then goes on."""
         while jobs := list(self._jobs.values()):
             for job in jobs:
                 io_thread.loop.call_soon_threadsafe(job.wanted.set)
@@ -116,7 +116,7 @@ class Background:
         except EverthreadError as error:
             logger.warning("Work in the background stopped (%s): %s", kind, error)
             self._failed(kind)
-        except Exception as error:  # nobody else would be told; its text may quote what was said
+        except Exception as error:  # nobody else would know; its text may quote what was said
             logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)  # noqa: TRY400
             self._failed(kind)
         finally:

@@ -76,7 +76,7 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Cha
     """Note what has left the conversation: the archive has another end than this chain, or messages were removed.
 
     Where the conversation was cut short at its end, or its question was edited, no summary stands any longer for what
-    is said no more: the chain is made anew, and is what comes back.
+    is said no more: the chain is rebuilt and returned.
     """
     chain, messages, thread_id = state["chain"], state.get("messages") or [], turn.thread_id
     removed, asked = removed_ids(chain, messages), _edited_question(state)

@@ -1,4 +1,4 @@
-"""Facts in a turn: what is known is told before the answer, what was said is noticed after it (seeds `002`, `004`)."""
+"""Facts in a turn: what is known goes into the prompt, what was said is read afterwards (seeds `002`, `004`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 _ALIKE: Final = 20
-"""Facts read beyond those that are told, because some are in the words of a pin or of another fact."""
+"""Facts read beyond those that are shown, because some are in the words of a pin or of another fact."""
 
 _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""

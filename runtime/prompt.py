@@ -34,7 +34,7 @@ _INLINE: Final = 60_000
 
 _MARGIN: Final = 0.95
 _BLIND: Final = 0.6
-"""By how much a prompt that was too long is made smaller, where the provider does not tell the numbers."""
+"""By how much a prompt that was too long is made smaller, where the provider does not give the numbers."""
 
 
 async def assembled(state: ConversationState, turn: Turn, *, budget: int | None = None) -> Update:
@@ -65,7 +65,7 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
             recall.memories,
             results,
             system_prompt=turn.instructions,
-            budget=budget if budget is not None else room_for(model, turn),
+            budget=budget if budget is not None else _room_for(model, turn),
             facts=state.get("facts", FactSheet()).lines,
             tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
             counter=counter,
@@ -111,9 +111,9 @@ class Prompt:
         if failure is not None:
             if model is not None and failure.window is not None:
                 self._turn.resources.calibration.learn_window(model_name(model), failure.window)
-            await self._assemble(smaller_budget(failure, self._report))
+            await self._assemble(_smaller_budget(failure, self._report))
         elif model is not None and self._report is not None:
-            room = room_for(model, self._turn)
+            room = _room_for(model, self._turn)
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
@@ -124,7 +124,7 @@ class Prompt:
         self._context, self._report = self.update["context"], self.update["context_report"]
 
 
-def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
+def _smaller_budget(failure: Failure, report: ContextReport | None) -> int:
     """Tokens, as we count them, for the second try of a prompt that was too long.
 
     Where the provider told what it counted and what it takes, our count is scaled by these; else it is a guess.
@@ -137,8 +137,8 @@ def smaller_budget(failure: Failure, report: ContextReport | None) -> int:
     return max(1, int(counted * failure.window / failure.asked * _MARGIN))
 
 
-def room_for(model: BaseChatModel, turn: Turn) -> int:
-    """Tokens for the prompt of a model; see `token_budget`. A window that its provider told in an error counts."""
+def _room_for(model: BaseChatModel, turn: Turn) -> int:
+    """Tokens for the prompt of a model; see `token_budget`. A window that its provider named in an error counts."""
     return token_budget(turn.settings, model, told=turn.resources.calibration.window(model_name(model)))
 
 

@@ -63,10 +63,10 @@ class Resources:
         model: a chat model that answers, instead of the one that the settings name.
         embeddings: an embedding model, instead of the one that the settings name.
         engines: search engines by name, beside those that everthread knows.
-        vector_store: a LangChain vector store or its import path, in the place of our own table.
+        vector_store: a LangChain vector store or its import path, instead of our own table.
         fallbacks: chat models that answer where the first fails, before those that the settings name.
         tools: what the model may call.
-        responder: what answers in the place of a model.
+        responder: what answers instead of a model.
         database: a database that others share.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A responder of one's own in the place of the model call: any Runnable, or a compiled agent."""
+"""A responder of one's own instead of the model call: any Runnable, or a compiled agent."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Responder:
             expected = (
                 "a text, a message, a list of messages, a pydantic object, or a mapping with 'messages' or 'output'"
             )
-            raise ResponderError(self.name, Failure("other", f"it returned {returned}, expected was {expected}"))
+            raise ResponderError(self.name, Failure("other", f"it returned {returned}, expected {expected}"))
         return [message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m for m in read]
 
 
@@ -227,14 +227,14 @@ def _inputs(runnable: Runnable[Any, Any]) -> frozenset[str]:
     """The names of what a graph takes."""
     try:
         return frozenset(runnable.get_input_jsonschema().get("properties", {}))
-    except Exception:  # a schema that cannot be told in JSON
+    except Exception:  # a schema that cannot be written as JSON
         return frozenset()
 
 
 def _takes_state(runnable: Runnable[Any, Any]) -> bool:
     try:
         schema = runnable.get_input_jsonschema()
-    except Exception:  # a schema that cannot be told in JSON is not one of messages
+    except Exception:  # a schema that cannot be written as JSON is not one of messages
         return isinstance(runnable, PregelProtocol)
     return schema.get("type") == "object"
 

@@ -93,7 +93,7 @@ class LayeredSettings:
 
 
 class OwnContext:
-    """A context of another application, in the place of our settings."""
+    """A context of another application, instead of our settings."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

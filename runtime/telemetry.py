@@ -213,7 +213,7 @@ class Telemetry(Observer):
 
     @contextmanager
     def _span(self, name: str, parent: Context | None = None) -> Iterator[None]:
-        """A span; of an error in it only the kind is told, for its text may quote what was said."""
+        """A span; of an error in it only the kind is recorded, for its text may quote what was said."""
         with self._tracer.start_as_current_span(
             f"everthread.{name}", parent, record_exception=False, set_status_on_exception=False
         ) as span:

@@ -1,4 +1,4 @@
-"""`Turn`: what a node is told beside the state."""
+"""`Turn`: what a node is given beside the state."""
 
 from __future__ import annotations
 

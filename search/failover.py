@@ -54,7 +54,7 @@ class EngineCalls:
         """Why it brought nothing, if that is so."""
         if self.error is None or self.found:
             return None
-        problem = part_of_sentence(self.engine.name, self.error)
+        problem = _part_of_sentence(self.engine.name, self.error)
         return EngineFailure(engine=self.engine.name, kind=self.error.kind, problem=problem, attempts=self.attempts)
 
     def settle(self) -> None:
@@ -167,7 +167,7 @@ class Failover:
             if calls.found and self._cache is not None:
                 await self._cache.put(self._key(calls.engine), calls.found, self._cache_seconds)
         if calls.error is not None:
-            _log.warning("Web search: %s.", part_of_sentence(name, calls.error).replace(self._query, "[query]"))
+            _log.warning("Web search: %s.", _part_of_sentence(name, calls.error).replace(self._query, "[query]"))
 
     def _admit(self, calls: EngineCalls, seconds: float) -> None:
         """Count an attempt.
@@ -201,7 +201,7 @@ class Failover:
         return {"language": self._language} if takes_it and self._language else {}
 
 
-def part_of_sentence(name: str, error: SearchError) -> str:
+def _part_of_sentence(name: str, error: SearchError) -> str:
     """A failure as part of a sentence that names the engine."""
     text = str(error).rstrip(".")
     return text if name in text else f"{name}: {text}"

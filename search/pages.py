@@ -93,7 +93,7 @@ class PageReader:
         return page
 
     async def _fetch(self, url: str) -> tuple[bytes, str, str | None]:
-        """Body, media type and charset of a page, through its redirects; each address is checked anew."""
+        """Body, media type and charset of a page, through its redirects; each address is checked again."""
         if self._pool is None:
             raise RuntimeError("A PageReader is an async context manager: use it with `async with`.")
         for _ in range(self._limits.redirects + 1):

@@ -21,7 +21,7 @@ _EMAIL: Final = regex.compile(
     r"(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]{1,64}+\s?(?:@|[(\[]\s?(?:at|@)\s?[)\]])\s?[\p{L}\p{N}-]{1,63}+"
     r"(?:(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)[\p{L}\p{N}-]+)*(?:\.|\s?[(\[]\s?(?:dot|punkt|\.)\s?[)\]]\s?)\p{L}{2,}"
 )
-# Where these begin and end is told in ASCII: in a script without spaces, a letter stands right beside them.
+# Where these begin and end is written in ASCII: in a script without spaces, a letter stands right beside them.
 _CARD: Final = re.compile(r"(?<![A-Za-z0-9_.-])\d(?:[ -]?\d){12,18}(?![A-Za-z0-9_-])")
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,38}(?![A-Za-z0-9_])")
 _NATIONAL_ID: Final = re.compile(r"(?<![A-Za-z0-9_-])\d{3}-\d{2}-\d{4}(?![A-Za-z0-9_-])")
@@ -41,7 +41,7 @@ _NO_PHONE: Final = re.compile(r"\d{1,3}(?:[ ,.\u00a0\u202f]\d{3})+|(?:19|20)\d\d
 """Large numbers in groups of three, and what begins with a year."""
 
 _FEW_WORDS: Final = 4
-"""A private text of up to so many words is a value and is taken out wherever it stands; a longer one is a statement."""
+"""A private text of up to this many words is a value, taken out wherever it stands; a longer one is a statement."""
 _COVERED: Final = 0.6
 """The share of a clause's terms that a known fact must hold for the clause to tell it."""
 _CLAUSE: Final = regex.compile(

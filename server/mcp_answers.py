@@ -55,19 +55,19 @@ class ReadableMcpAnswers:
 
 
 def readable(body: bytes) -> bytes:
-    """An MCP answer with the text of the reply in the place of a run's output; any other as it is."""
+    """An MCP answer with the text of the reply instead of a run's output; any other as it is."""
     try:
         answer = json.loads(body)
         content = answer["result"]["content"]
         for part in content:
-            if part.get("type") == "text" and (text := reply_text(ast.literal_eval(part["text"]))) is not None:
+            if part.get("type") == "text" and (text := _reply_text(ast.literal_eval(part["text"]))) is not None:
                 part["text"] = text
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError, AttributeError):
         return body
     return json.dumps(answer).encode()
 
 
-def reply_text(output: Any) -> str | None:
+def _reply_text(output: Any) -> str | None:
     """The text of the last message of a run's output; None where there is none."""
     messages = output.get("messages") if isinstance(output, Mapping) else None
     if not isinstance(messages, list) or not messages or not isinstance(messages[-1], Mapping):

@@ -42,7 +42,7 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
     for profile in PROFILES:
         chosen |= chosen.pop(profile, {})
     for name, value in chosen.items():
-        if not may_choose(name, base):
+        if not _may_choose(name, base):
             raise SettingsError(
                 f"Setting {name!r} is not for clients to choose: the operator allows it in EVERTHREAD_CLIENT_SETTINGS."
             )
@@ -52,7 +52,7 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
     return context
 
 
-def may_choose(name: str, base: Settings) -> bool:
+def _may_choose(name: str, base: Settings) -> bool:
     """Whether a client may choose a setting."""
     allowed = base.client_settings
     return "all" in allowed or name in allowed or ("safe" in allowed and TRUSTED not in marks_of(name))
@@ -82,7 +82,7 @@ def client_form(base: Settings, *, is_authenticated: bool = False) -> dict[str, 
 def _allowed(properties: Mapping[str, Any], base: Settings) -> dict[str, Any]:
     allowed = {}
     for name, schema in properties.items():
-        if may_choose(name, base):
+        if _may_choose(name, base):
             allowed[name] = _as_set(name, schema, base)
     return allowed
 

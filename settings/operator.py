@@ -41,7 +41,7 @@ class RecallSettings(Group):
         None,
         title="Vector store",
         pattern=r"^[\w.]+:[\w.]+$",
-        description="A LangChain vector store of your own in the place of our table, as 'package.module:name' of a "
+        description="A LangChain vector store of your own instead of our table, as 'package.module:name' of a "
         "store, of a class, or of a function that takes the embeddings. Unset: vectors are kept in the storage.",
     )
     recall_cache: int = Field(

@@ -80,7 +80,7 @@ class ConversationState(TypedDict, total=False):
     """What was remembered for this turn."""
 
     facts: Annotated[FactSheet, UntrackedValue]
-    """What this turn is told about its user."""
+    """What this turn knows about its user."""
 
     context: Annotated[Context, UntrackedValue]
     """The messages that go to the model."""

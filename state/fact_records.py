@@ -94,7 +94,7 @@ class Pin(Record):
 
 
 class FactSheet(Record):
-    """What a turn is told about its user: the pins and facts that bear on it, the most important first."""
+    """What a turn knows about its user: the pins and facts that bear on it, the most important first."""
 
     pins: tuple[Pin, ...] = ()
     facts: tuple[Fact, ...] = ()

@@ -1,6 +1,6 @@
-"""What is heavy is told in short in prompts after two turns; state and archive keep it whole.
+"""What is heavy is shortened in prompts after two turns; state and archive keep it whole.
 
-A note stands in the place of an image's data, and head and end of a long text.
+A note replaces an image's data, and head and end replace a long text.
 """
 
 from __future__ import annotations

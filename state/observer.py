@@ -1,4 +1,4 @@
-"""`Observer`: who is told what goes on; this one does nothing with it. `graph.telemetry` measures."""
+"""`Observer`: who hears what goes on; this one does nothing with it. `graph.telemetry` measures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .report_records import TurnReport
 
 
 class Observer:
-    """Told of what happens in this process. It is never told what was said, nor by whom, and must not raise."""
+    """Hears what happens in this process, never what was said or by whom. It must not raise."""
 
     @contextmanager
     def node(self, name: str, turn: str) -> Iterator[None]:
@@ -27,7 +27,7 @@ class Observer:
 
     @contextmanager
     def embedding(self, kind: Literal["query", "documents"], texts: int) -> Iterator[None]:
-        """Stands around a call of the embedding model with so many texts, and the wait for it."""
+        """Surrounds a call of the embedding model with this many texts, and the wait for it."""
         yield
 
     @contextmanager

@@ -37,7 +37,7 @@ class Progress(Record):
     @classmethod
     def read(cls, value: Any) -> Self | None:
         """The progress in a channel; None where there is none that can be read."""
-        return read_record(cls, value)
+        return _read_record(cls, value)
 
 
 class Recalled(Record):
@@ -91,10 +91,10 @@ class TurnReport(Record):
     @classmethod
     def read(cls, value: Any) -> Self | None:
         """The report in a channel; None where there is none that can be read."""
-        return read_record(cls, value)
+        return _read_record(cls, value)
 
 
-def read_record(kind: type[R], value: Any) -> R | None:
+def _read_record(kind: type[R], value: Any) -> R | None:
     """A record from the plain data of a channel, or as earlier versions kept it; None where it cannot be read."""
     if isinstance(value, kind) or not isinstance(value, Mapping):
         return value if isinstance(value, kind) else None

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from .records import EVERTHREAD_NAMESPACE
 
 NO_RESULT: Final = "Error: no result, the call was interrupted before it ended."
-"""What stands in the place of a result that never came."""
+"""What stands in for a result that never came."""
 
 
 def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

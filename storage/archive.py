@@ -242,7 +242,7 @@ class Archive:
         return await summary_tree(self._rows, thread_id, summary_id)
 
     async def newest_sources(self, thread_id: str, summary_id: str, *, limit: int) -> list[Fragment]:
-        """The newest raw messages under a summary, so many at most, in the order they were said."""
+        """The newest raw messages under a summary, up to this many, in the order they were said."""
         return await newest_sources(self._rows, thread_id, summary_id, limit)
 
     async def summaries(self, thread_id: str) -> list[Summary]:

@@ -37,7 +37,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         serde: how values become bytes.
 
     Attributes:
-        before_deletion: is told of a thread whose checkpoints are about to be deleted, by a LangGraph server say.
+        before_deletion: called with a thread whose checkpoints are about to be deleted, by a LangGraph server say.
     """
 
     def __init__(self, serde: SerializerProtocol | None = None) -> None:

@@ -30,7 +30,7 @@ class SearchCache:
 
     Args:
         database: where it is kept.
-        max_entries: the oldest beyond so many go.
+        max_entries: the oldest beyond this number go.
     """
 
     def __init__(self, database: Storage, max_entries: int = MAX_ENTRIES) -> None:

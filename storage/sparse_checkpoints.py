@@ -45,7 +45,7 @@ class Writes(NamedTuple):
     @property
     def must_be_stored(self) -> bool:
         """Whether it cannot be made again."""
-        return self.are_special or not is_of_repeatable(self.task_path)
+        return self.are_special or not _is_of_repeatable(self.task_path)
 
 
 class Step(NamedTuple):
@@ -88,7 +88,7 @@ class RunCheckpoints:
         What was skipped before it becomes part of it: its new values, and its place behind its parent.
         """
         step = self._merged(step)._replace(writes=self._early.pop(step.checkpoint["id"], []))
-        if is_repeatable(step) and not any(writes.are_special for writes in step.writes):
+        if _is_repeatable(step) and not any(writes.are_special for writes in step.writes):
             self._skipped = step
             return None
         return self._store(step)
@@ -133,36 +133,36 @@ def run_of(config: RunnableConfig) -> RunCheckpoints | None:
     return run if isinstance(run, RunCheckpoints) and not configurable.get("checkpoint_ns") else None
 
 
-def is_repeatable(step: Step) -> bool:
+def _is_repeatable(step: Step) -> bool:
     """Whether nothing would be lost with a step: what follows it can be run again, and it says nothing new."""
     source = step.metadata.get("source")
     if source == "input":
         return bool(step.config["configurable"].get("checkpoint_id"))
     if source != "loop" or "messages" in step.versions:
         return False
-    following = waiting_nodes(step.checkpoint)
+    following = _waiting_nodes(step.checkpoint)
     return bool(following) and following <= _REPEATABLE
 
 
 def is_end(step: Step) -> bool:
     """Whether a turn ends with a step."""
-    return step.metadata.get("source") == "loop" and not waiting_nodes(step.checkpoint)
+    return step.metadata.get("source") == "loop" and not _waiting_nodes(step.checkpoint)
 
 
 def is_passing(step: Step) -> bool:
     """Whether a stored step lies between the question and the end of a turn."""
-    following = waiting_nodes(step.checkpoint)
+    following = _waiting_nodes(step.checkpoint)
     return step.metadata.get("source") == "loop" and bool(following) and following <= _BETWEEN
 
 
-def waiting_nodes(checkpoint: Checkpoint) -> set[str]:
+def _waiting_nodes(checkpoint: Checkpoint) -> set[str]:
     """The nodes that run next."""
     values: Mapping[str, Any] = checkpoint["channel_values"]
     nodes = {name.removeprefix(_BRANCH) for name in values if name.startswith(_BRANCH)}
     return nodes | ({_TASKS} if values.get(_TASKS) else set())
 
 
-def is_of_repeatable(task_path: str) -> bool:
+def _is_of_repeatable(task_path: str) -> bool:
     """Whether a task is of a node that may be run again; its path names the node."""
     parts = [part.strip() for part in task_path.split(",")]
     return len(parts) > 1 and parts[-1] in _REPEATABLE and parts[0].endswith("pull")

@@ -337,7 +337,7 @@ def test_the_reason_of_a_failure_is_short_and_says_something(error: Exception, r
     [
         (Refused(401, "Wrong key"), "check the API key at its provider"),
         (Refused(402, "No money"), "check the account at its provider"),
-        (Refused(429, "Too many, try again in 900s"), "ask again in 900 s"),
+        (Refused(429, "Too many, try again in 900s"), "retry in 900 s"),
     ],
 )
 async def test_the_error_says_what_helps(reopen: Callable[..., open_graph], error: Exception, said: str) -> None:

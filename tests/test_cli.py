@@ -101,7 +101,7 @@ def test_a_thread_goes_on_after_its_process_was_killed(environment: dict[str, st
         (["chat"], {"EVERTHREAD_MODEL": "gpt-4"}, "gpt-4"),
         (["chat"], {"EVERTHREAD_MODEL": "/nowhere/model.gguf"}, "/nowhere/model.gguf"),
         (["chat"], {"EVERTHREAD_MODEL": "nonsense:model"}, "nonsense"),
-        (["chat"], {"EVERTHREAD_LOG_LEVEL": "loud"}, "EVERTHREAD_LOG_LEVEL cannot be 'loud': expected was debug, info"),
+        (["chat"], {"EVERTHREAD_LOG_LEVEL": "loud"}, "EVERTHREAD_LOG_LEVEL cannot be 'loud': expected debug, info"),
         (["history", "unknown"], {}, "There is no thread 'unknown'"),
         (["explain", "unknown"], {}, "There is no thread 'unknown'"),
         (["replay", "/nowhere.json", "--thread", "x"], {}, "/nowhere.json cannot be read"),

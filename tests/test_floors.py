@@ -46,7 +46,7 @@ async def recalled(folder: Path, embeddings: Embeddings) -> dict[str, float]:
     resources = Resources(Settings(database_url="sqlite", data_dir=folder, user_id="ada"), embeddings=embeddings)
     for thread, said in kept["threads"].items():
         messages = [(HumanMessage if m["role"] == "user" else AIMessage)(m["text"], id=m["id"]) for m in said]
-        await resources.archive.add_messages("ada", thread, messages)
+        await resources.of_user("ada").archive.add_messages(thread, messages)
     turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "now"}})
     shares: dict[str, list[float]] = defaultdict(list)
     for asked in kept["questions"]:

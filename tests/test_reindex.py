@@ -1,4 +1,4 @@
-"""A changed embedding model is noticed, and everything is embedded anew, even when that is killed in the middle."""
+"""A changed embedding model is noticed, and everything is re-embedded, even when that is killed in the middle."""
 
 from __future__ import annotations
 

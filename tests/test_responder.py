@@ -155,8 +155,8 @@ async def test_the_agents_own_checkpointer_does_not_stand_in_the_way(reopen: Cal
 @pytest.mark.parametrize(
     ("responder", "said"),
     [
-        (lambda _: 42, r"it returned a int, expected was a text"),
-        (lambda _: {"answer": "x"}, r"it returned a mapping of 'answer', expected was .* with 'messages' or 'output'"),
+        (lambda _: 42, r"it returned a int, expected a text"),
+        (lambda _: {"answer": "x"}, r"it returned a mapping of 'answer', expected .* with 'messages' or 'output'"),
         (lambda _: [], r"it returned a list"),
         (lambda _: "   ", r"the reply was empty"),
         (lambda _: [HumanMessage("me?")], r"it returned no message of the assistant"),

@@ -1,4 +1,4 @@
-"""A LangChain vector store of one's own in the place of our table: by argument or setting, filtered, healed."""
+"""A LangChain vector store of one's own instead of our table: by argument or setting, filtered, healed."""
 
 from __future__ import annotations
 

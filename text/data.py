@@ -39,5 +39,5 @@ def load_folder(name: str) -> dict[str, Any]:
     """
     files = sorted((FOLDER / name).glob("*.json"))
     if not files:
-        raise FileNotFoundError(f"There are no word lists in {FOLDER / name}: install everthread anew.")
+        raise FileNotFoundError(f"There are no word lists in {FOLDER / name}: reinstall everthread.")
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}

@@ -41,7 +41,7 @@ LEAST: Final = 0.3
 """Probability of the likeliest language below which a text is in none: one word or a name does not tell.
 
 Of 3,944 chat messages in English (LoCoMo) 8 seem to be in another language, none of them with more than this; of 300
-short sentences the rightly told ones have 0.49 and more.
+short sentences the rightly detected ones have 0.49 and more.
 """
 
 _CLOSE: Final = 0.25
@@ -50,7 +50,7 @@ _CLOSE: Final = 0.25
 _BEFOREHAND: Final = {"en": 2.0, **dict.fromkeys(("de", "fr", "es", "pt", "it", "ru"), 1.4)}
 """How much likelier a language is than a rarer one before anything is read: it decides what is too short to tell.
 
-Of 38 texts of one to five words 30 are told so, 3 wrongly; without it 26, and 6. More weight is worse on sentences.
+Of 38 texts of one to five words 30 are detected so, 3 wrongly; without it 26, and 6. More weight is worse on sentences.
 """
 
 _CAPITALS: Final = regex.compile(r"\b\p{Lu}{2,}\b")
@@ -96,7 +96,7 @@ def likelihoods(text: str) -> Mapping[str, float]:
     return _likelihoods(_CAPITALS.sub(lambda word: word[0].lower(), text[:SAMPLE]))
 
 
-def script_in(text: str) -> str | None:
+def _script_in(text: str) -> str | None:
     """The script that decides the language of a text: not always that of most of its letters."""
     counts = Counter({script: n * _DENSE.get(script, 1) for script, n in count_scripts(text[:SAMPLE]).items()})
     letters = sum(counts.values())
@@ -114,7 +114,7 @@ def script_in(text: str) -> str | None:
 
 @lru_cache(4_096)
 def _likelihoods(sample: str) -> Mapping[str, float]:
-    script = script_in(sample)
+    script = _script_in(sample)
     codes = OF_SCRIPT.get(script or "", ())
     if script in {"cyrillic", "arabic"} and (telling := _TELLING.intersection(sample.lower())):
         codes = tuple(code for code in codes if telling.issubset(_LETTERS[code])) or codes

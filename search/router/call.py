@@ -24,10 +24,10 @@ _REFUSED: Final = re.compile(r"(?i)\b(?:tools?|functions?|tool_choice|response_f
 
 
 _ABOUT: Final = 3
-"""A query is taken if one in so many of its terms was said."""
+"""A query is taken if one in this many of its terms was said."""
 
 
-def takes_schema(model: BaseChatModel) -> bool:
+def _takes_schema(model: BaseChatModel) -> bool:
     """Whether the model answers by a schema: its profile says so, or else it takes tools."""
     profile: dict[str, Any] = dict(model.profile or {})
     known = profile.get("structured_output", profile.get("tool_calling"))
@@ -55,7 +55,7 @@ async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequen
     """
     # Without the tag its tokens would show up in the stream that the user sees.
     config: Any = {"tags": [TAG_NOSTREAM]}
-    if takes_schema(model):
+    if _takes_schema(model):
         try:
             asked = model.with_structured_output(SearchDecision, include_raw=True)
             return _structured(await asked.ainvoke(list(prompt), config=config))

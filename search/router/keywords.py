@@ -3,7 +3,7 @@
 The word lists hold the seed's three kinds (temporal, information requests, specific domains) and what speaks against
 a search; beside them stand signs that need no language: years, addresses, tickers, version numbers. Signs for a
 search count where the message asks for something: in a question, in a request, or in a bare phrase ("weather
-Oslo"). What is only told ("I went out today") needs no search.
+Oslo"). What is only stated ("I went out today") needs no search.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Orders(NamedTuple):
-    """What the supervisor is told to run, as one JSON list on its command line."""
+    """What the supervisor is to run, as one JSON list on its command line."""
 
     data_dir: str
     pgdata: str

@@ -1,8 +1,8 @@
 """`JsonDatabase`: everything in one JSON file that a person can read, for small threads and one process at a time.
 
-The tables are those of `SqliteDatabase`, in memory; the file is written anew, whole, after each change of the archive
+The tables are those of `SqliteDatabase`, in memory; the whole file is rewritten after each change of the archive
 and at the end of a turn, so that a turn costs the more the longer the file is. Where the disk fails, talk goes on in
-memory: the user is told after the turn, and the next step tries again.
+memory: the user hears of it after the turn, and the next step retries.
 """
 
 from __future__ import annotations

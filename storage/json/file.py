@@ -68,7 +68,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
     """
-    new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
+    new, old = path.with_name(f"{path.name}.tmp"), _backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
         file.writelines(_lines(connection))
         file.flush()
@@ -86,12 +86,12 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
         OSError: it cannot be read.
     """
-    backup = backup_of(path)
+    backup = _backup_of(path)
     if not path.exists():
         if backup.exists():
             raise StorageError(
                 f"{path} is not there, but the version before it is: rename {backup} to go on with it, or delete it to "
-                "begin anew."
+                "start again."
             )
         return
     try:
@@ -103,7 +103,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         remedy = (
             f"the version before it is {backup}: look at it, and put it back with `cp {backup} {path}`"
             if backup.exists()
-            else "put a backup in its place, or move it away to begin anew"
+            else "put a backup in its place, or move it away to start again"
         )
         raise StorageError(f"{path} is damaged ({error}), and nothing in it was changed: {remedy}.") from error
     if content["version"] > VERSION:
@@ -118,7 +118,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def backup_of(path: Path) -> Path:
+def _backup_of(path: Path) -> Path:
     """Where the version before the last stands."""
     return path.with_name(f"{path.name}.bak")
 

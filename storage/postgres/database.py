@@ -136,7 +136,7 @@ class Database:
         it waits for seconds, or for its whole timeout if the pool is closed meanwhile.
 
         Raises:
-            StorageError: the server cannot be reached; the pool is given up, and the next use tries anew.
+            StorageError: the server cannot be reached; the pool is given up, and the next use retries.
         """
         logger.warning("A connection to the database was lost: connecting again.")
         try:

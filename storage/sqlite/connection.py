@@ -82,7 +82,7 @@ class SqliteCursor:
         return await self.fetchmany(None)
 
     async def fetchmany(self, size: int | None) -> list[Any]:
-        """So many of the rows that are left, at most; None for all."""
+        """Up to this many of the rows that are left; None for all."""
         if self._cursor is not None:
             return list(await self._in_thread(lambda: self._read(size)))
         size = len(self._found) if size is None else size
