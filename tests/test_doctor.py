@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chains import below
 from conversation import EVERYTHING, EchoModel, say, thread
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from langgraph.types import Command, interrupt
 from scripted import ScriptedModel
 from typer.testing import CliRunner
 
+from bench.compressed import below
 from everthread import Checkup, InputError, Settings, examine, open_graph, regenerate_rejected, thread_id
 from everthread.cli.main import app
 from everthread.cli.transfer import export, import_

@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processor import TOO_SHORT, assert_cannot_keep_busy, filled, seconds
 
 from everthread.compression.drafts import FactDraft, read_draft
 from everthread.facts.accept import accept
+from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import language_in, languages
@@ -196,30 +198,26 @@ def test_all_letters_i_of_turkish_are_one() -> None:
     ]
 
 
-@given(st.text(max_size=200))
+@given(st.text(max_size=200) | st.lists(st.sampled_from(TELLING), max_size=40).map(" ".join))
 def test_no_text_breaks_the_reading_and_facts_are_verbatim(text: str) -> None:
     for fact in extract(text, SAID):
         assert fact.text in text
-    commands(text)
-
-
-@given(
-    st.lists(
-        st.sampled_from(TELLING),
-        max_size=40,
-    )
-)
-def test_no_order_of_telling_words_breaks_the_reading(words: list[str]) -> None:
-    extract(" ".join(words), SAID)
-    commands(" ".join(words))
+    for command in commands(text):
+        assert command.words in text
 
 
 @pytest.mark.parametrize(
     "part", ["I ", "my sister is my ", "I live in ", "non mi ci lo ", "<a>", '"i am ', "```", ". "]
 )
 def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
-    extract(part * (1_000_000 // len(part)), SAID)
-    commands(part * (1_000_000 // len(part)))
+    def read(text: str) -> None:
+        extract(text, SAID)
+        commands(text)
+
+    beginning, whole = filled(part, MOST_CHARACTERS), filled(part, 1_000_000)
+    assert extract(whole, SAID) == extract(beginning, SAID)
+    assert_cannot_keep_busy(read, part, 1_000_000)
+    assert seconds(read, whole) < max(TOO_SHORT, 3 * seconds(read, beginning))
 
 
 def test_every_language_has_what_the_others_have() -> None:
