@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from everthread.maintenance.explain import find_report
     from everthread.maintenance.findings import Checkup, Finding
     from everthread.maintenance.regenerate import regenerate, regenerate_rejected
+    from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
     from everthread.settings.settings import Settings
     from everthread.state.compression_records import Remade, SummaryVersion
@@ -55,6 +56,7 @@ _HOMES = {
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),
+    "runtime.components": ("Components",),
     "settings.profiles": ("PROFILES", "Profile"),
     "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
@@ -66,7 +68,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Context", "ContextReport",
+    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Components", "Context", "ContextReport",
     "ConversationState", "Deleted",
     "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
     "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",

@@ -1,4 +1,4 @@
-"""A conversation that is compressed as the graph does it, without a storage: what benchmarks of compression share."""
+"""A conversation that is compressed as the graph does it, without a storage: for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from langchain_core.messages import AnyMessage
 
-from everthread.compression.engine import compress, next_batch, outdated_ids
+from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
 from everthread.compression.writing import Summarizer, Written, write_summary
 from everthread.settings.settings import Settings
 from everthread.state.chain import Chain, ChainView, empty_chain, taken_in, view_of, without
@@ -24,27 +24,39 @@ class Compressed:
     def __init__(self, settings: Settings, summarizer: Summarizer | None = None) -> None:
         self.settings, self.summarizer = settings, summarizer
         self.chain: Chain = empty_chain()
-        self.said: dict[str, AnyMessage] = {}
+        self.said: list[AnyMessage] = []
         self.made: dict[str, Summary] = {}
 
     @property
     def view(self) -> ChainView:
         """What goes to the model."""
-        return view_of(self.chain, self.said, self.made)
+        return view_of(self.chain, {str(message.id): message for message in self.said}, self.made)
 
     def take(self, *messages: AnyMessage) -> None:
         """Say messages; nothing is summarized yet."""
-        self.said.update({str(message.id): message for message in messages})
+        self.said += messages
         self.chain = taken_in(self.chain, messages)
+
+    def drop_outdated(self) -> None:
+        """Drop what a profile no longer shows."""
+        self.chain = without(self.chain, outdated_ids(self.view, self.settings))
+
+    def due(self) -> Batch | None:
+        """What is to be summarized next."""
+        return next_batch(self.view, self.settings)
+
+    def put(self, batch: Batch, summary: Summary) -> None:
+        """Let a summary stand for its batch."""
+        self.made[summary.id] = summary
+        self.chain = compress(self.chain, batch, summary)
 
     async def settle(self) -> list[Written]:
         """What a turn does at its end: drop what is outdated, and summarize until nothing is due."""
-        self.chain = without(self.chain, outdated_ids(self.view, self.settings))
+        self.drop_outdated()
         done: list[Written] = []
-        while batch := next_batch(self.view, self.settings):
+        while batch := self.due():
             written = await write_summary(batch, self.settings, thread_id="t", summarizer=self.summarizer)
-            self.made[written.summary.id] = written.summary
-            self.chain = compress(self.chain, batch, written.summary)
+            self.put(batch, written.summary)
             done.append(written)
         return done
 
@@ -54,7 +66,7 @@ class Compressed:
 
 
 def below(ids: Iterable[str], summaries: Iterable[Summary]) -> set[str]:
-    """These ids and those of all that the summaries among them were made from."""
+    """These ids and those of all that the summaries among them were made from, down to the messages."""
     sources = {summary.id: summary.source_ids for summary in summaries}
     found: set[str] = set()
     waiting = list(ids)

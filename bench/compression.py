@@ -3,7 +3,7 @@
 cost        calls and tokens of the summarizer per 100 turns, beside LangChain's and LangMem's, with the same counting
 survival    words of evidence and answers (LoCoMo) that stand in the prompt as the conversation grows
 summarizer  SmolLM2 as summarizer (LoCoMo, BEAM): how often its summaries are rejected, and that nothing is lost
-rouge       the extractive summarizer against lead-3; needs the package rouge-score
+rouge       the extractive summarizer against lead-3 (needs rouge-score); summaries of people that are accepted
 stress      odd conversations through every profile: messages lost, prompts that a provider would refuse
 
 Facts found without a model, in seven languages, are measured by `python -m bench.facts`.
@@ -24,7 +24,7 @@ from bench.datasets import DATA, beam, locomo
 from bench.driving import PROFILE_NAMES, Carried, driver, settled
 from bench.small_summarizer import small_summaries
 from bench.stress import conversations, faults, through
-from bench.summary_rouge import MEASURES, rouge
+from bench.summary_rouge import MEASURES, accepted, rouge
 from bench.survival import Rows, survive, table
 from bench.tokens import conversation
 from bench.window_cost import costs
@@ -78,7 +78,10 @@ async def against_lead(options: argparse.Namespace) -> Any:
     for name, rows in figures.items():
         for system, row in rows.items():
             print(f"| {name} | {system} | {' | '.join(f'{value:.1f}' for value in row.values())} |")
-    return figures
+    taken = await asyncio.to_thread(accepted, options.summaries)
+    for name, (own, foreign) in taken.items():
+        print(f"{name}: of people's summaries {own:.1%} are accepted, of those of other dialogues {foreign:.1%}")
+    return {"rouge": figures, "accepted": taken}
 
 
 async def stress(options: argparse.Namespace) -> Any:

@@ -22,8 +22,9 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from bench.datasets import Haystack
 from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
-from everthread.graph.build import build_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.graph.build import ConversationGraph
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember
@@ -102,7 +103,7 @@ class Driver:
     def __init__(self, resources: Resources, model: Scripted) -> None:
         self.resources, self.model = resources, model
         checkpointer = checkpointer_of(resources.database)
-        self._graph: Any = build_graph(resources=resources).compile(checkpointer=checkpointer)
+        self._graph: Any = ConversationGraph(resources).compile(checkpointer=checkpointer)
 
     def turn(self, profile: str, user: str, **values: Any) -> Turn:
         """What nodes are told, for one profile and a user who has one thread."""

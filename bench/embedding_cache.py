@@ -20,8 +20,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from bench.server_folder import server_folder
-from everthread.graph.open import open_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread import Settings, open_graph
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.runtime import resources
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")
@@ -52,10 +53,8 @@ async def talk(folder: Path, model: Embeddings, turns: int, *, cached: bool) -> 
     schema = f"cache_{cached}".lower()
     milliseconds = []
     with patch.object(resources, "EMBEDDINGS_SHARE", resources.EMBEDDINGS_SHARE if cached else 10**12):
-        opened = open_graph(
-            data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive", model=replies,
-            embeddings=counting,
-        )  # fmt: skip
+        settings = Settings(data_dir=folder, database_schema=schema, web_search="off", summary_model="extractive")
+        opened = open_graph(settings, model=replies, embeddings=counting)
     async with opened as graph:
         for n in range(turns):
             text = (

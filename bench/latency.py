@@ -31,7 +31,8 @@ from server_folder import server_folder
 from everthread.memory import recall
 from everthread.memory.recall_cache import RecallCache
 from everthread.memory.user_memory import UserMemory
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder, load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources

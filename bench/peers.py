@@ -289,7 +289,8 @@ async def trial(url: str, embeddings: Embeddings) -> None:
 
 def main() -> None:
     from bench.server_folder import server_folder
-    from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+    from everthread.models.bundled_weights import BUNDLED_MODEL
+    from everthread.models.embeddings import Embedder
     from everthread.models.shared_embeddings import SharedEmbeddings
     from everthread.storage.embedded.server import ensure_server
 

@@ -27,7 +27,8 @@ from langchain_core.messages import HumanMessage
 from peers import Peer, open_peers
 from server_folder import server_folder
 
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder, load_embeddings
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing

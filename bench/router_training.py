@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from everthread.models.embeddings import BUNDLED_MODEL
+from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.search.router.features import NAMES, features
 from everthread.search.router.keywords import Reading
 from everthread.search.router.model import BUCKETS, buckets

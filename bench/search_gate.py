@@ -31,7 +31,8 @@ if not __package__:
 
 from bench.datasets import DATA
 from bench.router_training import CHAT, LICENCES, OWN, Item, Trainer, own_questions
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.nodes.keyword_check import read_words
 from everthread.search.router.keywords import Reading, read
 from everthread.search.router.model import WEIGHTS, LocalRouter

@@ -71,9 +71,9 @@ async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter
     counts.update({"conversations": 1, "messages": len(messages)})
     reached = thread.reached()
     said = {str(m.id) for m in messages if not is_empty(m) and not isinstance(m, SystemMessage)}
-    instructions = {str(m.id) for m in messages if isinstance(m, SystemMessage)}
+    instructions = {m.text: str(m.id) for m in messages if isinstance(m, SystemMessage)}  # the same one stands once
     counts["fault: message lost"] += len(said - reached)
-    counts["fault: instructions gone"] += len(instructions - {str(m.id) for m in thread.view})
+    counts["fault: instructions gone"] += len(set(instructions.values()) - {str(m.id) for m in thread.view})
     return counts
 
 
@@ -114,8 +114,8 @@ def faults(prompt: Sequence[BaseMessage], budget: int, asked: BaseMessage) -> li
         found.append("an empty message, or a bare summary")
     if not _in_turn(prompt[1:]):
         found.append("roles out of turn, or a tool call parted from its result")
-    end = message_text(asked).rstrip()[-END:]
-    if not any(message.type == "human" and message.text.rstrip().endswith(end) for message in prompt):
+    ends = tuple(text.rstrip()[-END:] for text in (message_text(asked), asked.text))  # a picture is sent, or named
+    if not any(message.type == "human" and message.text.rstrip().endswith(ends) for message in prompt):
         found.append("the end of the question is not there")
     return found
 

@@ -1,7 +1,7 @@
 """ROUGE of the extractive summarizer on dialogues with summaries written by people, against lead-3.
 
 Lead-3 is the first three turns with the names of who speaks; the summarizer has as many tokens. Of several references
-the best counts.
+the best counts. And whether the acceptance of summaries takes what people wrote.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from everthread.compression.acceptance import why_rejected
 from everthread.text.extractive import summarize
 from everthread.text.tokens import estimate_tokens
 
@@ -37,6 +38,23 @@ def rouge(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
             name: dict(zip((*MEASURES, "words"), map(fmean, zip(*values, strict=True)), strict=True))
             for name, values in rows.items()
         }
+    return figures
+
+
+def accepted(folder: Path, shift: int = 37) -> dict[str, tuple[float, float]]:
+    """The shares of people's summaries that are accepted for their own dialogue, and for one further on, by set."""
+    figures = {}
+    for file in sorted(folder.glob("*.jsonl")):
+        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        said = ["\n".join(f"{turn['speaker']}: {turn['text']}" for turn in record["messages"]) for record in records]
+        written = [_references(record)[0] for record in records]
+        own, foreign = (
+            fmean(
+                why_rejected(text, said[(n + by) % len(said)], max_chars=2000) is None for n, text in enumerate(written)
+            )
+            for by in (0, shift)
+        )
+        figures[file.stem] = own, foreign
     return figures
 
 

@@ -24,7 +24,8 @@ from everthread.cli.conversations import read_conversation
 from everthread.cli.transfer import Import
 from everthread.maintenance.transfer import export_rows
 from everthread.maintenance.transfer_format import check_file
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder, load_embeddings
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 from everthread.storage.vector_rows import chunks
@@ -54,7 +55,7 @@ async def import_seconds(folder: Path, file: Path, embedder: Embedder, number: i
     database = Database(settings)
     await database.open()
     started = time.perf_counter()
-    work = Import(database, settings, file, await asyncio.to_thread(check_file, file), Progress(disable=True))
+    work = Import(database, file, await asyncio.to_thread(check_file, file), Progress(disable=True))
     await (work.with_vectors(embedder) if embed else work.without_vectors())
     seconds = time.perf_counter() - started
     await database.close()

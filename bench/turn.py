@@ -40,10 +40,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import turn_peers
 from server_folder import server_folder
 
-from everthread import PostgresCheckpointer, open_graph
+from everthread import PostgresCheckpointer, Settings, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 
 WARM = 4
 SUPERSTEPS = 6
@@ -147,9 +148,10 @@ class Bench:
         self.turns = turns
         self.embeddings = HashEmbeddings()
         self.opened = open_graph(
-            data_dir=folder, web_search="off", model=chat_model(), summary_model="extractive",
+            Settings(data_dir=folder, web_search="off", summary_model="extractive"),
+            model=chat_model(),
             embeddings=self.embeddings,
-        )  # fmt: skip
+        )
         self._remarks = remarks
 
     def remark(self, n: int) -> str:
@@ -193,8 +195,8 @@ class Bench:
 
         for n in range(max(0, length - 20), length):  # so that the live chain is as it is after many turns
             await turn(n)
-            await resources.settled()
-        return Contestant("everthread", length, thread, turn, resources.settled)
+            await resources.background.settled()
+        return Contestant("everthread", length, thread, turn, resources.background.settled)
 
     async def commits(self, length: int) -> Contestant:
         """A graph of as many supersteps as everthread's turn has, whose nodes do nothing."""

@@ -7,35 +7,37 @@ import secrets
 import sys
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import typer
 from rich.console import Console
 
-from ..graph.conversation import CompiledConversation
-from ..graph.open import open_graph
-from ..models.chat import describe_model
-from ..runtime.resources import Resources
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
 from ..state.messages import clean_text, content_text
+from .opening import loading
+
+if TYPE_CHECKING:
+    from ..graph.conversation import CompiledConversation
+    from ..runtime.resources import Resources
 
 _ANSWERING: Final = frozenset({"llm_call", "command"})
 """The nodes whose messages are for the user."""
 
 
-def run_chat(thread: str | None, values: dict[str, Any]) -> None:
-    """Chat until the end of input.
-
-    Args:
-        thread: the thread's name; None starts a new one.
-        values: settings by name.
+def chat(
+    settings: Settings,
+    thread: Annotated[
+        str | None, typer.Option("--thread", help="The name of the thread to go on with; without it a new one starts.")
+    ] = None,
+) -> int:
+    """Chat until the end of input; returns the exit code: 1 where a turn of piped input failed.
 
     Raises:
-        SystemExit: code 1 where a turn of piped input failed.
-        StorageError: the database cannot be started or reached.
         SettingsError: a setting is not allowed.
     """
-    settings = Settings(**values)
+    with loading():
+        from ..graph.open import open_graph
     # Tokens are printed as they come, so rich must neither wrap nor read markup in them.
     console = Console(highlight=False, soft_wrap=True, markup=False)
     opened = open_graph(settings)
@@ -48,8 +50,7 @@ def run_chat(thread: str | None, values: dict[str, Any]) -> None:
             failed = _converse(runner, session)
         finally:
             runner.run(opened.__aexit__(None, None, None))
-    if failed and not sys.stdin.isatty():
-        raise SystemExit(1)
+    return 1 if failed and not sys.stdin.isatty() else 0
 
 
 def _new_name() -> str:
@@ -76,6 +77,8 @@ class Session:
         Raises:
             ThreadOwnershipError: the thread belongs to another user.
         """
+        from ..models.chat import describe_model
+
         archive = self._resources.of_user(self._settings.user_id).archive
         self._thread_id = await archive.thread_named(self._name)
         await archive.own_thread(self._thread_id, self._name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -13,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..maintenance.explain import find_report
-from ..runtime.resources import Resources
-from ..settings.settings import Settings
 from ..state.report_records import TurnReport
-from .naming import as_typed
+from ..storage.storage import Storage
+from .opening import Thread, thread_of
 
 _NODES: Final = (
     "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
@@ -25,28 +23,22 @@ _NODES: Final = (
 """As the diagram has them; the database keeps no order."""
 
 
-def run_explain(thread: str, turn: int, values: dict[str, Any], *, as_json: bool) -> None:
+async def explain(
+    storage: Storage,
+    thread: Thread,
+    turn: Annotated[int, typer.Argument(help="Which turn: 1 is the first, -1 the last.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
     """Print the report of a turn.
 
     Raises:
         InputError: there is no such thread or turn.
-        StorageError: the database cannot be started or reached.
     """
-    report = asyncio.run(_report(thread, turn, Settings(**values)))
+    report = await find_report(storage, storage.settings.user_id, await thread_of(storage, thread), turn)
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
     else:
         Console(highlight=False).print(as_text(report))
-
-
-async def _report(thread: str, turn: int, settings: Settings) -> TurnReport:
-    resources = Resources(settings)
-    try:
-        id_ = await resources.of_user(settings.user_id).archive.thread_named(thread)
-        with as_typed(id_, thread):
-            return await find_report(resources, settings.user_id, id_, turn)
-    finally:
-        await resources.database.close()
 
 
 def as_text(report: TurnReport) -> RenderableType:
@@ -144,13 +136,9 @@ def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:
     table = _table("node", "ms")
-    for node, spent in sorted(report.nodes.items(), key=_place):
-        table.add_row(node, f"{spent:g}")
+    for node in sorted(report.nodes, key=lambda node: _NODES.index(node) if node in _NODES else len(_NODES)):
+        table.add_row(node, f"{report.nodes[node]:g}")
     yield table
-
-
-def _place(spent: tuple[str, float]) -> int:
-    return _NODES.index(spent[0]) if spent[0] in _NODES else len(_NODES)
 
 
 def _table(*columns: str) -> Table:

@@ -9,32 +9,44 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from langchain_core.messages import AnyMessage
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from ..graph.conversation import CompiledConversation
-from ..graph.open import open_graph
-from ..runtime.user import User
 from ..settings.settings import Settings
 from ..state.errors import StorageError
 from .conversations import exchanges, read_conversation
+from .opening import loading, say
+
+if TYPE_CHECKING:
+    from ..graph.conversation import CompiledConversation
+    from ..runtime.user import User
 
 
-def run_replay(file: Path, thread: str, conversation: str | None, values: dict[str, Any]) -> None:
+def replay(
+    settings: Settings,
+    file: Annotated[
+        Path, typer.Argument(help="JSON or JSONL of role and content, LoCoMo, or an object with messages.")
+    ],
+    thread: Annotated[str, typer.Option("--thread", help="The name of the thread that receives the conversation.")],
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", help="Which one, if the file holds several: its id.")
+    ] = None,
+) -> None:
     """Replay a file into a thread, with a progress bar.
 
     Raises:
         InputError: the file cannot be read, or holds several conversations and none is chosen.
-        StorageError: the database cannot be started or reached.
     """
-    settings = Settings(**values)
-    asyncio.run(_replay(file, thread, conversation, settings))
+    asyncio.run(_replay(settings, file, thread, conversation))
 
 
-async def _replay(file: Path, thread: str, conversation: str | None, settings: Settings) -> None:
+async def _replay(settings: Settings, file: Path, thread: str, conversation: str | None) -> None:
+    with loading():
+        from ..graph.open import open_graph
     opened = open_graph(settings)
     async with opened as graph:
         user = opened.resources.of_user(settings.user_id)
@@ -43,7 +55,7 @@ async def _replay(file: Path, thread: str, conversation: str | None, settings: S
         await user.archive.own_thread(id_, thread)
         added = await _feed(graph, user, settings, id_, messages)
         await _embed_rest(user, settings)
-    Console().print(f"Thread {thread!r}: {len(messages)} messages in the file, {added} of them new.")
+    say(f"Thread {thread!r}: {len(messages)} messages in the file, {added} of them new.")
 
 
 async def _feed(

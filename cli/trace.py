@@ -2,59 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from ..settings.settings import Settings
 from ..state.compression_records import SummaryVersion
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..storage.archive import Archive
 from ..storage.archive_rows import ArchivedMessage
-from ..storage.open import storage_of
 from ..storage.sources import SummaryTree
+from ..storage.storage import Storage
 from ..storage.summary_rows import SummaryRows
-from ..storage.user_rows import UserRows
 from ..text.shorten import one_line
+from .opening import rows_of
 
 _EXCERPT = 100
 
 
-def show_trace(thread: str, wanted: str | None, values: dict[str, Any]) -> None:
+async def trace(
+    storage: Storage,
+    thread: Annotated[str, typer.Argument(help="The name or the id of the thread; or the id of a summary alone.")],
+    summary: Annotated[
+        str | None, typer.Argument(help="The id of a summary, or its beginning; all by default.")
+    ] = None,
+) -> None:
     """Print the tree under a summary with its earlier texts, or under each summary of the thread that stands.
-
-    Args:
-        thread: the thread's name or id; where only a summary is wanted, its id will do.
-        wanted: the summary's id, or enough of its beginning to tell it from the others; None for all.
-        values: settings by name.
 
     Raises:
         InputError: the thread has no such summary, or several begin with it.
-        StorageError: the database cannot be started or reached.
     """
-    settings = Settings(**values)
-
-    async def work() -> list[tuple[SummaryTree, list[SummaryVersion]]]:
-        database = storage_of(settings)
-        try:
-            mine = UserRows(database, settings.user_id)
-            archive, rows = Archive(mine), SummaryRows(mine)
-            id_, picked = await _found(archive, rows, thread, wanted)
-            trees = [await archive.sources(id_, summary.id) for summary in picked]
-            # The texts of all would be long: they are shown where one summary is asked for.
-            versions = await rows.versions(id_, picked[0].id) if len(picked) == 1 else []
-        finally:
-            await database.close()
-        return [(tree, versions) for tree in trees if tree is not None]
-
-    for tree, versions in asyncio.run(work()):
-        Console().print(_drawn(tree))
-        if versions:
-            Console().print(_earlier(versions))
+    archive, rows = Archive(rows_of(storage)), SummaryRows(rows_of(storage))
+    id_, picked = await _found(archive, rows, thread, summary)
+    for one in picked:
+        if (tree := await archive.sources(id_, one.id)) is not None:
+            Console().print(_drawn(tree))
+    # The texts of all would be long: they are shown where one summary is asked for.
+    if len(picked) == 1 and (versions := await rows.versions(id_, picked[0].id)):
+        Console().print(_earlier(versions))
 
 
 async def _found(archive: Archive, rows: SummaryRows, thread: str, wanted: str | None) -> tuple[str, list[Summary]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, get_args
 
 from ..state.fact_records import FactKind
@@ -13,7 +14,11 @@ from ..text.fold import fold
 from ..text.replies import objects, without_thoughts
 from .acceptance import without_label
 
-_KINDS: Final = frozenset(get_args(FactKind))
+_KINDS: Final[Mapping[str, str]] = {
+    **{kind: kind for kind in get_args(FactKind)},
+    "preferences": "preference", "biographical": "biography", "bio": "biography", "profile": "biography",
+    "goals": "goal", "plan": "goal", "constraints": "constraint", "commitments": "commitment", "promise": "commitment",
+}  # fmt: skip
 _MARK: Final = re.compile(r"</?excerpt(?: id=\w+)?>")
 _OPEN_FENCE: Final = re.compile(r"\A\s*```json\s*\n(\s*\{.*)", re.DOTALL)
 _FENCE: Final = re.compile(r"\A\s*```[\w-]*\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
@@ -72,7 +77,7 @@ def _facts(value: Any) -> tuple[FactDraft, ...]:
     for item in value if isinstance(value, list) else ():
         if not isinstance(item, dict):
             continue
-        kind, text = fold(str(item.get("kind", ""))).strip(), item.get("text")
-        if kind in _KINDS and isinstance(text, str) and (plain := " ".join(_plain(text).split())[:_FACT_CHARS]):
+        kind, text = _KINDS.get(fold(str(item.get("kind", ""))).strip()), item.get("text")
+        if kind and isinstance(text, str) and (plain := " ".join(_plain(text).split())[:_FACT_CHARS]):
             facts.setdefault(fold(plain), FactDraft.model_validate({"kind": kind, "text": plain}))
     return tuple(facts.values())[:_MOST_FACTS]

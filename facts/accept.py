@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, get_args
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from ..state.fact_records import Fact, FactKind
+from ..compression.drafts import FactDraft
+from ..state.fact_records import Fact
 from .extraction import Said, extract
 from .language import language_in
 from .words import asked_terms, content_terms, key
@@ -18,27 +19,22 @@ SHARED: Final = 0.6
 
 _LONGEST: Final = 400
 _CONFIDENCE: Final = 0.6
-_KINDS: Final = frozenset(get_args(FactKind))
-_ALIASES: Final[Mapping[str, FactKind]] = {
-    "preferences": "preference", "biographical": "biography", "bio": "biography", "profile": "biography",
-    "goals": "goal", "plan": "goal", "constraints": "constraint", "commitments": "commitment", "promise": "commitment",
-}  # fmt: skip
 _TALKED_OF: Final = frozenset({"user", "users"})
 
 
-def accept(items: Iterable[Any], sources: Sequence[tuple[Said, str]]) -> list[Fact]:
+def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Said, str]]) -> list[Fact]:
     """The facts of a model's list that can be kept; the others are dropped, and counted in the log.
 
     Args:
-        items: what the model gave, each `{"kind": ..., "text": ...}`; anything else is dropped.
+        drafts: what the model gave.
         sources: the user's messages that were summarized, with where they were said. A fact belongs to the one that
             shares most words with it.
     """
     read = [(said, _terms(text)) for said, text in sources]
     facts: dict[str, Fact] = {}
     dropped = 0
-    for item in items:
-        fact = _accepted(item, read)
+    for draft in drafts:
+        fact = _accepted(draft, read)
         if fact is None:
             dropped += 1
         else:
@@ -48,10 +44,8 @@ def accept(items: Iterable[Any], sources: Sequence[tuple[Said, str]]) -> list[Fa
     return list(facts.values())
 
 
-def _accepted(item: Any, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact | None:
-    if not isinstance(item, Mapping) or not isinstance(text := item.get("text"), str):
-        return None
-    text = " ".join(text.split())
+def _accepted(draft: FactDraft, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact | None:
+    text = draft.text
     words = _terms(text) - _TALKED_OF
     if not words or len(text) > _LONGEST or not sources:
         return None
@@ -60,24 +54,17 @@ def _accepted(item: Any, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact
         return None
     # What the patterns make of it has an attribute, so that it can be contradicted.
     found = next((fact for fact in extract(text, said, origin="model") if key(fact.text) == key(text)), None)
-    kind = _kind(item.get("kind"))
     if found is not None:
-        return found.model_copy(update={"kind": kind or found.kind})
+        return found.model_copy(update={"kind": draft.kind})
     language = language_in(text)
     return said.fact(
         text,
-        kind=kind or "biography",
+        kind=draft.kind,
         negated=bool(language and language["negation"].search(language.normalized(text))),
         terms=content_terms(text, language),
         confidence=_CONFIDENCE,
         origin="model",
     )
-
-
-def _kind(value: Any) -> FactKind | None:
-    name = str(value).strip().lower()
-    kind = _ALIASES.get(name, name)
-    return kind if kind in _KINDS else None  # type: ignore[return-value]  # a member of the literal
 
 
 def _terms(text: str) -> frozenset[str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal, cast, get_type_hints
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.runnables import Runnable
-from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, Unpack
 
 from ..compression.thread import batch_due, remake_due, settings_in
 from ..nodes.command import command, is_for_command
@@ -26,117 +22,93 @@ from ..nodes.summarize import summarize
 from ..nodes.tools import tool_tasks
 from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
+from ..runtime.components import Components
 from ..runtime.resources import Resources
 from ..runtime.telemetry import watch
-from ..runtime.toolbox import Tool
 from ..runtime.turn import Turn
-from ..search.engines import SearchEngine
 from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, TurnInput, TurnOutput
 from ..state.errors import SettingsError
 from ..state.search_records import SearchOutcome
 from ..state.tool_calls import open_calls
-from .call_node import CallNode
 from .conversation import Conversation
-from .node import Edge, as_node
+from .node import CallNode, Edge, Node
 from .prepared import llm_call
 
 
 class ConversationGraph(StateGraph[Any, Any, Any, Any]):
-    """The graph, not compiled. What `compile` gives checks each input before the state of the thread is touched."""
+    """The graph, not compiled. What `compile` gives checks each input before the state of the thread is touched.
 
-    resources: Resources
+    Args:
+        resources: what the nodes share.
+
+    Raises:
+        SettingsError: a key of `state_schema` is one of ours.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        state, taken, given = with_own_keys(resources.state_schema)
+        super().__init__(state_schema=state, context_schema=RunContext, input_schema=taken, output_schema=given)
+        self.resources = resources
+        watch(resources)
+
+        self.add_node("command", Node(command, resources, answered))
+        self.add_node("keyword_check", Node(keyword_check, resources))
+        self.add_node("slm_router", Node(slm_router, resources))
+        self.add_node("web_search", Node(web_search, resources))
+        self.add_node("memory_retrieval", Node(memory_retrieval, resources))
+        self.add_node("pairing", Node(pairing, resources))
+        self.add_node("context_assembly", Node(context_assembly, resources), defer=True)
+        self.add_node("llm_call", Node(llm_call, resources))
+        self.add_node("tools", CallNode(run_tool, resources))
+        self.add_node("remember", Node(remember, resources, no_summary_due))
+        self.add_node("summarize", Node(summarize, resources, no_summary_due))
+
+        self.add_conditional_edges(
+            START,
+            Edge(at_start),
+            {
+                "a /command": "command",
+                "keyword_check": "keyword_check",
+                "memory_retrieval": "memory_retrieval",
+                "nothing to answer": END,
+            },
+        )
+        self.add_edge("command", END)
+        self.add_conditional_edges(
+            "keyword_check",
+            Edge(after_keywords),
+            {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"},
+        )
+        self.add_conditional_edges("slm_router", Edge(after_router), {"yes": "web_search", "no": "context_assembly"})
+        self.add_edge("web_search", "context_assembly")
+        self.add_edge("memory_retrieval", "pairing")
+        self.add_edge("pairing", "context_assembly")
+        self.add_edge("context_assembly", "llm_call")
+        self.add_conditional_edges(
+            "llm_call", Edge(tools_called, resources), {"tool calls": "tools", "answer": "remember"}
+        )
+        self.add_edge("tools", "llm_call")
+        self.add_conditional_edges("remember", Edge(summary_due, resources), {"due": "summarize", "not due": END})
+        self.add_conditional_edges("summarize", Edge(summary_due, resources), {"due": "summarize", "not due": END})
 
     def compile(self, *args: Any, **options: Any) -> Conversation:
         """LangGraph's `compile`, with the same arguments."""
-        return Conversation.around(super().compile(*args, **options), self.resources)
+        return Conversation(resources=self.resources, **vars(super().compile(*args, **options)))
 
 
-def build_graph(
-    settings: Settings | None = None,
-    *,
-    model: BaseChatModel | None = None,
-    embeddings: Embeddings | None = None,
-    engines: Mapping[str, SearchEngine] | None = None,
-    vector_store: VectorStore | str | None = None,
-    fallbacks: Sequence[BaseChatModel] = (),
-    tools: Sequence[Tool] = (),
-    responder: Runnable[Any, Any] | Callable[..., Any] | None = None,
-    state_schema: type[Any] | None = None,
-    resources: Resources | None = None,
-) -> ConversationGraph:
+def build_graph(settings: Settings | None = None, **components: Unpack[Components]) -> ConversationGraph:
     """The graph, not compiled: for those who embed it or bring their own checkpointer.
 
     Args:
         settings: the base over which the context of each run is laid; by default the environment's.
-        model: a chat model that answers, instead of the one that the settings name.
-        embeddings: an embedding model, instead of the one that the settings name.
-        engines: search engines by name, beside those that everthread knows.
-        vector_store: a LangChain vector store (or its import path), instead of our own table.
-        fallbacks: chat models that answer where the first fails, before those that the settings name.
-        tools: what the model may call: LangChain tools, functions, or schemas of what is run elsewhere.
-        responder: a Runnable, a compiled agent or a function that answers instead of the model.
-        state_schema: a TypedDict with keys, and reducers, of your own beside ours: they are part of input, state and
-            output, and tools may read and write them.
-        resources: what the first eight make, already made.
+        **components: what is given as an object instead of by name in the settings: see `Components`.
 
     Raises:
-        SettingsError: the environment holds a value that is not allowed, or something is no tool or no responder.
+        SettingsError: the environment holds a value that is not allowed, or something is no component.
     """
-    shared = resources or Resources(
-        settings or Settings(),
-        model=model,
-        embeddings=embeddings,
-        engines=engines,
-        vector_store=vector_store,
-        fallbacks=fallbacks,
-        tools=tools,
-        responder=responder,
-    )
-    watch(shared)
-    state, taken, given = with_own_keys(state_schema)
-    graph = ConversationGraph(state_schema=state, context_schema=RunContext, input_schema=taken, output_schema=given)
-    graph.resources = shared
-
-    graph.add_node("command", as_node(command, shared, answered))
-    graph.add_node("keyword_check", as_node(keyword_check, shared))
-    graph.add_node("slm_router", as_node(slm_router, shared))
-    graph.add_node("web_search", as_node(web_search, shared))
-    graph.add_node("memory_retrieval", as_node(memory_retrieval, shared))
-    graph.add_node("pairing", as_node(pairing, shared))
-    graph.add_node("context_assembly", as_node(context_assembly, shared), defer=True)
-    graph.add_node("llm_call", as_node(llm_call, shared))
-    graph.add_node("tools", CallNode(run_tool, shared))
-    graph.add_node("remember", as_node(remember, shared, no_summary_due))
-    graph.add_node("summarize", as_node(summarize, shared, no_summary_due))
-
-    graph.add_conditional_edges(
-        START,
-        Edge(at_start),
-        {
-            "a /command": "command",
-            "keyword_check": "keyword_check",
-            "memory_retrieval": "memory_retrieval",
-            "nothing to answer": END,
-        },
-    )
-    graph.add_edge("command", END)
-    graph.add_conditional_edges(
-        "keyword_check",
-        Edge(after_keywords),
-        {"hit": "web_search", "no hit": "slm_router", "no search": "context_assembly"},
-    )
-    graph.add_conditional_edges("slm_router", Edge(after_router), {"yes": "web_search", "no": "context_assembly"})
-    graph.add_edge("web_search", "context_assembly")
-    graph.add_edge("memory_retrieval", "pairing")
-    graph.add_edge("pairing", "context_assembly")
-    graph.add_edge("context_assembly", "llm_call")
-    graph.add_conditional_edges("llm_call", Edge(tools_called, shared), {"tool calls": "tools", "answer": "remember"})
-    graph.add_edge("tools", "llm_call")
-    graph.add_conditional_edges("remember", Edge(summary_due, shared), {"due": "summarize", "not due": END})
-    graph.add_conditional_edges("summarize", Edge(summary_due, shared), {"due": "summarize", "not due": END})
-    return graph
+    return ConversationGraph(Resources(Settings() if settings is None else settings, **components))
 
 
 def with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any]]:

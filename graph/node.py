@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
@@ -14,23 +15,37 @@ from ..runtime.close_turn import close_turn
 from ..runtime.resources import Resources
 from ..runtime.run_settings import given
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
+from ..state.conversation import ConversationState
 from ..state.records import now
+from ..state.report_records import Progress
 from ..state.turn_report import after, next_progress
 from ..storage.loop_thread import node_thread
 
 RUNTIME_KEY = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a graph, in the `configurable` of its nodes and edges."""
 
-NodeFunction = Callable[[ConversationState, Turn], Awaitable[Update]]
+NodeFunction = Callable[[Any, Turn], Awaitable[Any]]
 EndsTurn = Callable[[ConversationState, Turn], bool]
 
 
-class Node(Runnable[ConversationState, Update]):
+class _Done(NamedTuple):
+    """What a node function returned, and when it ran."""
+
+    output: Any
+    started_at: datetime
+    milliseconds: float
+
+
+class Node(Runnable[Any, Any]):
     """A node function as a runnable; under `invoke` it runs on a loop of ours while the caller waits.
 
     LangGraph's own wrapper takes a sync or an async function, not both, unless one uses a private class. To what the
     function returns it adds `progress`, and `report` where the turn ends with this node.
+
+    Args:
+        function: what the node does.
+        resources: what the nodes share.
+        ends_turn: whether the turn ends with the state that the node leaves; by default it does not.
     """
 
     def __init__(self, function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> None:
@@ -39,36 +54,41 @@ class Node(Runnable[ConversationState, Update]):
         self._resources = resources
         self._ends_turn = ends_turn
 
-    async def ainvoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002  # the base class names it so
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Run the node function on the state."""
         turn = turn_here(self._resources, config)
-        key = self.key_of(turn)
-        started_at, started = now(), time.perf_counter()
-        with self._resources.observer.node(self.name, key):
-            update = await self._function(input, turn)
-        milliseconds = (time.perf_counter() - started) * 1000
-        update = {**update, "progress": next_progress(input, self.name, milliseconds, started_at)}
+        done = await self._run(input, turn)
+        update = {**done.output, "progress": next_progress(input, self.name, done.milliseconds, done.started_at)}
         if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
             report = await close_turn(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
-            self._resources.observer.closed(report, key)
+            self._resources.observer.closed(report, _key_of(turn))
         return update
 
-    @staticmethod
-    def key_of(turn: Turn) -> str:
-        """What tells the turn from others: its run, or its thread, where one turn runs at a time."""
-        return str((turn.config.get("metadata") or {}).get("run_id") or turn.thread_id)
-
-    def invoke(self, input: ConversationState, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
         """`ainvoke`, blocking."""
         return node_thread.run_sync(self.ainvoke(input, config))
 
+    async def _run(self, given_input: Any, turn: Turn) -> _Done:
+        started_at, started = now(), time.perf_counter()
+        with self._resources.observer.node(self.name, _key_of(turn)):
+            output = await self._function(given_input, turn)
+        return _Done(output, started_at, (time.perf_counter() - started) * 1000)
 
-def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
-    """The turn of the run that asks; where a state is changed from outside, the base settings count."""
-    config = config or get_config()
-    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()
-    return Turn(resources, resources.settings_of(runtime, config), config, given(runtime.context, config).own)
+
+class CallNode(Node):
+    """A node whose input is what an edge sent, and not the state; its output may be LangGraph's commands, too."""
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
+        """Run the node function on what was sent."""
+        done = await self._run(input, turn_here(self._resources, config))
+        spent = {self.name: round(done.milliseconds, 1)}
+        counted = Progress(question_id=None, turn=1, started_at=done.started_at, milliseconds=spent)
+        progress = {"progress": counted.model_dump(mode="json")}
+        # LangGraph takes a list of updates only where a command is among them.
+        if isinstance(done.output, dict):
+            return {**done.output, **progress}
+        return [*(done.output if isinstance(done.output, list) else [done.output]), progress]
 
 
 class Edge(RunnableLambda[Any, Any]):
@@ -96,12 +116,13 @@ class Edge(RunnableLambda[Any, Any]):
         return self.invoke(input, config)
 
 
-def as_node(function: NodeFunction, resources: Resources, ends_turn: EndsTurn | None = None) -> Node:
-    """The node for `StateGraph.add_node`.
+def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
+    """The turn of the run that asks; where a state is changed from outside, the base settings count."""
+    config = config or get_config()
+    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()
+    return Turn(resources, resources.runs.settings_of(runtime, config), config, given(runtime.context, config).own)
 
-    Args:
-        function: what the node does.
-        resources: what the nodes share.
-        ends_turn: whether the turn ends with the state that the node leaves; by default it does not.
-    """
-    return Node(function, resources, ends_turn)
+
+def _key_of(turn: Turn) -> str:
+    """What tells the turn from others: its run, or its thread, where one turn runs at a time."""
+    return str((turn.config.get("metadata") or {}).get("run_id") or turn.thread_id)

@@ -24,7 +24,7 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     Raises:
         EverthreadError: what `nodes.llm_call.llm_call` raises, or `ThreadOwnershipError`.
     """
-    if is_nothing_to_ask(state, turn):
+    if state.get("recall") is not None or is_nothing_to_ask(state, turn):
         return await answer(state, turn)
     state, update = await prepared(state, turn)
     answered = await answer(state, turn)
@@ -41,8 +41,6 @@ async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationSt
     Raises:
         ThreadOwnershipError: the thread belongs to another user.
     """
-    if state.get("recall") is not None:
-        return state, {}
     update: Update = {}
     for node in (memory_retrieval, pairing, keyword_check):
         update |= await node(_with(state, update), turn)

@@ -16,7 +16,7 @@ from ..runtime.resources import Resources
 from ..settings.client import client_context, client_form
 from ..settings.run_context import RunContext
 from ..storage.postgres.checkpointer import shared_database
-from .build import build_graph
+from .build import ConversationGraph
 from .conversation import Conversation
 
 resources = Resources(shared_database().settings, database=shared_database())
@@ -24,20 +24,20 @@ resources = Resources(shared_database().settings, database=shared_database())
 
 
 class ServedConversation(Conversation):
-    """The compiled graph as clients of a server may use it."""
+    """The compiled graph as clients of a server may use it.
 
-    sent: RunContext | None = None
-    """What a client has chosen for the run."""
+    Args:
+        sent: what a client has chosen for the run.
+        **conversation: the attributes of the `Conversation`.
+    """
+
+    def __init__(self, *, sent: RunContext | None = None, **conversation: Any) -> None:
+        super().__init__(**conversation)
+        self.sent = sent
 
     def get_context_jsonschema(self) -> dict[str, Any]:
         """The form of what a client may choose."""
         return _form
-
-    def copy(self, update: dict[str, Any] | None = None) -> ServedConversation:
-        """A copy with some attributes replaced, as LangGraph makes them."""
-        copied = super().copy(update)
-        copied.sent = self.sent
-        return copied
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002  # the base class names it so
         """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have."""
@@ -51,7 +51,7 @@ def is_authenticated() -> bool:
 
 
 _form = client_form(resources.settings, is_authenticated=is_authenticated())
-_compiled = ServedConversation.around(build_graph(resources=resources).compile(name="everthread"), resources)
+_compiled = ServedConversation(**vars(ConversationGraph(resources).compile(name="everthread")))
 
 
 def graph(runtime: ServerRuntime[Any]) -> ServedConversation:
@@ -60,7 +60,6 @@ def graph(runtime: ServerRuntime[Any]) -> ServedConversation:
     Raises:
         SettingsError: the context of a run holds what is not for its client to choose.
     """
-    served = _compiled.copy()
-    if (execution := runtime.execution_runtime) is not None and execution.context:
-        served.sent = client_context(execution.context, resources.settings)
-    return served
+    execution = runtime.execution_runtime
+    context = execution.context if execution is not None else None
+    return _compiled.copy({"sent": client_context(context, resources.settings) if context else None})

@@ -50,8 +50,8 @@ class ThreadState:
         if not self.is_writable:
             waiting = ", ".join(task.name for task in self.snapshot.tasks)
             raise InputError(
-                f"A turn of thread {self.thread_id!r} has not come to its end (it is at {waiting}): resume it or send "
-                "the next message, and try again then."
+                f"A turn of this thread has not come to its end (it is at {waiting}): resume it or send the next "
+                "message, and try again then."
             )
 
     async def write(self, chain: Chain) -> None:
@@ -68,7 +68,7 @@ async def thread_state(conversation: Conversation, user: User, thread_id: str) -
     Raises:
         StorageError: the database cannot be reached, or a turn has been running for longer than ten minutes.
     """
-    async with conversation.locks.hold(thread_id):
+    async with conversation.resources.locks.hold(thread_id):
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
         yield ThreadState(conversation, user, thread_id, snapshot)
 

@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple, TextIO
 
 from psycopg.rows import DictRow
 
+from ..facts.rows import fact_row
 from ..state.errors import InputError, ThreadOwnershipError
 from ..state.threads import thread_id
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
-from .transfer_facts import row_of
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
 
@@ -222,8 +222,11 @@ def _row(
     user_id: str, line: MessageLine | SummaryLine | VersionLine | FactLine | PinLine, thread: str
 ) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
-    if isinstance(line, FactLine | PinLine):
-        return row_of(user_id, line, thread)
+    if isinstance(line, FactLine):
+        return fact_row(user_id, line.fact(thread))
+    if isinstance(line, PinLine):
+        pin = line.model_dump(mode="json", exclude={"kind", "thread", "sort"})
+        return {**pin, "kind": line.sort, "thread_id": thread}
     if isinstance(line, VersionLine):
         return {**line.model_dump(mode="json", exclude={"kind", "thread"}), "thread_id": thread}
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .neighbours import REACH, Weights, neighbours, with_neighbours
-
-Place = tuple[str, int]
-"""Thread and sequence number of a message."""
 
 
 class Places(NamedTuple):
@@ -48,23 +45,12 @@ class Places(NamedTuple):
         weights = neighbours(_begins(starts, len(seqs)), times, lengths)
         return cls(names, starts, seqs, times, lengths, weights, with_neighbours(lengths.astype(np.float32), weights))
 
-    def at(self, position: int) -> Place:
-        """The place at a position of the arrays."""
-        thread = int(np.searchsorted(self.starts, position, side="right")) - 1
-        return self.names[thread], int(self.seqs[position])
-
     def span(self, thread: str) -> tuple[int, int]:
         """Where a thread begins and ends in the arrays; the same number twice for one that is not there."""
         if thread not in self.names:
             return 0, 0
         number = self.names.index(thread)
         return int(self.starts[number]), int(self.starts[number + 1])
-
-    def position(self, thread: str, seq: int) -> int:
-        """The position of a place in the arrays; -1 for one that is not there."""
-        start, stop = self.span(thread)
-        found = int(start + np.searchsorted(self.seqs[start:stop], seq))
-        return found if found < stop and self.seqs[found] == seq else -1
 
     def last_seq(self, thread: str) -> int:
         """The sequence number of the last message of a thread; -1 for one that is not there."""
@@ -123,15 +109,3 @@ def _begins(starts: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
     begins = np.zeros(number, dtype=bool)
     begins[starts[starts < number]] = True
     return begins
-
-
-def places(threads: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[int]]]) -> Places:
-    """The places of messages given by thread: their sequence numbers, in order, their times and their lengths."""
-    parts = list(threads.values())
-    return Places.at_rest(
-        list(threads),
-        np.cumsum([0, *(len(seqs) for seqs, _, _ in parts)]),
-        np.array([seq for seqs, _, _ in parts for seq in seqs], dtype=np.int64),
-        np.array([moment for _, times, _ in parts for moment in times], dtype=np.float64),
-        np.array([length for _, _, lengths in parts for length in lengths], dtype=np.float64),
-    )

@@ -51,7 +51,7 @@ async def answered(prompt: Prompt, state: ConversationState, turn: Turn) -> Answ
     settings = turn.settings
     policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
-    answer = await Answering(prompt, tools, policy, turn.config).first(turn.resources.candidates(settings))
+    answer = await Answering(prompt, tools, policy, turn.config).first(turn.resources.models.candidates(settings))
     return Answered([answer.reply], answer.model, answer.calls, answer.degraded)
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from ..state.errors import EverthreadError
+from ..state.observer import Observer
 from ..storage.loop_thread import io_thread
 
 logger = logging.getLogger(__name__)
@@ -32,42 +33,41 @@ class _Job:
 
     Attributes:
         asked: how often it was asked for.
-        done: how often it had been asked for when the last step that is done began.
-        over: whether no step follows.
+        done: how often it had been asked for when the last step that is done began; when the job ends, as `asked`.
         wanted: set when somebody waits.
-        changed: tells those who wait of a change.
+        changed: tells those who wait of another `done`.
         work: the steps, one after the other.
     """
 
     work: Future[None]
 
     def __init__(self) -> None:
-        self.asked, self.done, self.over = 1, 0, False
+        self.asked, self.done = 1, 0
         self.wanted = asyncio.Event()
         self.changed = asyncio.Condition()
 
     async def until_done(self, asked: int) -> None:
-        """Wait for a step that began after it was asked for so often."""
+        """Wait for a step that began after it was asked for so often, or for the end of the job."""
         self.wanted.set()
         async with self.changed:
-            await self.changed.wait_for(lambda: self.over or self.done >= asked)
+            await self.changed.wait_for(lambda: self.done >= asked)
 
-    async def note(self, done: int, *, over: bool) -> None:
+    async def note(self, done: int) -> None:
         """Tell those who wait."""
         async with self.changed:
-            self.done, self.over = done, over
+            self.done = done
             self.changed.notify_all()
 
 
 class Background:
     """Jobs that run on the database's loop, one of each kind a user.
 
-    Args:
-        failed: called with a job that could not be done.
+    Attributes:
+        observer: notified of a job that could not be done.
     """
 
-    def __init__(self, failed: Callable[[Kind], None]) -> None:
-        self._failed = failed
+    def __init__(self) -> None:
+        self.observer = Observer()
         self._jobs: dict[tuple[Kind, str], _Job] = {}
         self._change = threading.Lock()
 
@@ -90,8 +90,7 @@ class Background:
         while jobs := list(self._jobs.values()):
             for job in jobs:
                 io_thread.loop.call_soon_threadsafe(job.wanted.set)
-            works = [asyncio.wrap_future(job.work) for job in jobs]
-            _, left = await asyncio.wait(works, timeout=timeout)
+            _, left = await asyncio.wait([asyncio.wrap_future(job.work) for job in jobs], timeout=timeout)
             if left:
                 return
 
@@ -108,19 +107,19 @@ class Background:
             while True:
                 asked = job.asked
                 more = await step()
-                await job.note(asked, over=False)
+                await job.note(asked)
                 with self._change:
                     if not more and asked == job.asked:
                         del self._jobs[kind, user_id]
                         return
-        except EverthreadError as error:
-            logger.warning("Work in the background stopped (%s): %s", kind, error)
-            self._failed(kind)
-        except Exception as error:  # nobody else would know; its text may quote what was said
-            logger.error("Work in the background broke off (%s): %s", kind, type(error).__name__)  # noqa: TRY400
-            self._failed(kind)
+        except Exception as error:  # nobody else would know
+            ours = isinstance(error, EverthreadError)
+            # The text of any other may quote what was said.
+            reason, level = (error, logging.WARNING) if ours else (type(error).__name__, logging.ERROR)
+            logger.log(level, "Work in the background stopped (%s): %s", kind, reason)
+            self.observer.left_undone(kind)
         finally:
             with self._change:
                 if self._jobs.get((kind, user_id)) is job:
                     del self._jobs[kind, user_id]
-            await job.note(job.asked, over=True)
+            await job.note(job.asked)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from ..compression.drafts import FactDraft
 from ..facts.accept import accept
 from ..facts.extraction import Said
 from ..facts.ledger import merge
@@ -38,12 +39,12 @@ def learn(turn: Turn) -> None:
         turn.user.learn_later(turn.settings.auto_pin_score)
 
 
-async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence[AnyMessage]) -> int:
+async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: Sequence[AnyMessage]) -> int:
     """Keep the facts that a summarizer listed beside its summary; returns how many are new or changed.
 
     Args:
         turn: whose facts.
-        items: what the model gave, each `{"kind": ..., "text": ...}`. What its sources do not say is dropped.
+        drafts: what the model gave. What its sources do not say is dropped.
         sources: the messages that were summarized.
 
     Raises:
@@ -56,7 +57,7 @@ async def keep_summary_facts(turn: Turn, items: Iterable[Any], sources: Sequence
         for message in sources
         if role_of(message) == "user"
     ]
-    facts = await asyncio.to_thread(accept, list(items), said)
+    facts = await asyncio.to_thread(accept, drafts, said)
     if not facts:
         return 0
     return len(await turn.user.facts.update(facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))))

@@ -37,7 +37,7 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
 async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:
     """The summarizer, or why there is none though the settings name one."""
     try:
-        model = await turn.resources.summary_model(settings)
+        model = await turn.resources.models.summarizer(settings)
     except EverthreadError as error:
         if not settings.summary_fallback:
             raise ModelError(str(error)) from error
@@ -73,7 +73,7 @@ async def shrink(
         batch, written = _with_twin(batch, written, twin, turn.thread_id)
     await turn.user.archive.add_summary(turn.thread_id, written.summary)
     if written.facts:
-        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], batch.sources)
+        await keep_summary_facts(turn, written.facts, batch.sources)
     return compress(chain, batch, written.summary), written
 
 

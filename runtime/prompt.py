@@ -51,7 +51,7 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
         ModelError: the chat model, whose window is asked for, cannot be loaded, or its own token counter fails.
         SettingsError: the definitions of the tools take most of the budget.
     """
-    model = await turn.resources.chat_model(turn.settings)
+    model = await turn.resources.models.answering(turn.settings)
     counter = await _counter(state, turn, model)
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     recall = state.get("recall", Recall())

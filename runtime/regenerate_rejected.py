@@ -97,7 +97,7 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
         return Remade(summary=summary, replaced=False, reason=reason)
     await rows.replace(turn.thread_id, written.summary)
     if written.facts:
-        await keep_summary_facts(turn, [draft.model_dump() for draft in written.facts], sources.messages)
+        await keep_summary_facts(turn, written.facts, sources.messages)
     if turn.resources.embedder.ready:  # else the next turn does it
         turn.user.embed_later(settings.timeouts.embedding)
     return Remade(summary=written.summary, replaced=True)

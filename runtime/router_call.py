@@ -48,7 +48,7 @@ def _key(state: ConversationState, turn: Turn) -> tuple[str, str, str]:
 
 async def _asked(state: ConversationState, turn: Turn) -> SearchOutcome:
     try:
-        model = await turn.resources.router_model(turn.settings)
+        model = await turn.resources.models.router(turn.settings)
     except EverthreadError as error:
         return undecided(state, str(error))
     return await ask_model(state, turn.settings, model, _process_answers)

@@ -8,8 +8,10 @@ key `everthread` of `configurable`. A `user_id` there counts as well, as other m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
+from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
@@ -49,7 +51,8 @@ class LayeredSettings:
 
     def __init__(self, base: Settings) -> None:
         self._base = base
-        self._made: dict[Hashable, Any] = {}
+        self._made = LRUCache[Hashable, Any](_MOST_KEPT)
+        self._lock = Lock()
         self._newest: tuple[Any, Settings] = (None, base)
         """The settings or the context that a run was given last, and what it makes: each node asks."""
 
@@ -85,13 +88,14 @@ class LayeredSettings:
 
     def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
         try:
-            known: T | None = self._made.get(key)
+            with self._lock:
+                known: T | None = self._made.get(key)
         except TypeError:  # a list among the values
             return make()
         if known is None:
-            known = self._made[key] = make()
-            while len(self._made) > _MOST_KEPT:
-                self._made.pop(next(iter(self._made)))
+            known = make()
+            with self._lock:
+                self._made[key] = known
         return known
 
 

@@ -30,7 +30,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import PurePath
@@ -47,7 +47,7 @@ from .resources import Resources
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
+    from opentelemetry.metrics import CallbackOptions, Meter, Observation
     from opentelemetry.trace import Span, Tracer
 
 logger = logging.getLogger(__name__)
@@ -64,6 +64,20 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 _TOKENS: Final = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 262144, 1048576)
 _SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _COUNTS: Final = (0, 1, 2, 3, 5, 8, 13, 21, 34)
+_HISTOGRAMS: Final[Mapping[str, tuple[str, Sequence[float]]]] = {
+    **dict.fromkeys(
+        ("node.duration", "turn.duration", "search.duration", "embedding.duration", "database.duration",
+         "model.duration"), ("s", _SECONDS)
+    ),
+    **dict.fromkeys(("context.tokens", "summary.tokens"), ("{token}", _TOKENS)),
+    "recall.hits": ("{hit}", _COUNTS), "recall.similarity": ("1", _SHARES), "recall.score": ("1", _COUNTS),
+}  # fmt: skip
+"""Unit and buckets."""
+
+_COUNTERS: Final = (
+    "turns", "search.decisions", "recall.memories", "context.dropped", "model.tokens", "summaries", "embedding.texts",
+    "errors", "degraded", "cache",
+)  # fmt: skip
 
 
 def watch(resources: Resources) -> None:
@@ -110,25 +124,11 @@ class Telemetry(Observer):
         self._tracer = tracer
         self._turns: OrderedDict[str, tuple[Span, set[str]]] = OrderedDict()
 
-        def histogram(name: str, unit: str, buckets: tuple[float, ...]) -> Histogram:
-            return meter.create_histogram(f"everthread.{name}", unit, explicit_bucket_boundaries_advisory=buckets)
-
-        self._node = histogram("node.duration", "s", _SECONDS)
-        self._turn = histogram("turn.duration", "s", _SECONDS)
-        self._search = histogram("search.duration", "s", _SECONDS)
-        self._embedding = histogram("embedding.duration", "s", _SECONDS)
-        self._database = histogram("database.duration", "s", _SECONDS)
-        self._model = histogram("model.duration", "s", _SECONDS)
-        self._hits = histogram("recall.hits", "{hit}", _COUNTS)
-        self._similarity = histogram("recall.similarity", "1", _SHARES)
-        self._score = histogram("recall.score", "1", _COUNTS)
-        self._context = histogram("context.tokens", "{token}", _TOKENS)
-        self._summary_tokens = histogram("summary.tokens", "{token}", _TOKENS)
-        self._counters = {
-            name: meter.create_counter(f"everthread.{name}")
-            for name in ("turns", "search.decisions", "recall.memories", "context.dropped", "model.tokens", "summaries",
-                         "embedding.texts", "errors", "degraded", "cache")
-        }  # fmt: skip
+        self._histograms = {
+            name: meter.create_histogram(f"everthread.{name}", unit, explicit_bucket_boundaries_advisory=buckets)
+            for name, (unit, buckets) in _HISTOGRAMS.items()
+        }
+        self._counters = {name: meter.create_counter(f"everthread.{name}") for name in _COUNTERS}
         _databases.add(resources.database)
         meter.create_observable_gauge("everthread.database.connections", [_connections])
 
@@ -142,13 +142,9 @@ class Telemetry(Observer):
         with self._span(name, parent):
             try:
                 yield
-            except GraphBubbleUp:
+            except (GraphBubbleUp, asyncio.CancelledError) as stopped:
                 # What is resumed later, perhaps by another process, is a span of its own.
-                outcome = "interrupted"
-                self._end(turn)
-                raise
-            except asyncio.CancelledError:
-                outcome = "cancelled"
+                outcome = "interrupted" if isinstance(stopped, GraphBubbleUp) else "cancelled"
                 self._end(turn)
                 raise
             except BaseException as error:
@@ -159,29 +155,29 @@ class Telemetry(Observer):
                 self._end(turn, error)
                 raise
             finally:
-                self._node.record(time.perf_counter() - started, {"node": name, "outcome": outcome})
+                self._record("node.duration", time.perf_counter() - started, node=name, outcome=outcome)
 
     def closed(self, report: TurnReport, turn: str) -> None:
         """Everything that the report of a turn says in numbers."""
         self._end(turn)
-        self._turn.record(report.milliseconds / 1000)
+        self._record("turn.duration", report.milliseconds / 1000)
         searched = report.search is not None and bool(report.search.needed)
         self._count("turns", 1, searched=searched, recalled=bool(report.memories))
         self._count_search(report)
-        self._hits.record(report.hits)
+        self._record("recall.hits", report.hits)
         for memory in report.memories:
             self._count("recall.memories", 1, arm=memory.arms)
-            self._score.record(memory.score)
+            self._record("recall.score", memory.score)
             if memory.similarity is not None:
-                self._similarity.record(memory.similarity)
+                self._record("recall.similarity", memory.similarity)
         for section in report.context.sections if report.context else ():
-            self._context.record(section.tokens, {"section": section.name})
+            self._record("context.tokens", section.tokens, section=section.name)
             self._count("context.dropped", section.dropped, section=section.name)
         for call in report.reply.calls or (report.reply,) if report.reply else ():
             self._count_call(call)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
-            self._summary_tokens.record(summary.tokens, {"level": summary.level})
+            self._record("summary.tokens", summary.tokens, level=summary.level)
         for part in ("search", "recall", "context", "reply", "upkeep"):
             record = getattr(report, part)
             if getattr(record, "error", None) or getattr(record, "degraded", ()):
@@ -191,7 +187,7 @@ class Telemetry(Observer):
     def embedding(self, kind: Literal["query", "documents"], texts: int) -> Iterator[None]:
         """The time of a call of the embedding model."""
         self._count("embedding.texts", texts, kind=kind)
-        with self._span("embedding"), _timed(self._embedding, kind=kind):
+        with self._span("embedding"), self._timed("embedding.duration", kind=kind):
             yield
 
     @contextmanager
@@ -200,7 +196,7 @@ class Telemetry(Observer):
         from opentelemetry import trace
 
         is_part = trace.get_current_span().get_span_context().is_valid
-        with self._span("database") if is_part else nullcontext(), _timed(self._database):
+        with self._span("database") if is_part else nullcontext(), self._timed("database.duration"):
             yield
 
     def looked_up(self, cache: str, *, found: bool) -> None:
@@ -225,13 +221,26 @@ class Telemetry(Observer):
                 _mark_failed(span, error)
                 raise
 
+    @contextmanager
+    def _timed(self, name: str, **attributes: str) -> Iterator[None]:
+        started, outcome = time.perf_counter(), "error"
+        try:
+            yield
+            outcome = "ok"
+        finally:
+            self._record(name, time.perf_counter() - started, outcome=outcome, **attributes)
+
+    def _record(self, name: str, value: float, **attributes: str | int) -> None:
+        self._histograms[name].record(value, attributes)
+
     def _count(self, name: str, number: int, **attributes: str | int | bool) -> None:
         if number:
             self._counters[name].add(number, attributes)
 
     def _count_call(self, call: ModelCall | ReplyReport) -> None:
         model = {"model": PurePath(call.model).name}  # the path of a model file may hold a person's name
-        self._model.record(call.milliseconds / 1000, {**model, "outcome": getattr(call, "failure", None) or "ok"})
+        outcome = getattr(call, "failure", None) or "ok"
+        self._record("model.duration", call.milliseconds / 1000, outcome=outcome, **model)
         self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
         self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
 
@@ -241,7 +250,7 @@ class Telemetry(Observer):
         self._count("search.decisions", 1, decided_by=search.decided_by, needed=bool(search.needed))
         if (spent := report.nodes.get("web_search")) is not None:
             outcome = "error" if search.error else "ok"
-            self._search.record(spent / 1000, {"engine": search.engine or "none", "outcome": outcome})
+            self._record("search.duration", spent / 1000, engine=search.engine or "none", outcome=outcome)
 
     def _span_of(self, turn: str, node: str) -> Span:
         """The span of a turn, begun with its first node. Where a first node comes again, another turn begins."""
@@ -261,16 +270,6 @@ class Telemetry(Observer):
             if error is not None:
                 _mark_failed(span, error)
             span.end()
-
-
-@contextmanager
-def _timed(histogram: Histogram, **attributes: str) -> Iterator[None]:
-    started, outcome = time.perf_counter(), "error"
-    try:
-        yield
-        outcome = "ok"
-    finally:
-        histogram.record(time.perf_counter() - started, {**attributes, "outcome": outcome})
 
 
 def _mark_failed(span: Span, error: BaseException) -> None:

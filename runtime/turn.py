@@ -70,7 +70,7 @@ class Turn:
     @property
     def instructions(self) -> str:
         """The system prompt: the setting's, or everthread's own in the form that suits the model."""
-        own = SYSTEM if self.resources.has_capable_model(self.settings) else SYSTEM_TINY
+        own = SYSTEM if self.resources.models.has_capable(self.settings) else SYSTEM_TINY
         return self.settings.system_prompt.strip() or own
 
     @property

@@ -14,11 +14,10 @@ from langgraph.channels import UntrackedValue
 from typing_extensions import TypedDict  # pydantic asks for it below Python 3.12, to tell the schemas
 
 from .chain import Chain
-from .compression_records import ThreadCompression
 from .fact_records import FactSheet
 from .messages import add_said
-from .records import Recall, Record, Summary
-from .report_records import Progress, TurnReport, advanced
+from .records import Recall, Summary
+from .report_records import advanced
 from .search_records import SearchOutcome
 from .turn_records import Context, ContextReport, ReplyReport, Upkeep
 
@@ -107,9 +106,3 @@ TURN_CHANNELS: Final = tuple(
     if UntrackedValue in getattr(kind, "__metadata__", ())
 )
 """The channels that describe one turn alone."""
-
-EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
-    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, Upkeep, Progress, TurnReport,
-    *Record.__subclasses__(),
-)  # fmt: skip
-"""The records that checkpoints of earlier versions hold; today's hold plain data."""

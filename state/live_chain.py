@@ -56,8 +56,3 @@ class LiveChains:
         if newest is None or not newest.is_of(state):
             newest = self._newest = LiveChain(state)
         return newest
-
-
-def view_in(state: ConversationState) -> ChainView:
-    """The chain of a state with its texts."""
-    return LiveChain(state).view

@@ -11,7 +11,7 @@ import logging
 import re
 import zlib
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakValueDictionary
 
 from langchain_core.messages import (
@@ -24,11 +24,13 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, Messages, add_messages
 
 from .errors import InputError, first_line
 from .records import Role
 from .storable import storable
+
+if TYPE_CHECKING:
+    from langgraph.graph.message import Messages
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ROLES: Final[dict[str, Role]] = {
@@ -173,6 +175,8 @@ def add_said(left: Messages, right: Messages) -> Messages:
     is left out, and so is the removal of one that is not there. Summaries that earlier versions kept among the messages
     are left out as well: the archive has them.
     """
+    from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+
     try:
         incoming = read_input(right)
     except InputError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -17,10 +17,21 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from ..state.conversation import EARLIER_RECORDS
+from ..state.compression_records import ThreadCompression
+from ..state.fact_records import FactSheet
 from ..state.messages import clean
+from ..state.records import Recall, Record
+from ..state.report_records import Progress, TurnReport
+from ..state.search_records import SearchOutcome
+from ..state.turn_records import ContextReport, ReplyReport, Upkeep
 from .loop_thread import io_thread
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
+
+EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
+    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, Upkeep, Progress, TurnReport,
+    *Record.__subclasses__(),
+)  # fmt: skip
+"""The records that checkpoints of earlier versions hold; today's hold plain data."""
 
 
 def serializer() -> JsonPlusSerializer:

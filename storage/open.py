@@ -1,26 +1,33 @@
-"""Which storage the settings ask for, and the checkpointer and the locks that go with it."""
+"""Which storage the settings ask for, and the checkpointer and the locks that go with it.
+
+Each is imported when it is asked for: a command that reads a row of Postgres loads neither SQLite nor LangGraph.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ..settings.settings import Settings
-from .embedded.server import default_data_dir
-from .file_locks import FileLocks
-from .json.database import JsonDatabase, JsonLocks
-from .loop_checkpointer import LoopCheckpointer
-from .postgres.checkpointer import PostgresCheckpointer
-from .postgres.database import Database
-from .postgres.thread_lock import PostgresLocks, ThreadLocks
-from .sqlite.checkpointer import SqliteCheckpointer
-from .sqlite.database import SqliteDatabase
 from .storage import Storage
+
+if TYPE_CHECKING:
+    from .json.database import JsonDatabase
+    from .loop_checkpointer import LoopCheckpointer
+    from .postgres.database import Database
+    from .postgres.thread_lock import ThreadLocks
+    from .sqlite.database import SqliteDatabase
 
 
 def storage_of(settings: Settings) -> Storage:
     """The storage that the settings name; nothing is opened yet."""
     if settings.storage_kind == "postgres":
+        from .postgres.database import Database
+
         return Database(settings)
+    from .embedded.server import default_data_dir
+    from .json.database import JsonDatabase
+    from .sqlite.database import SqliteDatabase
+
     kind = JsonDatabase if settings.storage_kind == "json" else SqliteDatabase
     name = "memory.json" if settings.storage_kind == "json" else "memory.db"
     return kind(settings, settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / name)
@@ -28,15 +35,26 @@ def storage_of(settings: Settings) -> Storage:
 
 def checkpointer_of(storage: Storage) -> LoopCheckpointer:
     """The checkpointer that keeps its checkpoints in this storage."""
-    if isinstance(storage, SqliteDatabase):
-        return SqliteCheckpointer(storage)
-    return PostgresCheckpointer(cast("Database", storage))
+    if storage.kind == "postgres":
+        from .postgres.checkpointer import PostgresCheckpointer
+
+        return PostgresCheckpointer(cast("Database", storage))
+    from .sqlite.checkpointer import SqliteCheckpointer
+
+    return SqliteCheckpointer(cast("SqliteDatabase", storage))
 
 
 def locks_of(storage: Storage) -> ThreadLocks:
     """The locks of threads that hold between all processes that use this storage."""
-    if isinstance(storage, JsonDatabase):
-        return JsonLocks(storage)
-    if isinstance(storage, SqliteDatabase):
-        return FileLocks(storage.path.with_name(f"{storage.path.name}.locks"))
-    return PostgresLocks(cast("Database", storage))
+    if storage.kind == "postgres":
+        from .postgres.thread_lock import PostgresLocks
+
+        return PostgresLocks(cast("Database", storage))
+    if storage.kind == "json":
+        from .json.database import JsonLocks
+
+        return JsonLocks(cast("JsonDatabase", storage))
+    from .file_locks import FileLocks
+
+    path = cast("SqliteDatabase", storage).path
+    return FileLocks(path.with_name(f"{path.name}.locks"))

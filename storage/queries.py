@@ -1,13 +1,15 @@
 """The statements of a database by name, read from its `.sql` files: `-- name: subject.what`, then the statement.
 
 Parameters are written `:name`. Postgres has every statement in `postgres/queries/`; another database has its own of
-those that it says in another way, and takes the others as they are.
+those that it says in another way, and takes the others as they are. What several statements of a database share stands
+once, as `-- part: subject.what`; `{subject.what}` in a statement stands for it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -16,18 +18,22 @@ Procedure = Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
 
 Query = str | Procedure
 
-_NAME: Final = re.compile(r"^-- name: ([a-z_]+\.[a-z_]+)\n", re.MULTILINE)
+_NAME: Final = re.compile(r"^-- (name|part): ([a-z_]+\.[a-z_]+)\n", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^--.*\n", re.MULTILINE)
+_PART: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
 _PARAMETER: Final = re.compile(r"('(?:[^']|'')*'|--[^\n]*|::)|:([a-z_]+)|%")
 """Literals, comments and casts, which stay as they are; a parameter; a percent sign."""
 
 
-def read_queries(folder: str) -> dict[str, str]:
+@cache
+def read_queries(folder: str) -> Mapping[str, str]:
     """The statements of a folder beside this module, by name (blocking)."""
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
     for file in sorted(files(__package__).joinpath(folder, "queries").iterdir(), key=lambda file: file.name):
-        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
-        found |= dict(zip(parts[::2], (text.strip() for text in parts[1::2]), strict=True))
-    return found
+        _, *marked = _NAME.split(file.read_text(encoding="utf-8"))
+        for kind, name, text in zip(marked[::3], marked[1::3], marked[2::3], strict=True):
+            found[kind][name] = _COMMENT.sub("", text).strip()
+    return {name: _PART.sub(lambda part: found["part"][part[1]], text) for name, text in found["name"].items()}
 
 
 def for_psycopg(statement: str) -> str:

@@ -18,7 +18,8 @@ RUN_KEY: Final = "__everthread_run"
 """Names in a `configurable` the `RunCheckpoints` of the run. A run without it stores each step."""
 
 _BRANCH: Final = "branch:to:"
-_TASKS: Final = "__pregel_tasks"
+TASKS: Final = "__pregel_tasks"
+"""Stands among the nodes that wait for the calls of tools that do."""
 
 _REPEATABLE: Final = frozenset(
     {"slm_router", "web_search", "pairing", "context_assembly", "llm_call", "summarize", "keyword_check",
@@ -26,7 +27,7 @@ _REPEATABLE: Final = frozenset(
 )  # fmt: skip
 """Nodes that may be run again without a trace."""
 
-_BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", _TASKS})
+_BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
 
 
@@ -140,26 +141,26 @@ def _is_repeatable(step: Step) -> bool:
         return bool(step.config["configurable"].get("checkpoint_id"))
     if source != "loop" or "messages" in step.versions:
         return False
-    following = _waiting_nodes(step.checkpoint)
+    following = waiting_nodes(step.checkpoint)
     return bool(following) and following <= _REPEATABLE
 
 
 def is_end(step: Step) -> bool:
     """Whether a turn ends with a step."""
-    return step.metadata.get("source") == "loop" and not _waiting_nodes(step.checkpoint)
+    return step.metadata.get("source") == "loop" and not waiting_nodes(step.checkpoint)
 
 
 def is_passing(step: Step) -> bool:
     """Whether a stored step lies between the question and the end of a turn."""
-    following = _waiting_nodes(step.checkpoint)
+    following = waiting_nodes(step.checkpoint)
     return step.metadata.get("source") == "loop" and bool(following) and following <= _BETWEEN
 
 
-def _waiting_nodes(checkpoint: Checkpoint) -> set[str]:
+def waiting_nodes(checkpoint: Checkpoint) -> set[str]:
     """The nodes that run next."""
     values: Mapping[str, Any] = checkpoint["channel_values"]
     nodes = {name.removeprefix(_BRANCH) for name in values if name.startswith(_BRANCH)}
-    return nodes | ({_TASKS} if values.get(_TASKS) else set())
+    return nodes | ({TASKS} if values.get(TASKS) else set())
 
 
 def _is_of_repeatable(task_path: str) -> bool:

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
+from bench.compressed import Compressed
+from everthread.compression.engine import Batch
 from everthread.settings.settings import Settings
-from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_of, taken_in, view_of, without
+from everthread.state.chain import is_summary, summary_of, taken_in
 from everthread.state.records import Fragment, Memory, Summary
 
 
@@ -44,44 +45,39 @@ def result(id_: str, name: str) -> ToolMessage:
     return ToolMessage("found", id=id_, tool_call_id=name)
 
 
-class Thread:
+class Thread(Compressed):
     """A chain that is compressed as the graph does it, with summaries that say how many messages they cover."""
 
     def __init__(self, settings: Settings | None = None, messages: Iterable[AnyMessage] = ()) -> None:
-        self.settings = settings or Settings()
-        self.said: list[AnyMessage] = []
-        self.chain: Chain = empty_chain()
-        self.made: dict[str, Summary] = {}
+        super().__init__(settings or Settings())
         self.batches: list[Batch] = []
         self.say(*messages)
 
     def say(self, *messages: AnyMessage) -> Thread:
         """Add messages, drop what is outdated, and summarize until nothing is due."""
-        self.take(messages)
-        self.chain = without(self.chain, outdated_ids(self.live, self.settings))
+        self.take(*messages)
+        self.drop_outdated()
         for _ in range(1000):
-            batch = next_batch(self.live, self.settings)
+            batch = self.due()
             if batch is None:
                 return self
-            self.put(batch)
+            self.summarize(batch)
         raise AssertionError("compression does not end")
 
-    def take(self, messages: Iterable[AnyMessage]) -> Thread:
+    def take(self, *messages: AnyMessage) -> None:
         """Add messages to the chain, and leave it at that."""
         self.said += messages
         self.chain = taken_in(self.chain, self.said)
         self.chain["known"] = {str(message.id): 0 for message in self.said}
-        return self
 
-    def put(self, batch: Batch) -> Summary:
-        """Put the summary of a batch into the chain."""
+    def summarize(self, batch: Batch) -> Summary:
+        """Put a summary of the batch into the chain."""
         summary = Summary(
             id=Summary.id_for("t", batch.level, batch.source_ids), content=f"of {batch.covers}: {len(self.made)}",
             level=batch.level, source_ids=batch.source_ids, covers=batch.covers,
         )  # fmt: skip
-        self.made[summary.id] = summary
         self.batches.append(batch)
-        self.chain = compress(self.chain, batch, summary)
+        self.put(batch, summary)
         return summary
 
     def one_by_one(self, messages: Iterable[AnyMessage]) -> Thread:
@@ -91,35 +87,14 @@ class Thread:
         return self
 
     @property
-    def live(self) -> ChainView:
-        """What goes to the model."""
-        return view_of(self.chain, {str(message.id): message for message in self.said}, self.made)
-
-    @property
     def shape(self) -> list[str]:
         """Ids of messages; S1, S2, ... for a summary of that level, and "master"."""
-        return [f"S{summary_of(m).level}".replace("S0", "master") if is_summary(m) else str(m.id) for m in self.live]
+        return [f"S{summary_of(m).level}".replace("S0", "master") if is_summary(m) else str(m.id) for m in self.view]
 
     @property
     def summaries(self) -> list[Summary]:
         """The summaries that stand."""
-        return [summary_of(message) for message in self.live if is_summary(message)]
-
-    def reachable(self) -> set[str]:
-        """Ids of all that is in the chain, or below a summary in it."""
-        return below([link["id"] for link in self.chain["links"]], self.made.values())
-
-
-def below(ids: Iterable[str], summaries: Iterable[Summary]) -> set[str]:
-    """These ids and those of all that the summaries among them were made from, down to the messages."""
-    sources = {summary.id: summary.source_ids for summary in summaries}
-    found: set[str] = set()
-    waiting = list(ids)
-    while waiting:
-        if (id_ := waiting.pop()) not in found:
-            found.add(id_)
-            waiting.extend(sources.get(id_, ()))
-    return found
+        return [summary_of(message) for message in self.view if is_summary(message)]
 
 
 def parted_calls(messages: Sequence[AnyMessage]) -> list[str]:

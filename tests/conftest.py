@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 from blockbuster import BlockBuster
-from conversation import EchoModel
+from conversation import EchoModel, open_with
 from fakes.embeddings import WORDS
 from langchain_core.embeddings import Embeddings
 from schemas import Schemas
@@ -21,7 +21,8 @@ from test_package import ROOMS
 from bench.server_folder import stop_server
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
-from everthread.models.embeddings import BUNDLED_MODEL, load_embeddings
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import load_embeddings
 from everthread.settings.settings import Settings
 from everthread.storage.embedded.server import ensure_server
 
@@ -150,6 +151,6 @@ def reopen(settings: Settings, embeddings: Embeddings) -> Callable[..., open_gra
     """Open the same storage once more, as a new process would."""
 
     def opened(**values: Any) -> open_graph:
-        return open_graph(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+        return open_with(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return opened

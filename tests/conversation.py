@@ -11,7 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread.graph.conversation import CompiledConversation
+from everthread.graph.open import open_graph
+from everthread.runtime.components import Components
+from everthread.settings.settings import Settings
+from everthread.state.chain import ChainView
 from everthread.state.conversation import ConversationState
+from everthread.state.live_chain import LiveChain
 
 EVERYTHING = list(ConversationState.__annotations__)
 """All channels: what `output_keys` names to see the working values of a turn."""
@@ -53,6 +58,12 @@ def counting_model(text: str = "Reply {n}.") -> GenericFakeChatModel:
     return GenericFakeChatModel(messages=(AIMessage(text.format(n=n)) for n in itertools.count(1)))
 
 
+def open_with(settings: Settings, **values: Any) -> open_graph:
+    """`open_graph` with components, and with single settings beside them."""
+    components: Any = {name: values.pop(name) for name in Components.__annotations__ if name in values}
+    return open_graph(settings.but(**values), **components)
+
+
 def thread(name: str = "t1") -> Any:
     """The config of a thread."""
     return {"configurable": {"thread_id": name}}
@@ -62,3 +73,8 @@ async def say(graph: CompiledConversation, text: Any, *, to: str = "t1", user: s
     """One turn; returns the state after it, with what describes this turn alone."""
     message = text if isinstance(text, dict) else {"messages": [("user", text)]}
     return await graph.ainvoke(message, thread(to), context={"user_id": user, **context}, output_keys=EVERYTHING)
+
+
+def view_in(state: Any) -> ChainView:
+    """The chain of a state with its texts: what the model is shown of the conversation."""
+    return LiveChain(state).view

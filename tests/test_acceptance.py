@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +13,6 @@ from everthread.compression.importance import score_importance
 from everthread.compression.source import in_parts, shortened, source_text, turns_of
 from everthread.text.extractive import summarize as extract
 from everthread.text.tokens import estimate_tokens
-
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 SOURCE = """user: My mother is 82 and forgets her blood pressure pills. How do I manage the medication of a parent?
 assistant: Create a schedule with fixed times for each medication, use a pill organizer with one box a day, and track
@@ -147,20 +142,6 @@ def test_any_text_can_be_judged_and_read(summary: str, source: str) -> None:
     assert why_rejected(summary, source, max_chars=500) != ""
     assert 0.0 <= vocabulary_share(summary, source) <= 1.0
     assert isinstance(read_draft(summary).text, str)
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the data is not here")
-def test_what_people_wrote_is_taken_and_what_belongs_elsewhere_mostly_not() -> None:
-    pairs: list[tuple[str, str]] = []
-    for name in ("dialogsum_dev140", "samsum_test120"):
-        for line in (DATA / "summarization" / f"{name}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            said = "\n".join(f"{turn['speaker']}: {turn['text']}" for turn in record["messages"])
-            pairs.append((said, record["references"][0]))
-    taken = sum(verdict(summary, said) is None for said, summary in pairs)
-    wrong = sum(verdict(pairs[(n + 37) % len(pairs)][1], said) is None for n, (said, _) in enumerate(pairs))
-    assert taken >= 0.97 * len(pairs)
-    assert wrong <= 0.25 * len(pairs)
 
 
 def test_the_same_words_as_a_standing_summary_are_a_repetition_and_the_same_beginning_is_none() -> None:

@@ -162,7 +162,7 @@ async def test_a_question_that_is_edited_after_it_was_summarized_is_asked_and_no
     settings: Settings, embeddings: Embeddings, profile: str
 ) -> None:
     model = EchoModel(prompts=[])
-    async with open_graph(settings, model=model, embeddings=embeddings, profile=profile, facts=False) as graph:
+    async with open_graph(settings.but(profile=profile, facts=False), model=model, embeddings=embeddings) as graph:
         for n in range(14):
             text = f"Remark {n} about the garden and its roses number {n}."
             await say(graph, {"messages": [HumanMessage(text, id=f"q{n}")]})
@@ -187,7 +187,7 @@ async def test_a_history_that_goes_on_otherwise_is_told_without_what_it_replaces
 ) -> None:
     """Clients that send the whole history without ids: a summary of what was replaced is told no longer."""
     model = EchoModel(prompts=[])
-    async with open_graph(settings, model=model, embeddings=embeddings, facts=False) as graph:
+    async with open_graph(settings.but(facts=False), model=model, embeddings=embeddings) as graph:
         said: list[Any] = []
         for n in range(6):
             said.append(("user", f"Question {n} about passport X11{n}, please."))

@@ -15,6 +15,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from everthread import StorageError, open_graph
 from everthread.runtime.background import Background
+from everthread.state.observer import Observer
 from everthread.storage.loop_thread import io_thread
 
 
@@ -83,7 +84,7 @@ async def test_jobs_of_one_kind_do_not_run_twice_and_look_again_for_what_came_me
         running -= 1
         return False
 
-    background = Background(lambda _: None)
+    background = Background()
     for word in "abc":
         queue.append(word)
         background.begin("facts", "ada", step)
@@ -94,11 +95,21 @@ async def test_jobs_of_one_kind_do_not_run_twice_and_look_again_for_what_came_me
     assert done == ["a", "a", "b", "c"]
 
 
+class Undone(Observer):
+    """Keeps what could not be done."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = parts
+
+    def left_undone(self, part: str) -> None:
+        self._parts.append(part)
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
         (StorageError("The disk is full."), "Work in the background stopped (embedding): The disk is full."),
-        (ValueError("my secret"), "Work in the background broke off (embedding): ValueError"),
+        (ValueError("my secret"), "Work in the background stopped (embedding): ValueError"),
     ],
 )
 async def test_a_job_that_fails_is_told_and_can_be_begun_again(
@@ -112,7 +123,8 @@ async def test_a_job_that_fails_is_told_and_can_be_begun_again(
             raise error
         return False
 
-    background = Background(failed.append)
+    background = Background()
+    background.observer = Undone(failed)
     with caplog.at_level(logging.WARNING):
         background.begin("embedding", "ada", step)
         await background.caught_up("embedding", "ada")
@@ -133,7 +145,7 @@ async def test_waiting_has_an_end_though_the_work_has_none() -> None:
         await never.wait()
         return False
 
-    background = Background(lambda _: None)
+    background = Background()
     background.begin("embedding", "ada", step)
     await asyncio.wait_for(background.settled(0.3), 30)
     background.cancel()

@@ -10,7 +10,7 @@ from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
-from everthread import InputError, ModelError, SettingsError, StorageError, open_graph
+from everthread import InputError, ModelError, Settings, SettingsError, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.storage.user_rows import UserRows
 from everthread.text.tokens import count_message_tokens
@@ -196,14 +196,14 @@ async def test_an_unreachable_database_gives_one_sentence_without_the_password()
     with pytest.raises(
         StorageError, match=r"The database at 127.0.0.1:1/x cannot be reached: .* Check EVERTHREAD_DATABASE_URL"
     ) as caught:
-        async with open_graph(database_url="postgresql://me:hunter2@127.0.0.1:1/x"):
+        async with open_graph(Settings(database_url="postgresql://me:hunter2@127.0.0.1:1/x")):
             pass
     assert "hunter2" not in str(caught.value)
 
 
 async def test_a_connection_string_that_cannot_be_read_is_not_quoted() -> None:
     with pytest.raises(StorageError, match="no connection string that Postgres reads") as caught:
-        async with open_graph(database_url="host=127.0.0.1 port=1 password=my hunter2"):
+        async with open_graph(Settings(database_url="host=127.0.0.1 port=1 password=my hunter2")):
             pass
     assert "hunter2" not in str(caught.value)
 

@@ -34,6 +34,23 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
         assert command in done.stdout
 
 
+def test_reading_what_is_stored_loads_no_graph_and_no_model(environment: dict[str, str]) -> None:
+    run(environment, "chat", "--thread", "work", typed="My dog is called Biscuit.\n")
+    code = (
+        "import sys\nfrom everthread.cli.main import app\n"
+        "for words in (['threads'], ['facts'], ['history', 'work'], ['explain', 'work']):\n"
+        "    app(words, standalone_mode=False)\n"
+        "heavy = ('torch', 'numpy', 'langgraph.graph', 'everthread.models.chat', 'everthread.models.embeddings', "
+        "'everthread.graph', 'everthread.runtime')\n"
+        "print(sorted(name for name in heavy if name in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.count("Biscuit") >= 2
+    assert done.stdout.rstrip().endswith("[]")
+
+
 def test_every_setting_is_an_option_of_the_chat(environment: dict[str, str]) -> None:
     shown = " ".join(run(environment, "chat", "--help").stdout.split())
     assert "--similarity-threshold VALUE" in shown

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from command import run
-from conversation import BrokenModel, EchoModel, say, thread
+from conversation import BrokenModel, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
-from everthread import Archive, Settings, ThreadOwnershipError, build_graph, open_graph
+from everthread import Archive, Settings, ThreadOwnershipError, open_graph
 from everthread.compression.commands import read_command
+from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary
-from everthread.state.live_chain import view_in
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
@@ -194,7 +194,7 @@ async def test_a_command_in_a_thread_of_another_user_is_refused(settings: Settin
     async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
         await say(graph, "hello", user="ada")
         # As a server runs it: without the check before the graph.
-        served = build_graph(resources=graph.resources).compile(checkpointer=graph.checkpointer)  # type: ignore[attr-defined]
+        served = ConversationGraph(graph.resources).compile(checkpointer=graph.checkpointer)  # type: ignore[attr-defined]
         with pytest.raises(ThreadOwnershipError):
             await say(served, "/summary_status", user="bob")
 

@@ -82,12 +82,13 @@ def test_at_20_30_40_and_50_messages_the_summary_covers_all_but_the_recent_ten()
 def test_the_summary_is_made_again_by_the_formula(total: int, covered: int, due: bool) -> None:
     """needsRegeneration = (totalMessages - (coversMessageCount + recentToKeep)) >= threshold, the last two being 10."""
     assert ((total - (covered + 10)) >= 10) is due
-    thread = Thread(SLIDING).take(replies(total))
-    batch = next_batch(thread.live, SLIDING)
+    thread = Thread(SLIDING)
+    thread.take(*replies(total))
+    batch = next_batch(thread.view, SLIDING)
     assert batch is not None
     sources = tuple(message for message in batch.sources if int(str(message.id)[1:]) <= covered)
-    thread.put(batch._replace(sources=sources))
-    assert (next_batch(thread.live, SLIDING) is not None) is due
+    thread.summarize(batch._replace(sources=sources))
+    assert (next_batch(thread.view, SLIDING) is not None) is due
 
 
 def test_eight_thousand_tokens_trigger_the_first_summary_before_twenty_messages() -> None:
@@ -186,7 +187,7 @@ def test_the_levels_go_on_up_and_never_more_than_ten_summaries_stand() -> None:
         most = max(most, len(thread.summaries))
     assert most <= 10
     assert max(summary.level for summary in thread.summaries) >= 3
-    assert thread.reachable() >= {str(message.id) for turn in turns(400) for message in turn}
+    assert thread.reached() >= {str(message.id) for turn in turns(400) for message in turn}
 
 
 # --- layered, seed 004, "Summarization Strategy"
@@ -311,7 +312,7 @@ def test_a_tool_call_is_never_parted_from_its_results() -> None:
     for profile, more in {"sliding_summary": {"message_threshold": 5}, "hybrid": {"message_threshold": 4}}.items():
         for keep in range(5):
             thread = Thread(Settings(profile=profile, keep_recent=keep, **more), messages)
-            assert parted_calls(thread.live) == []
+            assert parted_calls(thread.view) == []
 
 
 def test_a_conversation_without_a_word_of_the_user_is_summarized_as_it_is() -> None:
@@ -320,8 +321,8 @@ def test_a_conversation_without_a_word_of_the_user_is_summarized_as_it_is() -> N
     for profile in ("multi_strategy", "sliding_summary", "hybrid"):
         thread = Thread(Settings(profile=profile), chain)
         assert thread.summaries
-        assert parted_calls(thread.live) == []
-        assert thread.reachable() >= {str(message.id) for message in chain}
+        assert parted_calls(thread.view) == []
+        assert thread.reached() >= {str(message.id) for message in chain}
 
 
 @pytest.mark.parametrize(

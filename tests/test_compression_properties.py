@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from chains import Thread, below, call, parted_calls, result
+from chains import Thread, call, parted_calls, result
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from odd_conversations import conversations
 
+from bench.compressed import below
 from everthread.compression.engine import forced_batch
 from everthread.settings.settings import Settings
 from everthread.state.chain import message_ids, removed_ids, summary_ids
 from everthread.state.messages import is_empty
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
-STRESS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "stress" / "stress_conversations.jsonl"
 
 IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
 KINDS = ["user", "assistant", "tools", "image", "word", "empty", "instruction", "lost call"]
@@ -69,12 +67,11 @@ def check(thread: Thread, spoken: list[AnyMessage]) -> None:
     """Nothing is lost, no call is parted, the newest question stands as it was asked, and instructions stand once."""
     newest = {message.text: message.id for message in spoken if isinstance(message, SystemMessage)}
     once = [m for m in spoken if not isinstance(m, SystemMessage) or newest[m.text] == m.id]
-    assert thread.reachable() >= {str(message.id) for message in once if not is_empty(message)}
-    unanswered = {f"z{n}" for n in range(len(spoken) + 1)}
-    assert set(parted_calls(thread.live)) <= unanswered
-    ids = [str(message.id) for message in thread.live]
+    assert thread.reached() >= {str(message.id) for message in once if not is_empty(message)}
+    assert set(parted_calls(thread.view)) <= set(parted_calls(spoken))
+    ids = [str(message.id) for message in thread.view]
     assert len(ids) == len(set(ids))
-    places = [place for place, message in enumerate(spoken) if isinstance(message, HumanMessage)]
+    places = [n for n, message in enumerate(spoken) if isinstance(message, HumanMessage) and not is_empty(message)]
     answered = any(isinstance(m, AIMessage) and not is_empty(m) for m in spoken[places[-1] :]) if places else True
     if not answered:
         assert spoken[places[-1]].id in ids
@@ -108,8 +105,8 @@ def test_a_profile_that_changes_in_the_middle_of_a_thread_takes_the_chain_over(
             spoken += messages
             thread.say(*messages)
             check(thread, spoken)
-        if now and (batch := forced_batch(thread.live, settings)):
-            thread.put(batch)
+        if now and (batch := forced_batch(thread.view, settings)):
+            thread.summarize(batch)
             thread.say()
             check(thread, spoken)
 
@@ -130,10 +127,10 @@ def test_what_is_removed_from_the_conversation_leaves_the_chain_and_nothing_else
             assert gone in removed_ids(thread.chain, thread.said)
             thread.say()
             assert gone not in message_ids(thread.chain)
-            assert set(below(summaries, thread.made.values())) <= thread.reachable()
+            assert set(below(summaries, thread.made.values())) <= thread.reached()
         spoken = [message for message in thread.said if not isinstance(message, SystemMessage)]
-        assert thread.reachable() >= {str(message.id) for message in spoken if not is_empty(message)}
-        assert not removed & {str(message.id) for message in thread.live}
+        assert thread.reached() >= {str(message.id) for message in spoken if not is_empty(message)}
+        assert not removed & {str(message.id) for message in thread.view}
 
 
 @given(any_settings(), st.integers(1, 3))
@@ -144,36 +141,13 @@ def test_the_chain_stays_bounded_however_long_the_conversation(settings: Setting
     limits = (settings.n_sum, settings.message_threshold + settings.keep_recent, settings.summary_every_n)
     most_messages = max(*limits, settings.keep_recent + settings.regenerate_after) * (replies + 1) + 20
     most_summaries = (settings.n_sum_sum + 1) * settings.max_sum_lvl + settings.sum_window + 12
-    assert len(thread.live) <= most_messages + most_summaries
+    assert len(thread.view) <= most_messages + most_summaries
 
 
-def conversations() -> Iterator[Any]:
-    """Every conversation of the stress data, by its id."""
-    with STRESS.open(encoding="utf-8") as lines:
-        for line in lines:
-            record = json.loads(line)
-            yield record["id"], record["messages"]
-
-
-def read(record: list[dict[str, Any]]) -> list[AnyMessage]:
-    """A record's messages, with ids; content may be null."""
-    messages: list[Any] = convert_to_messages([{**m, "content": m.get("content") or ""} for m in record])
-    return [message.model_copy(update={"id": f"m{n}"}) for n, message in enumerate(messages)]
-
-
-@pytest.mark.skipif(not STRESS.exists(), reason="the data is not here")
 @pytest.mark.parametrize("profile", PROFILES)
-def test_no_stress_conversation_loses_a_message_or_parts_a_call(profile: str) -> None:
-    settings = Settings(profile=profile)
-    count = 0
-    for _, record in conversations():
-        count += 1
-        messages = read(record)
-        broken = set(parted_calls(messages))
-        thread = Thread(settings)
-        for n, message in enumerate(messages):
+def test_no_odd_conversation_loses_a_message_or_parts_a_call(profile: str) -> None:
+    for _, messages in conversations():
+        thread = Thread(Settings(profile=profile))
+        for n, message in enumerate(messages, start=1):
             thread.say(message)
-            pending = set(parted_calls(messages[: n + 1]))
-            assert set(parted_calls(thread.live)) <= broken | pending
-        assert thread.reachable() >= {str(message.id) for message in messages if not is_empty(message)}
-    assert count == 190
+            check(thread, messages[:n])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chains import below
 from conversation import EVERYTHING, EchoModel, say, thread
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,13 +20,16 @@ from langgraph.types import Command, interrupt
 from scripted import ScriptedModel
 from typer.testing import CliRunner
 
-from everthread import Checkup, InputError, Settings, build_graph, examine, open_graph, regenerate_rejected, thread_id
+from bench.compressed import below
+from everthread import Checkup, InputError, Settings, examine, open_graph, regenerate_rejected, thread_id
 from everthread.cli.main import app
-from everthread.cli.transfer import run_export, run_import
+from everthread.cli.transfer import export, import_
+from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.checks import gaps, in_order
 from everthread.state.chain import Chain, summary_ids
 from everthread.state.messages import message_text
+from everthread.storage.open import storage_of
 from everthread.storage.user_rows import UserRows
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
@@ -424,10 +426,12 @@ async def test_an_imported_thread_is_healthy_before_and_after_it_is_gone_on_with
 ) -> None:
     await feed(graph, 9)
     file, there = tmp_path / "a.jsonl", settings.but(database_schema=f"{settings.database_schema}_b", user_id="ada")
-    values = {"database_url": settings.database_url, "user_id": "ada"}
-    await asyncio.to_thread(run_export, file, None, {**values, "database_schema": settings.database_schema})
-    await asyncio.to_thread(run_import, file, {**values, "database_schema": there.database_schema}, embed=False)
-    async with open_graph(there, embeddings=embeddings, model=graph.resources._model) as other:
+    ours, theirs = storage_of(settings.but(user_id="ada")), storage_of(there)
+    await export(ours, file)
+    await import_(theirs, file, no_embed=True)
+    await ours.close()
+    await theirs.close()
+    async with open_graph(there, embeddings=embeddings, model=EchoModel(prompts=[])) as other:
         assert (await checked(other)).findings == ()
         for n in range(4):
             await say(other, f"Going on, {n}.")
@@ -495,9 +499,9 @@ async def test_a_check_finds_only_what_is_the_users(graph: CompiledConversation)
         with pytest.raises(InputError, match="There is no thread 't1'"):
             await examine(graph, user, "t1", repair=True)
     with pytest.raises(InputError, match="a graph with a checkpointer"):
-        await examine(build_graph(resources=graph.resources).compile(), "ada")
+        await examine(ConversationGraph(graph.resources).compile(), "ada")
     with pytest.raises(InputError, match="the graph that `open_graph` or"):
-        await examine(StateGraph.compile(build_graph(resources=graph.resources)), "ada")
+        await examine(StateGraph.compile(ConversationGraph(graph.resources)), "ada")
 
 
 async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it_is_repaired(

@@ -237,7 +237,7 @@ async def test_a_model_of_any_number_of_dimensions_recalls_and_is_reindexed(
     opened = reopen(embeddings=Counted(size))
     async with opened as graph:
         await say(graph, "The kayak is blue.", to="one", user=settings.user_id)
-        await opened.resources.settled()
+        await opened.resources.background.settled()
         near = await opened.resources.of_user(settings.user_id).search.nearest(
             "The kayak is blue.", limit=1, timeout=60
         )

@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread import Archive, Settings, StorageError, open_graph
+from everthread.compression.drafts import FactDraft
 from everthread.facts import read_archive as fact_reading
 from everthread.facts.extraction import Said, extract
 from everthread.facts.rows import UNREAD, FactRows
@@ -61,7 +62,7 @@ async def read_new(turn: Turn) -> int:
     """Read what is not read yet for facts; returns how many are new or changed."""
     before = await turn.user.facts.all_facts()
     learn(turn)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     return len([fact for fact in await turn.user.facts.all_facts() if fact not in before])
 
 
@@ -154,7 +155,7 @@ async def test_a_turn_waits_for_what_was_said_before_it_but_not_for_a_long_archi
     assert len(await FactRows(UserRows(database, "ada")).all_facts()) == UNREAD
     for _ in range(2):
         io_thread.loop.call_soon_threadsafe(steps.release)
-    await turn.resources.settled()
+    await turn.resources.background.settled()
     assert len(await FactRows(UserRows(database, "ada")).all_facts()) == len(messages)
 
 
@@ -282,9 +283,12 @@ async def test_the_facts_of_a_summary_are_kept_beside_those_of_the_patterns(data
     await Archive(UserRows(database, "ada")).add_messages("t1", said)
     await read_new(turn)
     before = len(await FactRows(UserRows(database, "ada")).all_facts())
-    items = [{"kind": "biography", "text": "The user's dog is Biscuit"}, {"kind": "goal", "text": "Wants to fly"}]
-    assert await keep_summary_facts(turn, items, said) == 1
-    assert await keep_summary_facts(turn, items, said) == 0
+    drafts = [
+        FactDraft(kind="biography", text="The user's dog is Biscuit"),
+        FactDraft(kind="goal", text="Wants to fly"),
+    ]
+    assert await keep_summary_facts(turn, drafts, said) == 1
+    assert await keep_summary_facts(turn, drafts, said) == 0
     facts = await FactRows(UserRows(database, "ada")).all_facts()
     assert len(facts) == before + 1
     assert "The user's dog is Biscuit" in [fact.text for fact in facts if fact.origin == "model"]

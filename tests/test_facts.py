@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import string
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processor import TOO_SHORT, assert_cannot_keep_busy, filled, seconds
 
+from everthread.compression.drafts import FactDraft, read_draft
 from everthread.facts.accept import accept
+from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Said, extract
 from everthread.facts.language import language_in, languages
@@ -194,30 +198,26 @@ def test_all_letters_i_of_turkish_are_one() -> None:
     ]
 
 
-@given(st.text(max_size=200))
+@given(st.text(max_size=200) | st.lists(st.sampled_from(TELLING), max_size=40).map(" ".join))
 def test_no_text_breaks_the_reading_and_facts_are_verbatim(text: str) -> None:
     for fact in extract(text, SAID):
         assert fact.text in text
-    commands(text)
-
-
-@given(
-    st.lists(
-        st.sampled_from(TELLING),
-        max_size=40,
-    )
-)
-def test_no_order_of_telling_words_breaks_the_reading(words: list[str]) -> None:
-    extract(" ".join(words), SAID)
-    commands(" ".join(words))
+    for command in commands(text):
+        assert command.words in text
 
 
 @pytest.mark.parametrize(
     "part", ["I ", "my sister is my ", "I live in ", "non mi ci lo ", "<a>", '"i am ', "```", ". "]
 )
 def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
-    extract(part * (1_000_000 // len(part)), SAID)
-    commands(part * (1_000_000 // len(part)))
+    def read(text: str) -> None:
+        extract(text, SAID)
+        commands(text)
+
+    beginning, whole = filled(part, MOST_CHARACTERS), filled(part, 1_000_000)
+    assert extract(whole, SAID) == extract(beginning, SAID)
+    assert_cannot_keep_busy(read, part, 1_000_000)
+    assert seconds(read, whole) < max(TOO_SHORT, 3 * seconds(read, beginning))
 
 
 def test_every_language_has_what_the_others_have() -> None:
@@ -283,12 +283,15 @@ SOURCES = [
 
 
 def test_a_summarizers_facts_are_kept_with_the_message_they_came_from() -> None:
-    given_ = [
-        {"kind": "biography", "text": "I moved to Lisbon in May"},
-        {"kind": "constraint", "text": "对花生过敏"},
-        {"kind": "biographical", "text": "The user's dog is Biscuit."},
-    ]
-    kept = accept(given_, SOURCES)
+    reply = json.dumps({
+        "summary": "",
+        "facts": [
+            {"kind": "biography", "text": "I moved to Lisbon in May"},
+            {"kind": "constraint", "text": "对花生过敏"},
+            {"kind": "biographical", "text": "The user's dog is Biscuit."},
+        ],
+    })  # fmt: skip
+    kept = accept(read_draft(reply).facts, SOURCES)
     assert [(fact.kind, fact.text, fact.source_id, fact.origin) for fact in kept] == [
         ("biography", "I moved to Lisbon in May", "m1", "model"),
         ("constraint", "对花生过敏", "m2", "model"),
@@ -298,22 +301,13 @@ def test_a_summarizers_facts_are_kept_with_the_message_they_came_from() -> None:
 
 
 @pytest.mark.parametrize(
-    "item",
-    [
-        {"kind": "biography", "text": "The user works as a pilot for Lufthansa."},
-        {"kind": "preference", "text": "Loves hiking and opera"},
-        {"kind": "biography", "text": "用户住在北京"},
-        {"kind": "biography", "text": ""},
-        {"kind": "biography", "text": "x " * 1000},
-        {"kind": "biography"},
-        {"text": 7},
-        "I moved to Lisbon in May",
-        None,
-    ],
+    "text",
+    ["The user works as a pilot for Lufthansa.", "Loves hiking and opera", "用户住在北京", "", "x " * 1000],
 )
-def test_what_the_sources_do_not_say_is_dropped(item: object) -> None:
-    assert accept([item], SOURCES) == []
-    assert accept([item], []) == []
+def test_what_the_sources_do_not_say_is_dropped(text: str) -> None:
+    draft = FactDraft(kind="biography", text=text)
+    assert accept([draft], SOURCES) == []
+    assert accept([draft], []) == []
 
 
 def test_a_sheet_has_pins_then_facts_one_line_each() -> None:

@@ -19,7 +19,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread.compression.acceptance import why_rejected
 from everthread.facts.extraction import Said, extract
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder
 from everthread.nodes.keyword_check import read_words
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conversation import BrokenModel, EchoModel, counting_model, say, thread
@@ -11,7 +12,16 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import DEFAULT_USER, Archive, ModelError, Settings, ThreadOwnershipError, build_graph, open_graph
+from everthread import (
+    DEFAULT_USER,
+    Archive,
+    ModelError,
+    Settings,
+    SettingsError,
+    ThreadOwnershipError,
+    build_graph,
+    open_graph,
+)
 from everthread.graph.conversation import CompiledConversation
 
 
@@ -241,6 +251,12 @@ EDGES = {
 def test_the_drawn_graph_is_the_diagram_with_every_condition_labelled() -> None:
     drawn = build_graph().compile().get_graph()
     assert {(edge.source, edge.target, edge.data) for edge in drawn.edges} == EDGES
+
+
+@pytest.mark.parametrize("door", [open_graph, build_graph])
+def test_a_setting_that_is_given_like_a_component_is_told_where_it_belongs(door: Any) -> None:
+    with pytest.raises(SettingsError, match=r"no component 'n_sum'.*expected model, .* Settings\(n_sum=\.\.\.\)"):
+        door(Settings(), n_sum=4)
 
 
 def test_input_and_output_are_described_by_a_schema() -> None:

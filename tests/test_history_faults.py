@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from chains import below, parted_calls
-from conversation import EVERYTHING, EchoModel, say, thread
+from chains import parted_calls
+from conversation import EVERYTHING, EchoModel, say, thread, view_in
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from typer.testing import CliRunner
 
+from bench.compressed import below
 from everthread import Settings, examine, open_graph
 from everthread.cli.main import app
 from everthread.facts.extraction import Said, extract
@@ -21,7 +22,6 @@ from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary, summary_of
 from everthread.state.fact_records import Fact
-from everthread.state.live_chain import view_in
 from everthread.storage.user_rows import UserRows
 from everthread.text.tokens import count_message_tokens
 

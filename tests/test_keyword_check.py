@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
+from processor import seconds
 
 from everthread.nodes.keyword_check import read_words
 from everthread.search.router import keywords, wordlists
@@ -288,15 +288,15 @@ async def test_broken_word_lists_do_not_fail_the_turn(monkeypatch: pytest.Monkey
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
-    keywords.read(text, 2026)
+    reading = keywords.read(text, 2026)
+    assert all(sign.found and sign.weight for sign in reading.signs)
+    assert reading.languages <= {file.stem for file in LISTS}
 
 
 @pytest.mark.parametrize("text", ["`" * 200_000, "latest " * 50_000, "a@" * 100_000, "~~~" * 50_000, "[" * 200_000])
 def test_reading_a_huge_message_is_quick(text: str) -> None:
     keywords.read("", 2026)  # reads the word lists from disk
-    start = time.perf_counter()
-    keywords.read(text, 2026)
-    assert time.perf_counter() - start < 2.0
+    assert seconds(lambda long: keywords.read(long, 2026), text) < 1.0
 
 
 def test_combining_marks_belong_to_their_word() -> None:
@@ -326,17 +326,3 @@ def test_the_word_lists_are_well_formed(file: Path) -> None:
     for group, phrases in groups.items():
         assert len(phrases) == len(set(phrases)), f"{group} holds a phrase twice"
         assert all(split(phrase.replace("*", "")).words for phrase in phrases)
-
-
-_DEV = Path(__file__).resolve().parents[2] / "shared/data/search_need/search_need_dev.jsonl"
-
-
-@pytest.mark.skipif(not _DEV.exists(), reason="the evaluation data is not here")
-async def test_precision_and_recall_on_english_questions() -> None:
-    items = [json.loads(line) for line in _DEV.read_text(encoding="utf-8").splitlines()]
-    clear = [item for item in items if item["lang"] == "en" and not item["borderline"]]
-    found = [(item["needs_search"], (await check(item["query"])).needed) for item in clear]
-    hits = sum(truth and needed is True for truth, needed in found)
-    assert hits / sum(needed is True for _, needed in found) > 0.9
-    assert hits / sum(truth for truth, _ in found) > 0.5
-    assert sum(truth and needed is False for truth, needed in found) < 0.03 * len(found)

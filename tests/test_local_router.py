@@ -14,7 +14,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder
 from everthread.nodes.slm_router import slm_router
 from everthread.runtime import local_router as node
 from everthread.runtime.local_router import judge_locally

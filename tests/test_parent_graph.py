@@ -19,6 +19,7 @@ from scripted import calls, scripted
 from typing_extensions import TypedDict
 
 from everthread import Settings, SettingsError, StorageError, build_graph, open_graph
+from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import Conversation
 from everthread.runtime.resources import Resources
 from everthread.storage.open import storage_of
@@ -61,7 +62,7 @@ def parent_of(part: Any, state: Any = MessagesState, **options: Any) -> Any:
 
 @pytest.mark.parametrize("state", [MessagesState, Richer])
 async def test_the_parents_messages_are_the_conversation_however_long(resources: Resources, state: Any) -> None:
-    parent = parent_of(build_graph(resources=resources).compile(), state)
+    parent = parent_of(ConversationGraph(resources).compile(), state)
     context = {"user_id": "ada"}
     for n in range(1, 25):
         given = {"messages": [("user", f"Remark {n} about the garden.")], **({"visits": 1} if state is Richer else {})}
@@ -77,7 +78,7 @@ async def test_the_parents_messages_are_the_conversation_however_long(resources:
 async def test_24_turns_cost_as_many_summaries_as_in_a_graph_of_their_own(
     resources: Resources, settings: Settings, embeddings: Embeddings
 ) -> None:
-    parent = parent_of(build_graph(resources=resources).compile())
+    parent = parent_of(ConversationGraph(resources).compile())
     async with open_graph(settings, model=counting_model(), embeddings=embeddings) as graph:
         for n in range(24):
             await parent.ainvoke({"messages": [("user", f"Remark {n}.")]}, thread("p1"), context={"user_id": "ada"})
@@ -100,7 +101,7 @@ async def test_a_parent_may_have_any_context(
     resources: Resources, context_schema: Any, context: Any, user: str
 ) -> None:
     parent = parent_of(
-        build_graph(resources=resources).compile(), **({"context_schema": context_schema} if context_schema else {})
+        ConversationGraph(resources).compile(), **({"context_schema": context_schema} if context_schema else {})
     )
     out = await parent.ainvoke({"messages": [("user", "hi")]}, thread("p1"), context=context)
     assert out["messages"][-1].text == "Reply 1."
@@ -109,7 +110,7 @@ async def test_a_parent_may_have_any_context(
 
 @pytest.mark.parametrize("configurable", [{"user_id": "ada"}, {"everthread": {"user_id": "ada", "web_search": "off"}}])
 async def test_settings_come_from_configurable_as_well(resources: Resources, configurable: Any) -> None:
-    graph = build_graph(resources=resources).compile(checkpointer=InMemorySaver())
+    graph = ConversationGraph(resources).compile(checkpointer=InMemorySaver())
     await graph.ainvoke({"messages": [("user", "hi")]}, {"configurable": {"thread_id": "c1", **configurable}})
     assert len(await resources.of_user("ada").archive.messages("c1")) == 2
 
@@ -130,7 +131,7 @@ async def test_a_run_that_names_no_user_is_refused_where_the_operator_wants_it(
 
 
 async def test_what_is_wrong_under_our_key_is_said(resources: Resources) -> None:
-    graph = build_graph(resources=resources).compile(checkpointer=InMemorySaver())
+    graph = ConversationGraph(resources).compile(checkpointer=InMemorySaver())
     for wrong, match in (({"usr_id": "x"}, "Did you mean 'user_id'"), ("ada", "expected a mapping of settings")):
         with pytest.raises(SettingsError, match=match):
             await graph.ainvoke(
@@ -140,8 +141,8 @@ async def test_what_is_wrong_under_our_key_is_said(resources: Resources) -> None
 
 async def test_two_of_ours_in_one_parent_share_the_conversation(resources: Resources) -> None:
     graph = StateGraph(MessagesState)
-    graph.add_node("first", build_graph(resources=resources).compile())
-    graph.add_node("second", build_graph(resources=resources).compile())
+    graph.add_node("first", ConversationGraph(resources).compile())
+    graph.add_node("second", ConversationGraph(resources).compile())
     graph.add_node("ask", lambda _: {"messages": [("user", "And you?")]})
     graph.add_edge(START, "first").add_edge("first", "ask").add_edge("ask", "second")
     parent = graph.compile(checkpointer=InMemorySaver())
@@ -154,7 +155,7 @@ async def test_two_of_ours_in_one_parent_share_the_conversation(resources: Resou
 
 def test_sync_code_may_embed_it(settings: Settings, embeddings: Embeddings) -> None:
     with open_graph(settings, model=counting_model(), embeddings=embeddings) as opened:
-        parent = parent_of(build_graph(resources=opened.resources).compile())
+        parent = parent_of(ConversationGraph(opened.resources).compile())
         for n in (1, 2):
             out = parent.invoke({"messages": [("user", "hi")]}, thread("p1"), context={"user_id": "ada"})
             assert out["messages"][-1].text == f"Reply {n}."
@@ -169,7 +170,7 @@ async def test_an_interrupt_in_a_tool_goes_through_the_parent(settings: Settings
     model = scripted(calls(("ask_person", {"question": "May I?"})), "Thank you.")
     shared = Resources(settings, model=model, embeddings=embeddings, tools=[ask_person])
     await shared.open()
-    parent = parent_of(build_graph(resources=shared).compile())
+    parent = parent_of(ConversationGraph(shared).compile())
     out = await parent.ainvoke({"messages": [("user", "Do it.")]}, thread("p1"), context={"user_id": "ada"})
     assert out["__interrupt__"][0].value == "May I?"
     out = await parent.ainvoke(Command(resume="yes"), thread("p1"), context={"user_id": "ada"})
@@ -193,9 +194,9 @@ async def test_own_keys_and_reducers_are_part_of_the_state(settings: Settings, e
         return Command(update={"basket": [item], "messages": [ToolMessage("bought", tool_call_id=tool_call_id)]})
 
     model = scripted(calls(("buy", {"item": "apples"})), "Done.")
-    shared = Resources(settings, model=model, embeddings=embeddings, tools=[buy])
+    shared = Resources(settings, model=model, embeddings=embeddings, tools=[buy], state_schema=Shop)
     await shared.open()
-    graph = build_graph(resources=shared, state_schema=Shop).compile(checkpointer=InMemorySaver())
+    graph = ConversationGraph(shared).compile(checkpointer=InMemorySaver())
     given: Any = {"messages": [("user", "Buy apples.")], "basket": ["pears"], "note": "today"}
     out = await graph.ainvoke(given, thread("s1"), context={"user_id": "ada"})
     assert out["basket"] == ["pears", "apples"]
@@ -224,7 +225,7 @@ async def test_any_saver_keeps_the_state_and_strict_mode_passes(
 
 
 async def test_the_output_is_the_conversation_and_the_report_where_asked_for(resources: Resources) -> None:
-    graph = build_graph(resources=resources).compile(checkpointer=InMemorySaver())
+    graph = ConversationGraph(resources).compile(checkpointer=InMemorySaver())
     given: Any = {"messages": [("user", "hi")]}
     assert list(await graph.ainvoke(given, thread())) == ["messages"]
     both = await graph.ainvoke(given, thread(), output_keys=["messages", "report"])
@@ -238,7 +239,7 @@ async def test_the_output_is_the_conversation_and_the_report_where_asked_for(res
 
 
 async def test_a_run_without_a_thread_is_a_thread_of_its_own(resources: Resources) -> None:
-    graph = build_graph(resources=resources).compile()
+    graph = ConversationGraph(resources).compile()
     for text in ("My dog is called Biscuit.", "hi"):
         await graph.ainvoke({"messages": [("user", text)]}, context={"user_id": "ada"})
     assert [row["messages"] for row in await resources.of_user("ada").archive.threads()] == [2, 2]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conversation import EchoModel, FailingEmbeddings, say
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -19,7 +19,7 @@ from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.pairing import paired
-from everthread.memory.places import places
+from everthread.memory.places import Places
 from everthread.runtime.resources import Resources
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
@@ -209,6 +209,7 @@ def test_terms_are_stemmed_folded_and_without_stop_words() -> None:
     assert search_terms("I sat in the Café") == search_terms("I sat in the CAFE") == ["sat", "cafe"]
 
 
+@example("\u0300")
 @given(st.text(max_size=300))
 def test_terms_take_any_text(text: str) -> None:
     assert all(isinstance(term, str) and term for term in terms(text))
@@ -234,15 +235,18 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
             column.append(value)
         if x or y:
             held.append((thread, seq, x, y))
-    everywhere = places(threads)
-    at = [everywhere.position(thread, seq) for thread, seq, _, _ in held]
+    in_a = len(threads["a"][0])
+    seqs, times, lengths = (np.array(one + other) for one, other in zip(threads["a"], threads["b"], strict=True))
+    starts = np.array([0, in_a, len(seqs)])
+    everywhere = Places.at_rest(list(threads), starts, seqs.astype(int), times.astype(float), lengths.astype(float))
+    at = [seq - 1 + in_a * (thread == "b") for thread, seq, _, _ in held]
     counts = np.zeros((2, len(drawn)))
     for position, (_, _, x, y) in zip(at, held, strict=True):
         counts[:, position] = x, y
     scores = lexical_scores(everywhere, counts)
     assert len(scores) == len(drawn)
     for number, score in enumerate(scores.tolist()):
-        thread, seq = everywhere.at(number)
+        thread, seq = ("a", number + 1) if number < in_a else ("b", number - in_a + 1)
         assert 0 <= score < 100
         near = [other for other, place, *_ in held if other == thread and abs(place - seq) <= 8]
         assert near or score == 0

@@ -21,7 +21,6 @@ from everthread import (
     Settings,
     Summary,
     TurnReport,
-    build_graph,
     open_graph,
     regenerate,
     regenerate_rejected,
@@ -29,6 +28,7 @@ from everthread import (
 )  # fmt: skip
 from everthread.cli.main import app
 from everthread.compression.thread import control_of
+from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import summary_ids
 from everthread.storage.postgres.database import Database
@@ -114,7 +114,7 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
 
 async def test_a_model_that_keeps_failing_is_asked_ever_less_often(ours: Settings, embeddings: Embeddings) -> None:
     model = moody(ConnectionError("down"))
-    async with open_graph(ours, model=model, embeddings=embeddings, n_sum=4, facts=False) as graph:
+    async with open_graph(ours.but(n_sum=4, facts=False), model=model, embeddings=embeddings) as graph:
         tries: list[int] = []
         for n in range(1, 28):
             state = await talk(graph, 1, start=n)
@@ -286,9 +286,9 @@ async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: Compiled
     with pytest.raises(InputError, match="There is no summary"):
         await regenerate(graph, "ada", summaries[0].id, thread_id="other")
     with pytest.raises(InputError, match="a graph with a checkpointer"):
-        await regenerate(build_graph(resources=graph.resources).compile(), "ada", summaries[0].id)
+        await regenerate(ConversationGraph(graph.resources).compile(), "ada", summaries[0].id)
     with pytest.raises(InputError, match="the graph that `open_graph` or"):
-        await regenerate(StateGraph.compile(build_graph(resources=graph.resources)), "ada", summaries[0].id)
+        await regenerate(StateGraph.compile(ConversationGraph(graph.resources)), "ada", summaries[0].id)
     await UserRows(graph.resources.database, "ada").fetch(
         "DELETE FROM messages WHERE user_id = %(user_id)s AND id = %(id)s", id=summaries[0].source_ids[0]
     )

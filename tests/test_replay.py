@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -120,6 +119,3 @@ async def test_a_fact_from_an_early_session_reaches_the_context(
         state = await say(graph, "Why is Nils out of work?", to=thread_id("real"), user="default")
     context = "\n".join(message.text for message in state["context"].messages)
     assert "the cannery closed on Friday" in context
-
-
-assert os.name == "posix"

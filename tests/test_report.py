@@ -109,7 +109,7 @@ async def test_the_report_says_what_was_searched_for_and_what_was_found(
 ) -> None:
     engines = {"own": Engine()}
     async with open_graph(
-        settings, model=echo, embeddings=embeddings, engines=engines, search_engines=["own"]
+        settings.but(search_engines=["own"]), model=echo, embeddings=embeddings, engines=engines
     ) as graph:
         report = await reported(graph, "Search the web for the water level in Vienna.", web_search="auto")
     assert report.search.needed
@@ -129,7 +129,7 @@ async def test_a_search_that_fails_is_told_and_the_turn_goes_on(
 ) -> None:
     engines = {"own": Engine(SearchError("own is down"))}
     async with open_graph(
-        settings, model=echo, embeddings=embeddings, engines=engines, search_engines=["own"]
+        settings.but(search_engines=["own"]), model=echo, embeddings=embeddings, engines=engines
     ) as graph:
         state = await say(graph, "Search the web for the water level in Vienna.", web_search="auto")
     assert state["messages"][-1].content.startswith("You said")
@@ -193,7 +193,7 @@ async def test_a_command_is_a_turn_with_a_report_of_its_own(graph: CompiledConve
     report = await reported(graph, "/summary_status")
     assert (report.turn, report.question, report.reply) == (2, "/summary_status", None)
     assert set(report.nodes) == {"command"}
-    assert (await find_report(graph.resources, "ada", "t1")).unfinished is None
+    assert (await find_report(graph.resources.database, "ada", "t1")).unfinished is None
     assert (await reported(graph, "Go on.")).turn == 3
 
 
@@ -223,30 +223,30 @@ async def test_the_report_of_every_turn_can_be_found_from_either_end(graph: Comp
         await say(graph, f"Remark {n}.")
     await say(graph, "Elsewhere.", to="t2")
     for turn, asked in [(1, "Remark 1."), (3, "Remark 3."), (-1, "Remark 3."), (-3, "Remark 1.")]:
-        assert (await find_report(graph.resources, "ada", "t1", turn)).question == asked
+        assert (await find_report(graph.resources.database, "ada", "t1", turn)).question == asked
     newest = report_in((await graph.aget_state(thread())).values)
-    assert await find_report(graph.resources, "ada", "t1") == newest
+    assert await find_report(graph.resources.database, "ada", "t1") == newest
 
 
 @pytest.mark.parametrize("turn", [0, 4, -4, 2**40, -(2**40)])
 async def test_an_unknown_turn_gets_one_sentence(graph: CompiledConversation, turn: int) -> None:
     for n in (1, 2, 3):
         await say(graph, f"Remark {n}.")
-    with pytest.raises(InputError, match=rf"no report of turn {turn} in thread 't1': its turns are 1 to 3"):
-        await find_report(graph.resources, "ada", "t1", turn)
+    with pytest.raises(InputError, match=rf"no report of turn {turn} in this thread: its turns are 1 to 3"):
+        await find_report(graph.resources.database, "ada", "t1", turn)
 
 
 async def test_a_thread_that_was_only_imported_has_no_reports(graph: CompiledConversation) -> None:
     await graph.resources.of_user("ada").archive.own_thread("t1", "imported")
-    with pytest.raises(InputError, match=r"no report of turn -1 in thread 't1': no turn of it has one\."):
-        await find_report(graph.resources, "ada", "t1")
+    with pytest.raises(InputError, match=r"no report of turn -1 in this thread: no turn of it has one\."):
+        await find_report(graph.resources.database, "ada", "t1")
 
 
 async def test_the_thread_of_another_user_is_as_unknown_as_one_that_is_not_there(graph: CompiledConversation) -> None:
     await say(graph, "my secret", user="ada")
     for user, name in [("bob", "t1"), ("ada", "nowhere")]:
         with pytest.raises(InputError, match=f"There is no thread '{name}'"):
-            await find_report(graph.resources, user, name)
+            await find_report(graph.resources.database, user, name)
 
 
 async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_once_resumed(
@@ -257,7 +257,7 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
     async with reopen(model=BrokenModel(prompts=[])) as graph:
         with pytest.raises(ModelError):
             await say(graph, "Finish this.")
-        report = await find_report(graph.resources, "ada", "t1")
+        report = await find_report(graph.resources.database, "ada", "t1")
         assert (report.turn, report.question) == (2, "Finish this.")
         assert "broke off at llm_call and can be resumed: The chat model 'echo' failed" in report.unfinished
         assert "What you said is kept" in report.unfinished
@@ -269,7 +269,7 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
         assert "at llm_call" in shown(report)
     async with reopen() as graph:
         await graph.ainvoke(None, thread(), context={"user_id": "ada"})
-        report = await find_report(graph.resources, "ada", "t1")
+        report = await find_report(graph.resources.database, "ada", "t1")
         assert report == report_in((await graph.aget_state(thread())).values)
     assert (report.turn, report.unfinished) == (2, None)
     assert {"keyword_check", "memory_retrieval", "llm_call", "remember"} <= set(report.nodes)
@@ -320,14 +320,14 @@ async def test_a_turn_that_broke_off_is_counted_though_it_was_never_resumed(reop
     async with reopen() as graph:
         assert (await reported(graph, "Again.")).turn == 2
         with pytest.raises(InputError, match="no report of turn 1 "):
-            await find_report(graph.resources, "ada", "t1", 1)
+            await find_report(graph.resources.database, "ada", "t1", 1)
 
 
 async def test_old_reports_outlive_the_pruning_of_checkpoints(graph: CompiledConversation) -> None:
     for n in (1, 2):
         await say(graph, f"Remark {n}.")
     await graph.checkpointer.aprune(["t1"])
-    assert (await find_report(graph.resources, "ada", "t1", 1)).question == "Remark 1."
+    assert (await find_report(graph.resources.database, "ada", "t1", 1)).question == "Remark 1."
 
 
 async def test_a_report_of_another_version_gets_one_sentence(graph: CompiledConversation) -> None:
@@ -338,7 +338,7 @@ async def test_a_report_of_another_version_gets_one_sentence(graph: CompiledConv
 
     await graph.resources.database.run(change)
     with pytest.raises(StorageError, match="The report of turn 1 cannot be read: it is of another version"):
-        await find_report(graph.resources, "ada", "t1", 1)
+        await find_report(graph.resources.database, "ada", "t1", 1)
 
 
 async def test_a_long_question_is_quoted_by_its_beginning_only(graph: CompiledConversation) -> None:

@@ -16,7 +16,7 @@ from web import VARIABLES, Server, engines_of, running_server
 
 from everthread.graph.open import open_graph
 from everthread.runtime import router_call as node
-from everthread.runtime.resources import Resources
+from everthread.runtime.chat_models import ChatModels
 from everthread.search.breaker import process_breakers
 from everthread.search.router.small_model import Answers
 
@@ -72,7 +72,7 @@ def ask_small(monkeypatch: pytest.MonkeyPatch) -> Small:
     async def router_model(*_: Any) -> Small:
         return small
 
-    monkeypatch.setattr(Resources, "router_model", router_model)
+    monkeypatch.setattr(ChatModels, "router", router_model)
     return small
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from everthread import Settings, open_graph, thread_id
-from everthread.cli.explain import run_explain
+from everthread.cli.explain import explain
 from everthread.graph.conversation import CompiledConversation
-from everthread.models.embeddings import BUNDLED_MODEL, Embedder
+from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.models.embeddings import Embedder
 from everthread.models.similarity import PROBES, USUAL, calibrated, level
 
 
@@ -81,8 +82,7 @@ async def test_a_near_miss_is_told(
         await say(graph, CHAT[0], to="one", user=settings.user_id)
         state = await say(graph, "Quantum chromodynamics?", to=where, user=settings.user_id)
         assert state["report"]["recall"]["nearest"] == state["recall"].nearest
-    values = {"database_url": settings.database_url, "database_schema": settings.database_schema}
-    await asyncio.to_thread(run_explain, "two", -1, values, as_json=False)
+        await explain(graph.resources.database, "two")
     assert f"the nearest had a similarity of {state['recall'].nearest:.2f}" in capsys.readouterr().out
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from bench.datasets import DATA
-from bench.query_rewrite import f1
 from everthread.nodes.keyword_check import read_words
 from everthread.search.cleaning import MAX_QUERY
 from everthread.search.router.standalone import standalone_query
@@ -141,18 +137,3 @@ async def test_the_words_that_ask_for_a_search_search_for_a_query_that_stands_al
     messages = [HumanMessage("Who is Lionel Messi?"), AIMessage("A footballer."), HumanMessage("Look up how old he is")]
     outcome = await read_words({"messages": messages}, Settings())  # type: ignore[typeddict-item]
     assert (outcome.decided_by, outcome.query) == ("user", "Look up how old he is Lionel Messi")
-
-
-def test_it_comes_nearer_to_human_rewrites_than_the_last_turn() -> None:
-    file = DATA / "query_rewrite" / "query_rewrite_dev.jsonl"
-    if not file.exists():
-        pytest.skip("the evaluation data is not here")
-    items = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    alone = sum(f1(item["last_turn"], item["standalone_rewrite"]) for item in items)
-    ours = sum(
-        f1(standalone_query(item["last_turn"], item["user_turns"][:-1]), item["standalone_rewrite"]) for item in items
-    )
-    assert ours > alone
-    same = [item for item in items if item["last_turn"].strip() == item["standalone_rewrite"].strip()]
-    kept = [f1(standalone_query(i["last_turn"], i["user_turns"][:-1]), i["standalone_rewrite"]) for i in same]
-    assert sum(kept) / len(kept) > 0.97

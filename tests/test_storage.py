@@ -95,7 +95,8 @@ def postmaster(folder: Path) -> int:
 async def test_a_server_killed_between_two_turns_comes_back_with_everything(
     own_server: Path, embeddings: Embeddings
 ) -> None:
-    opened = open_graph(data_dir=own_server, web_search="off", model=EchoModel(prompts=[]), embeddings=embeddings)
+    own = Settings(data_dir=own_server, web_search="off")
+    opened = open_graph(own, model=EchoModel(prompts=[]), embeddings=embeddings)
     async with opened as graph:
         await say(graph, "before")
         os.kill(postmaster(own_server), signal.SIGKILL)
@@ -122,14 +123,14 @@ async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(em
     filler = disk / "filler"
     try:
         model = EchoModel(prompts=[])
-        async with open_graph(data_dir=folder, web_search="off", model=model, embeddings=embeddings) as graph:
+        async with open_graph(Settings(data_dir=folder, web_search="off"), model=model, embeddings=embeddings) as graph:
             await say(graph, "kept")
             subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=64k"], check=False, capture_output=True)
             with pytest.raises(StorageError) as caught:
                 await talk_on(graph)
             assert "\n" not in str(caught.value)
         filler.unlink()
-        async with open_graph(data_dir=folder, web_search="off", model=model, embeddings=embeddings) as graph:
+        async with open_graph(Settings(data_dir=folder, web_search="off"), model=model, embeddings=embeddings) as graph:
             state = await say(graph, "and on")
             assert state["messages"][0].content == "kept"
             assert state["upkeep"].error is None

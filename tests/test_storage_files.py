@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.conformance import checkpointer_test, validate
@@ -36,7 +36,7 @@ def as_json(settings: Settings, tmp_path: Path) -> Settings:
 
 def graph_on(stored: Settings, **values: Any) -> open_graph:
     embeddings = DeterministicFakeEmbedding(size=8)
-    return open_graph(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+    return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 from command import run
-from conversation import EchoModel, say, thread
+from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
@@ -26,7 +26,6 @@ from everthread import (
     open_graph,
     thread_id,
 )
-from everthread.cli import explain, facts, threads, trace, transfer
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.resources import Resources
@@ -55,7 +54,7 @@ def opened(stored: Settings) -> Callable[..., open_graph]:
 
     def again(**values: Any) -> open_graph:
         embeddings = DeterministicFakeEmbedding(size=8)
-        return open_graph(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+        return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return again
 
@@ -307,9 +306,10 @@ async def test_what_one_storage_exports_another_imports_and_exports_the_same(
 ) -> None:
     lines = {}
     async with open_graph(
-        settings, model=EchoModel(prompts=[]), embeddings=DeterministicFakeEmbedding(size=8), profile="archive",
-        summary_every_n=2,
-    ) as graph:  # fmt: skip
+        settings.but(profile="archive", summary_every_n=2),
+        model=EchoModel(prompts=[]),
+        embeddings=DeterministicFakeEmbedding(size=8),
+    ) as graph:
         for n in range(5):
             await say(graph, f"Remark {n}: I live in Porto and my cat is called Miso{n}.")
     source = settings
@@ -329,10 +329,7 @@ async def test_what_one_storage_exports_another_imports_and_exports_the_same(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
-def test_the_command_line_works_without_postgres(
-    kind: Kind, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    values: dict[str, Any] = {"database_url": kind, "data_dir": tmp_path, "user_id": "ada"}
+def test_the_command_line_works_without_postgres(kind: Kind, settings: Settings, tmp_path: Path) -> None:
     name, file = thread_id("work", "ada"), tmp_path / "all.jsonl"
     with open_graph(
         settings_of(kind, settings, tmp_path),
@@ -342,21 +339,21 @@ def test_the_command_line_works_without_postgres(
         for text in ("My dog is called Biscuit.", "/summary_now"):
             graph.invoke({"messages": [("user", text)]}, thread(name), context={"user_id": "ada"})
 
-    def shown(command: Callable[..., None], *words: Any, **options: Any) -> str:
-        command(*words, **options)
-        return capsys.readouterr().out
+    def shown(*words: str, folder: Path = tmp_path) -> str:
+        environment = {**os.environ, "EVERTHREAD_USER_ID": "ada"}
+        done = run(environment, *words, "--database-url", kind, "--data-dir", str(folder))
+        assert done.returncode == 0, done.stderr
+        return " ".join(done.stdout.split())
 
-    assert "2" in shown(threads.list_threads, values)
-    whole: dict[str, Any] = {"before": None, "limit": None, "with_left": False}
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, values, **whole)
-    assert "Biscuit" in shown(facts.list_facts, values)
-    assert "level 1" in shown(trace.show_trace, name, None, values)
-    assert "My dog is called Biscuit." in shown(explain.run_explain, name, 1, values, as_json=False)
-    assert "newest" in shown(threads.prune_checkpoints, name, values)
-    assert "2 messages, 1 summaries" in " ".join(shown(transfer.run_export, file, None, values).split())
-    elsewhere = {**values, "data_dir": tmp_path / "new"}
-    assert "2 of them new" in " ".join(shown(transfer.run_import, file, elsewhere, embed=False).split())
-    assert "My dog is called Biscuit." in shown(threads.show_history, name, elsewhere, **whole)
+    assert "2" in shown("threads")
+    assert "My dog is called Biscuit." in shown("history", name)
+    assert "Biscuit" in shown("facts")
+    assert "level 1" in shown("trace", name)
+    assert "My dog is called Biscuit." in shown("explain", name, "1")
+    assert "newest" in shown("prune", name)
+    assert "2 messages, 1 summaries" in shown("export", str(file))
+    assert "2 of them new" in shown("import", str(file), "--no-embed", folder=tmp_path / "new")
+    assert "My dog is called Biscuit." in shown("history", name, folder=tmp_path / "new")
 
 
 def test_one_variable_of_the_environment_chooses_it(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ from langgraph.config import get_stream_writer
 from scripted import ScriptedModel, calls, scripted
 
 from everthread import Settings, open_graph
-from everthread.runtime.resources import Resources
+from everthread.runtime.chat_models import ChatModels
 
 WORDS = ["It ", "rains ", "in ", "Oslo."]
 SECRET = "INTERNAL"
@@ -41,11 +41,11 @@ async def graph(settings: Settings, embeddings: Embeddings, monkeypatch: pytest.
     """A graph whose router and summarizer are models, too, which speak at once."""
     inner = Internal(script=[f"{SECRET}: yes, a summary of what was said about the weather in Oslo."], prompts=[])
 
-    async def internal(self: Resources, settings: Settings) -> Any:
+    async def internal(self: ChatModels, settings: Settings) -> Any:
         return inner
 
-    monkeypatch.setattr(Resources, "router_model", internal)
-    monkeypatch.setattr(Resources, "summary_model", internal)
+    monkeypatch.setattr(ChatModels, "router", internal)
+    monkeypatch.setattr(ChatModels, "summarizer", internal)
     script: list[Any] = []
     for n in range(4):
         script += [calls(("weather", {"city": "Oslo"}), ids=[f"c{n}"]), "It rains in Oslo."]

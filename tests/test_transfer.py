@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-import os
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -423,9 +422,6 @@ def test_the_command_says_in_one_line_what_is_wrong(environment: dict[str, str],
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].startswith(f"everthread: {words[1]} cannot be")
     assert "Traceback" not in done.stderr
-
-
-assert os.name == "posix"
 
 
 @pytest.mark.parametrize("where", ["in the archive", "in the file"])

@@ -62,14 +62,14 @@ def excerpt(text: str, question: str, limit: int, *, near: str = "") -> str:
     if size <= limit:
         return text
     unit = max(1, min(_PASSAGE_TOKENS, limit // _PARTS), size // _MAX_PASSAGES)
-    passages, sizes = zip(*_passages(text, unit), strict=True)
-    scores = _scores(passages, question, _place(text, passages, near)) if len(passages) > 1 else []
+    parts = list(_passages(text, unit))
+    passages, sizes = [part for part, _ in parts], [tokens for _, tokens in parts]
+    scores = _scores(passages, question, _place(text, passages, near)) if len(parts) > 1 else []
     if not any(scores):
         return truncate_to_tokens(text, limit)
     best = scores.index(max(scores))
     if sizes[best] + 2 * _GAP_TOKENS > limit:
-        inner = passages[best].strip()
-        return excerpt(inner, question, limit, near=near) if len(inner) < len(text) else truncate_to_tokens(text, limit)
+        return excerpt(passages[best].strip(), question, limit, near=near)
     return truncate_to_tokens(_joined(passages, sizes, scores, limit), limit)
 
 
@@ -83,7 +83,8 @@ def _passages(text: str, unit: int) -> Iterator[tuple[str, int]]:
         if size >= (unit // 2 if text.startswith("\n", end) else unit):
             yield text[begun:end], size
             begun, size = end, 0
-    yield text[begun:].rstrip(), size
+    if rest := text[begun:].rstrip():
+        yield rest, size
 
 
 def _parts(text: str, unit: int) -> Iterator[tuple[str, int]]:

@@ -86,7 +86,7 @@ def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop
             found += [bare(pair) for pair in pairs(part) if pair not in stop]
         else:
             found += _stems(part, languages, keep_stop_words, stop)
-    return tuple(found)
+    return tuple(term for term in found if term)
 
 
 def _stems(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> list[str]:

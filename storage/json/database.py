@@ -7,6 +7,7 @@ memory: the user hears of it after the turn, and the next step retries.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sqlite3
@@ -87,12 +88,14 @@ class JsonDatabase(SqliteDatabase):
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            self._holder = f"the process {self._lock_path.read_text(encoding='utf-8') or 'that opens it now'}"
+            with contextlib.suppress(OSError):  # given back just now, or on Windows, where a locked file is not read
+                self._holder = f"the process {self._lock_path.read_text(encoding='utf-8') or 'that opens it now'}"
             if self._must_write:
                 raise StorageError(self._taken()) from None
         else:
             self._lock = lock
-            self._lock_path.write_text(str(os.getpid()), encoding="utf-8")
+            with contextlib.suppress(OSError):  # as above
+                self._lock_path.write_text(str(os.getpid()), encoding="utf-8")
         try:
             read_into(connection, self.path)
         except BaseException:

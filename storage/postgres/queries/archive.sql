@@ -9,18 +9,21 @@ WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threa
 -- name: archive.owner
 SELECT user_id = :user_id AS mine FROM threads WHERE thread_id = :thread_id
 
--- name: archive.add_messages
--- Where a known message came with another content, none is added, unless the rest is to be kept.
-WITH new AS (
+-- part: archive.messages_given
 SELECT * FROM jsonb_to_recordset(:rows) AS line(place int, id text, role text, name text, text text, message jsonb,
                                                    tokens int, created_at timestamptz, term_keys jsonb)
-), changed AS (
+
+-- part: archive.changed_messages
+-- Those of `new` that are known with another content.
 SELECT new.id FROM new JOIN messages AS old
   ON old.user_id = :user_id AND old.thread_id = :thread_id AND old.id = new.id
 WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM new.message #> '{data,content}'
    OR old.message #> '{data,tool_calls}' IS DISTINCT FROM new.message #> '{data,tool_calls}'
    OR old.message #> '{data,tool_call_id}' IS DISTINCT FROM new.message #> '{data,tool_call_id}'
-), added AS (
+
+-- name: archive.add_messages
+-- Where a known message came with another content, none is added, unless the rest is to be kept.
+WITH new AS ({archive.messages_given}), changed AS ({archive.changed_messages}), added AS (
     INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
                           term_keys)
     SELECT :user_id, :thread_id, new.id, last.seq + row_number() OVER (ORDER BY new.place),
@@ -38,15 +41,8 @@ WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM n
 SELECT id, false AS changed FROM added UNION ALL SELECT id, true FROM changed
 
 -- name: archive.find_changed
-WITH new AS (
-SELECT * FROM jsonb_to_recordset(:rows) AS line(place int, id text, role text, name text, text text, message jsonb,
-                                                   tokens int, created_at timestamptz, term_keys jsonb)
-) 
-SELECT new.id FROM new JOIN messages AS old
-  ON old.user_id = :user_id AND old.thread_id = :thread_id AND old.id = new.id
-WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM new.message #> '{data,content}'
-   OR old.message #> '{data,tool_calls}' IS DISTINCT FROM new.message #> '{data,tool_calls}'
-   OR old.message #> '{data,tool_call_id}' IS DISTINCT FROM new.message #> '{data,tool_call_id}'
+WITH new AS ({archive.messages_given})
+{archive.changed_messages}
 
 -- name: archive.add_summary
 INSERT INTO summaries (user_id, thread_id, id, level, content, source_ids, method, model, tokens, covers, rejected,

@@ -44,23 +44,31 @@ FROM facts LEFT JOIN messages AS m
     ON m.user_id = facts.user_id AND m.thread_id = facts.thread_id AND m.id = facts.source_id
 WHERE facts.user_id = :user_id AND facts.outdated LIMIT :limit
 
--- name: facts.upsert_facts
-INSERT INTO facts
-SELECT :user_id, new.*, false FROM jsonb_to_recordset(:rows::jsonb) AS new(
+-- part: facts.facts_given
+-- The rows that are given, as columns of the table.
+FROM jsonb_to_recordset(:rows::jsonb) AS new(
     id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
     settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
     valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
     meaning uuid, slot uuid, weight double precision, term_keys bigint[])
+
+-- name: facts.upsert_facts
+INSERT INTO facts
+SELECT :user_id, new.*, false {facts.facts_given}
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
     valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by,
     terms = excluded.terms, attribute = excluded.attribute, meaning = excluded.meaning, slot = excluded.slot,
     weight = excluded.weight, term_keys = excluded.term_keys, outdated = facts.outdated AND NOT :read_again
 
--- name: facts.upsert_pins
-INSERT INTO pins
-SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
+-- part: facts.pins_given
+-- The rows that are given, as columns of the table.
+FROM jsonb_to_recordset(:rows::jsonb) AS new(
     id text, thread_id text, text text, kind text, score double precision, source_id text, created_at timestamptz,
     forgotten_at timestamptz)
+
+-- name: facts.upsert_pins
+INSERT INTO pins
+SELECT :user_id, new.* {facts.pins_given}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 
 -- name: facts.sheet
@@ -119,9 +127,8 @@ WHERE user_id = :user_id
        OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
 
 -- name: facts.read_again
--- What is said again elsewhere is not stored again: the fact only tells when that was. What the user wanted
--- forgotten is
--- not read anew.
+-- What is said again elsewhere is not stored again: the fact only tells when that was. What the user
+-- wanted forgotten is not read again.
 UPDATE messages SET facts_read = false
 WHERE user_id = :user_id AND role = 'user' AND thread_id <> ALL(:threads)
   AND created_at IN (SELECT confirmed_at FROM facts

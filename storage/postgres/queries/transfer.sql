@@ -107,12 +107,8 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.valid_to IS NULL AND ne
 
 -- name: transfer.add_facts
 INSERT INTO facts
-SELECT :user_id, new.*, true FROM jsonb_to_recordset(:rows::jsonb) AS new(
-    id text, thread_id text, kind text, text text, subject text, attribute text, value text, negated boolean,
-    settles boolean, terms text[], state text, source_id text, said_at timestamptz, confirmed_at timestamptz,
-    valid_from timestamptz, valid_to timestamptz, superseded_by text, confidence double precision, origin text,
-    meaning uuid, slot uuid, weight double precision, term_keys bigint[])
- ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
+SELECT :user_id, new.*, true {facts.facts_given}
+ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.mark_pins
 UPDATE pins AS old SET forgotten_at = new.forgotten_at
@@ -121,10 +117,8 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.forgotten_at IS NULL AN
 
 -- name: transfer.add_pins
 INSERT INTO pins
-SELECT :user_id, new.* FROM jsonb_to_recordset(:rows::jsonb) AS new(
-    id text, thread_id text, text text, kind text, score double precision, source_id text, created_at timestamptz,
-    forgotten_at timestamptz)
- ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
+SELECT :user_id, new.* {facts.pins_given}
+ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.versions
 SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, model, tokens, rejected, replaced_at

@@ -35,9 +35,9 @@ WHERE user_id = :user_id AND (meaning IN (SELECT value FROM json_each(:meanings)
   AND NOT EXISTS (SELECT 1 FROM messages AS left_ WHERE left_.user_id = :user_id
                   AND left_.thread_id = facts.thread_id AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
 
--- name: facts.upsert_facts
-INSERT INTO facts
-SELECT :user_id, new.*, false FROM (SELECT json_extract(value, '$.id') AS id,
+-- part: facts.facts_given
+-- The rows that are given, as columns of the table.
+FROM (SELECT json_extract(value, '$.id') AS id,
     json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.kind') AS kind,
     json_extract(value, '$.text') AS text,
     json_extract(value, '$.subject') AS subject, json_extract(value, '$.attribute') AS attribute,
@@ -52,20 +52,28 @@ SELECT :user_id, new.*, false FROM (SELECT json_extract(value, '$.id') AS id,
         json_extract(value, '$.meaning') AS meaning, json_extract(value, '$.slot') AS slot,
         json_extract(value, '$.weight') AS weight,
     json_extract(value, '$.term_keys') AS term_keys FROM json_each(:rows) LIMIT -1) AS new WHERE true
+
+-- name: facts.upsert_facts
+INSERT INTO facts
+SELECT :user_id, new.*, false {facts.facts_given}
 ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
     valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by,
     terms = excluded.terms, attribute = excluded.attribute, meaning = excluded.meaning, slot = excluded.slot,
     weight = excluded.weight, term_keys = excluded.term_keys, outdated = facts.outdated AND NOT :read_again
 
--- name: facts.upsert_pins
-INSERT INTO pins
-SELECT :user_id, new.* FROM (SELECT json_extract(value, '$.id') AS id,
+-- part: facts.pins_given
+-- The rows that are given, as columns of the table.
+FROM (SELECT json_extract(value, '$.id') AS id,
     json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.text') AS text,
     json_extract(value, '$.kind') AS kind,
     json_extract(value, '$.score') AS score, json_extract(value, '$.source_id') AS source_id,
     moment(json_extract(value, '$.created_at')) AS created_at,
         moment(json_extract(value, '$.forgotten_at')) AS forgotten_at FROM json_each(:rows) LIMIT -1) AS new
         WHERE true
+
+-- name: facts.upsert_pins
+INSERT INTO pins
+SELECT :user_id, new.* {facts.pins_given}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 
 -- name: facts.forget_fact

@@ -78,22 +78,8 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.valid_to IS NULL AND ne
 
 -- name: transfer.add_facts
 INSERT INTO facts
-SELECT :user_id, new.*, true FROM (SELECT json_extract(value, '$.id') AS id,
-    json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.kind') AS kind,
-    json_extract(value, '$.text') AS text,
-    json_extract(value, '$.subject') AS subject, json_extract(value, '$.attribute') AS attribute,
-        json_extract(value, '$.value') AS value, json_extract(value, '$.negated') AS negated,
-        json_extract(value, '$.settles') AS settles,
-    json_extract(value, '$.terms') AS terms, json_extract(value, '$.state') AS state,
-        json_extract(value, '$.source_id') AS source_id, moment(json_extract(value, '$.said_at')) AS said_at,
-        moment(json_extract(value, '$.confirmed_at')) AS confirmed_at,
-        moment(json_extract(value, '$.valid_from')) AS valid_from,
-    moment(json_extract(value, '$.valid_to')) AS valid_to, json_extract(value, '$.superseded_by') AS superseded_by,
-    json_extract(value, '$.confidence') AS confidence, json_extract(value, '$.origin') AS origin,
-        json_extract(value, '$.meaning') AS meaning, json_extract(value, '$.slot') AS slot,
-        json_extract(value, '$.weight') AS weight,
-    json_extract(value, '$.term_keys') AS term_keys FROM json_each(:rows) LIMIT -1) AS new WHERE true
- ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
+SELECT :user_id, new.*, true {facts.facts_given}
+ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.mark_pins
 UPDATE pins AS old SET forgotten_at = new.forgotten_at
@@ -103,14 +89,8 @@ WHERE old.user_id = :user_id AND old.id = new.id AND old.forgotten_at IS NULL AN
 
 -- name: transfer.add_pins
 INSERT INTO pins
-SELECT :user_id, new.* FROM (SELECT json_extract(value, '$.id') AS id,
-    json_extract(value, '$.thread_id') AS thread_id, json_extract(value, '$.text') AS text,
-    json_extract(value, '$.kind') AS kind,
-    json_extract(value, '$.score') AS score, json_extract(value, '$.source_id') AS source_id,
-    moment(json_extract(value, '$.created_at')) AS created_at,
-        moment(json_extract(value, '$.forgotten_at')) AS forgotten_at FROM json_each(:rows) LIMIT -1) AS new
-        WHERE true
- ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
+SELECT :user_id, new.* {facts.pins_given}
+ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.versions
 SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, model, tokens, rejected, replaced_at

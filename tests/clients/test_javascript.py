@@ -1,4 +1,4 @@
-"""The promises through `@langchain/langgraph-sdk` for JavaScript."""
+"""The promises through `@langchain/langgraph-sdk` for JavaScript, and through `useStream`, its hook for React."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def client(terminal_thread: str, url: str) -> Iterator[NodeProgram]:
         yield program
 
 
+@pytest.fixture(scope="module")
+def hook(terminal_thread: str, url: str) -> Iterator[NodeProgram]:
+    """A component that uses the hook, without a browser."""
+    with node_program("use_stream.mjs", url) as program:
+        yield program
+
+
 class TestClient(ChatPromises):
     @pytest.fixture
     def chat(self, client: NodeProgram) -> NodeChat:
@@ -25,3 +32,9 @@ class TestClient(ChatPromises):
 
     def test_the_output_of_a_run_is_messages_only(self, client: NodeProgram) -> None:
         assert client("outputKeys", text="Say something.") == ["messages"]
+
+
+class TestUseStream(ChatPromises):
+    @pytest.fixture
+    def chat(self, hook: NodeProgram) -> NodeChat:
+        return NodeChat(hook)

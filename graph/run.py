@@ -1,0 +1,158 @@
+"""`Run`: what the graph is called with, read and checked before the state of a thread is touched."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel.main import _build_server_info
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from ..runtime.resources import Resources
+from ..runtime.run_settings import as_context, authenticated_user, names_user
+from ..runtime.turn import CHAINS_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..state.errors import InputError, SettingsError
+from ..state.live_chain import LiveChains
+from ..state.messages import check_input, clean_text, read_input
+from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .node import RUNTIME_KEY
+
+_HELD_KEY = "__everthread_held"
+"""Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
+
+
+class Run(NamedTuple):
+    """One run, read and checked.
+
+    Attributes:
+        input: as it was given.
+        messages: those of the input; None where it has none of its own.
+        config: with what the nodes and the checkpointer need to know.
+        options: of LangGraph's `stream`.
+        user_id: whose turn it is.
+        thread_id: None where the graph runs without one.
+        is_nested: whether it is a part of another graph.
+        is_to_be_locked: whether the thread is not held by a run around this one.
+    """
+
+    input: Any
+    messages: list[AnyMessage] | None
+    config: RunnableConfig
+    options: dict[str, Any]
+    user_id: str
+    thread_id: str | None
+    is_nested: bool
+    is_to_be_locked: bool
+
+
+def read_run(
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+    resources: Resources,
+    given: Any,
+    config: RunnableConfig | None,
+    options: Mapping[str, Any],
+) -> Run:
+    """Read and check what a graph is called with.
+
+    Args:
+        graph: the compiled graph.
+        resources: those of the graph.
+        given: the input.
+        config: LangGraph's.
+        options: of LangGraph's `stream`.
+
+    Raises:
+        InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used.
+        SettingsError: the context holds a value that is not allowed, or names no user where one must be named.
+    """
+    messages = _checked(given)
+    options = {**options, "context": _as_context(options.get("context"), resources)}
+    config = ensure_config(config)
+    configurable = config.get("configurable") or {}
+    thread_id, is_nested = _thread_id(configurable), bool(configurable.get("checkpoint_ns"))
+    is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
+    ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
+    ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
+    ours[CHAINS_KEY] = LiveChains()
+    if not (is_nested or _may_stop_between(graph, options)):
+        ours[RUN_KEY] = RunCheckpoints()
+    own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
+    # A graph around this one hands its context on in its runtime.
+    around = configurable.get(RUNTIME_KEY)
+    context = options["context"] if options["context"] is not None else getattr(around, "context", None)
+    runtime = runtime_of(context, own)
+    if resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
+        raise SettingsError(
+            'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
+            "(EVERTHREAD_REQUIRE_USER is set)."
+        )
+    user_id = resources.runs.settings_of(runtime, own).user_id
+    is_to_be_locked = thread_id is not None and not is_held
+    return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
+
+
+def _may_stop_between(graph: CompiledStateGraph[Any, Any, Any, Any], options: Mapping[str, Any]) -> bool:
+    """Whether the run stops before or after a node, whichever: then each step must be in a checkpoint."""
+    names = ("interrupt_before", "interrupt_after")
+    return bool(graph.interrupt_before_nodes or graph.interrupt_after_nodes or any(options.get(name) for name in names))
+
+
+def _as_context(context: Any, resources: Resources) -> Any:
+    """The context, made to settings where it is a mapping of them: LangGraph would build them each time.
+
+    Raises:
+        SettingsError: a value in it is not allowed, or it is nothing that can be a context.
+    """
+    if isinstance(context, (str, bytes, int, float, list, tuple)):
+        raise SettingsError(
+            f"The context is a {type(context).__name__}: expected a mapping of settings, as "
+            '{"user_id": "ada"}, or a Settings.'
+        )
+    context = as_context(context)
+    return resources.runs.read(context) if isinstance(context, Mapping) else context
+
+
+def runtime_of(context: Any, config: RunnableConfig) -> Runtime[Any]:
+    """What LangGraph gives the nodes of a run: the context, and whom its server knows."""
+    return Runtime(context=context, server_info=_build_server_info(config, Runtime()))
+
+
+def _checked(given_input: Any) -> list[AnyMessage] | None:
+    """The messages of an input; refuses what cannot be answered."""
+    given = given_input.update if isinstance(given_input, Command) else given_input
+    if not isinstance(given, Mapping):
+        return None
+    if not given.get("messages") and not isinstance(given.get("messages"), str):
+        if isinstance(given_input, Command):
+            return None
+        named = f" It names {', '.join(repr(key) for key in given)}." if given else ""
+        raise InputError(
+            f'The input has no messages.{named} Expected {{"messages": [("user", "...")]}}; None goes on with a '
+            "turn that broke off."
+        )
+    messages = read_input(given["messages"])
+    check_input(messages)
+    return None if isinstance(given_input, Command) else messages
+
+
+def _thread_id(configurable: Mapping[str, Any]) -> str | None:
+    """The thread of a run; None where none is named.
+
+    Raises:
+        InputError: the id cannot be kept as one.
+    """
+    if "thread_id" not in configurable:
+        return None
+    given = configurable["thread_id"]
+    thread_id = "" if given is None else str(given)
+    if not thread_id or clean_text(thread_id) != thread_id:
+        raise InputError(
+            f"The thread id {given!r} cannot be used: expected a non-empty text without NUL characters and lone "
+            "surrogates."
+        )
+    return thread_id

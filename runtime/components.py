@@ -1,0 +1,62 @@
+"""`Components`: what a program gives as objects, instead of what its settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ..state.errors import SettingsError
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
+    from langchain_core.vectorstores import VectorStore
+
+    from ..search.engines import SearchEngine
+    from .toolbox import Tool
+
+
+class Components(TypedDict, total=False):
+    """The keyword arguments of `open_graph` and `build_graph`; each may be left out.
+
+    Also the type of a dictionary of them: `parts: Components = {"model": model}`, then `open_graph(**parts)`.
+    """
+
+    model: BaseChatModel | None
+    """A chat model that answers, instead of the one that the settings name."""
+
+    fallbacks: Sequence[BaseChatModel]
+    """Chat models that answer where the first fails, before those that the settings name."""
+
+    responder: Runnable[Any, Any] | Callable[..., Any] | None
+    """A Runnable, a compiled agent or a function that answers instead of the model."""
+
+    tools: Sequence[Tool]
+    """What the model may call: LangChain tools, functions, or schemas of what is run elsewhere."""
+
+    embeddings: Embeddings | None
+    """An embedding model, instead of the one that the settings name."""
+
+    vector_store: VectorStore | str | None
+    """A LangChain vector store or its import path, instead of our own table."""
+
+    engines: Mapping[str, SearchEngine] | None
+    """Search engines by name, beside those that everthread knows."""
+
+    state_schema: type[Any] | None
+    """A TypedDict with keys, and reducers, of your own beside ours: they are part of input, state and output, and
+    tools may read and write them."""
+
+
+def check_names(given: Mapping[str, object]) -> None:
+    """Refuse keyword arguments that are no components.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    if unknown := sorted(given.keys() - Components.__annotations__.keys()):
+        raise SettingsError(
+            f"There is no component {unknown[0]!r}: expected {', '.join(Components.__annotations__)}. A setting is "
+            f"given as Settings({unknown[0]}=...)."
+        )
