@@ -42,7 +42,7 @@ format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.installed-dev  ## Write the generated parts of the README anew
+docs: $(VENV)/.installed-dev  ## Write the generated parts of the README
 	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
 
 clean:  ## Remove the virtual environment

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
     from everthread.settings.settings import Settings
-    from everthread.state.compression_records import Remade, SummaryVersion
+    from everthread.state.compression_records import Regenerated, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
         EmbeddingError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.threads import DEFAULT_USER, thread_id
-    from everthread.state.turn_records import Context, ContextReport, ModelCall, ReplyReport, Section, Upkeep
+    from everthread.state.turn_records import AfterReply, Context, ContextReport, ModelCall, ReplyReport, Section
     from everthread.storage.archive import Archive, ArchivedMessage
     from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
@@ -48,7 +48,7 @@ _HOMES = {
     "maintenance.regenerate": ("regenerate", "regenerate_rejected"),
     "storage.archive": ("Archive", "ArchivedMessage"),
     "storage.postgres.checkpointer": ("PostgresCheckpointer",),
-    "state.compression_records": ("Remade", "SummaryVersion"),
+    "state.compression_records": ("Regenerated", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
         "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
@@ -63,19 +63,61 @@ _HOMES = {
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "settings.settings": ("Settings",),
     "state.threads": ("DEFAULT_USER", "thread_id"),
-    "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "Upkeep"),
+    "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "AfterReply"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DEFAULT_USER", "PROFILES", "Archive", "ArchivedMessage", "Checkup", "Components", "Context", "ContextReport",
-    "ConversationState", "Deleted",
-    "EmbeddingError", "EngineFailure", "EverthreadError", "Fact", "FactSheet", "Finding", "Fragment", "Hit",
-    "InputError", "Memory", "ModelCall", "ModelError", "Pin", "PostgresCheckpointer", "Profile", "Progress",
-    "Recall", "Recalled", "Remade", "ReplyReport", "SearchError", "SearchOutcome", "SearchResult", "Section",
-    "Settings", "SettingsError", "Sign", "StorageError", "Summary", "SummaryVersion", "ThreadOwnershipError",
-    "TurnReport", "Upkeep", "build_graph", "examine", "find_report", "open_graph", "regenerate",
-    "regenerate_rejected", "thread_id",
+    "DEFAULT_USER",
+    "PROFILES",
+    "AfterReply",
+    "Archive",
+    "ArchivedMessage",
+    "Checkup",
+    "Components",
+    "Context",
+    "ContextReport",
+    "ConversationState",
+    "Deleted",
+    "EmbeddingError",
+    "EngineFailure",
+    "EverthreadError",
+    "Fact",
+    "FactSheet",
+    "Finding",
+    "Fragment",
+    "Hit",
+    "InputError",
+    "Memory",
+    "ModelCall",
+    "ModelError",
+    "Pin",
+    "PostgresCheckpointer",
+    "Profile",
+    "Progress",
+    "Recall",
+    "Recalled",
+    "Regenerated",
+    "ReplyReport",
+    "SearchError",
+    "SearchOutcome",
+    "SearchResult",
+    "Section",
+    "Settings",
+    "SettingsError",
+    "Sign",
+    "StorageError",
+    "Summary",
+    "SummaryVersion",
+    "ThreadOwnershipError",
+    "TurnReport",
+    "build_graph",
+    "examine",
+    "find_report",
+    "open_graph",
+    "regenerate",
+    "regenerate_rejected",
+    "thread_id",
 ]  # fmt: skip
 
 

@@ -23,13 +23,13 @@ from ..state.search_records import SearchResult
 from ..state.turn_records import ContextReport, Section
 from ..text.shorten import ELLIPSIS
 from .chain import in_turn, joined, opening, take_apart
-from .draft import Draft, Sources, draft
+from .draft import PromptDraft, PromptSources, draft
 from .fence import fenced
 from .fit import fit_message
 from .layout import Layout
 from .material import Material, fact_entries
 from .sections import NO_ROOM
-from .told import with_summaries_told
+from .summary_messages import with_summary_messages
 
 _ATTEMPTS: Final = 3
 _SLACK: Final = 8
@@ -104,7 +104,7 @@ def assemble(
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
     material = Material(results, memories, asked, layout, counter, thread_id)
-    sources = Sources(instructions, parts, fact_entries(facts, counter), material, frozenset(light))
+    sources = PromptSources(instructions, parts, fact_entries(facts, counter), material, frozenset(light))
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
@@ -118,8 +118,8 @@ def assemble(
 
 
 def _within(
-    sources: Sources, layout: Layout, room: int, counter: TokenCounter, key: str
-) -> tuple[Draft, list[AnyMessage], int]:
+    sources: PromptSources, layout: Layout, room: int, counter: TokenCounter, key: str
+) -> tuple[PromptDraft, list[AnyMessage], int]:
     """A prompt and its tokens, counted whole; made again smaller where its parts added up to more than the room."""
     target = room
     for _ in range(_ATTEMPTS):
@@ -133,7 +133,7 @@ def _within(
     return made, prompt, counter.prompt(prompt)
 
 
-def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
+def _laid_out(made: PromptDraft, layout: Layout, key: str) -> list[AnyMessage]:
     """The parts in the layout's order as messages whose roles alternate."""
     before, after = layout.before, layout.after
     if made.question is None:
@@ -148,7 +148,7 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
     if made.question is not None:
         content = joined(found, made.question.content)
         body.append(made.question.model_copy(update={"content": content}) if found else made.question)
-    body = with_summaries_told([*body, *made.tail])
+    body = with_summary_messages([*body, *made.tail])
     if body and isinstance(body[-1], AIMessage):
         # Some providers refuse to go on with what the assistant has begun.
         body.append(HumanMessage(GO_ON))
@@ -156,7 +156,7 @@ def _laid_out(made: Draft, layout: Layout, key: str) -> list[AnyMessage]:
     return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
 
 
-def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[Draft, list[AnyMessage]]:
+def _bare(sources: PromptSources, room: int, counter: TokenCounter) -> tuple[PromptDraft, list[AnyMessage]]:
     """Instructions and question alone, both cut: for budgets in which nothing else can stand."""
     parts, material = sources.parts, sources.material
     system = SystemMessage(counter.truncate(sources.instructions, int(room * _BARE_SYSTEM_SHARE)) or ELLIPSIS)
@@ -180,4 +180,4 @@ def _bare(sources: Sources, room: int, counter: TokenCounter) -> tuple[Draft, li
             if count
         ),
     )
-    return Draft(system.text, question=question, sections=sections), [system, question]
+    return PromptDraft(system.text, question=question, sections=sections), [system, question]

@@ -33,7 +33,7 @@ _NO_NAME: Final = re.compile(r"[\s<>|\\/]+")
 """What OpenAI refuses in the name of a speaker."""
 
 
-class Parts(NamedTuple):
+class ChainParts(NamedTuple):
     """The live chain taken apart; `earlier` holds messages and summaries in their order, `tail` is after the question.
 
     A unit is one message, or a call of tools together with all of its results.
@@ -45,7 +45,7 @@ class Parts(NamedTuple):
     tail: list[list[AnyMessage]]
 
 
-def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> Parts:
+def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> ChainParts:
     """The chain as instructions, what was said earlier, the newest question, and what came after it.
 
     Left out are empty messages, results without their call, and calls without all of their results.
@@ -60,7 +60,7 @@ def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> P
     written = list(dict.fromkeys(reversed(written)))[::-1]
     spoken = [m for m in said if not (is_instruction(m) or is_empty(m))]
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
-    return Parts(
+    return ChainParts(
         written="\n\n".join(written),
         earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]], turn_before))),
         question=spoken[asked] if asked < len(spoken) else None,
@@ -182,9 +182,9 @@ def _without_refused_media(messages: Sequence[AnyMessage], turn_before: str | No
     following = [*messages, None][1:]
     return [
         with_media_named(message)
-        if place < new and isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
+        if index < new and isinstance(message, HumanMessage) and (after is None or isinstance(after, HumanMessage))
         else message
-        for place, (message, after) in enumerate(zip(messages, following, strict=True))
+        for index, (message, after) in enumerate(zip(messages, following, strict=True))
     ]
 
 

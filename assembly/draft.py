@@ -12,19 +12,19 @@ from ..models.counting import TokenCounter
 from ..prompts import context as words
 from ..state.records import Memory
 from ..state.turn_records import Section
-from .chain import Parts
+from .chain import ChainParts
 from .fit import bounded_message, fit_message
 from .history import History, fit_units
 from .layout import Layout, granted
 from .material import Material
-from .sections import Entry, Found, Picked, by_rank
+from .sections import Entry, Picked, RankedEntries, by_rank
 from .summaries import Summaries
 
 _JOINT: Final = 26
 """Tokens kept for the fence, the heading and the joints of a part that is fenced."""
 
 
-class Sources(NamedTuple):
+class PromptSources(NamedTuple):
     """All that could go into the prompt.
 
     Attributes:
@@ -36,14 +36,14 @@ class Sources(NamedTuple):
     """
 
     instructions: str
-    parts: Parts
-    facts: Found
+    parts: ChainParts
+    facts: RankedEntries
     material: Material
     light: frozenset[str]
 
 
 @dataclass
-class Draft:
+class PromptDraft:
     """What goes into the prompt: messages in their order, and the fenced parts by name with their headings."""
 
     instructions: str
@@ -56,7 +56,7 @@ class Draft:
     recent_cut: bool = False
 
 
-def draft(sources: Sources, layout: Layout, budget: int, counter: TokenCounter) -> Draft:
+def draft(sources: PromptSources, layout: Layout, budget: int, counter: TokenCounter) -> PromptDraft:
     """What goes into a prompt of about `budget` tokens; the caller counts the whole.
 
     First it is settled which messages stay, beside the share of what was found; then what these say already is left out
@@ -73,7 +73,7 @@ def draft(sources: Sources, layout: Layout, budget: int, counter: TokenCounter) 
 class _Drafting:
     """The steps of one draft."""
 
-    def __init__(self, sources: Sources, layout: Layout, budget: int, counter: TokenCounter) -> None:
+    def __init__(self, sources: PromptSources, layout: Layout, budget: int, counter: TokenCounter) -> None:
         self.sources, self.layout, self.counter = sources, layout, counter
         parts = sources.parts
         self.question = bounded_message(parts.question, budget) if parts.question is not None else None
@@ -121,12 +121,12 @@ class _Drafting:
         is_whole = self.history.is_whole and self.summaries.is_whole and self.rooms["facts"] >= self.needs["facts"]
         return self.needs["retrieved"] > self.rooms["retrieved"] or not is_whole
 
-    def made(self) -> Draft:
+    def made(self) -> PromptDraft:
         """The draft: every part within what it may take, the most important of it first."""
         counter, rooms = self.counter, self.rooms
         # The end of the instructions stays, too: there stands what the caller said last.
         room = rooms["system"] - counter.messages([SystemMessage("")])
-        made = Draft(counter.truncate(self.sources.instructions, room, "both"))
+        made = PromptDraft(counter.truncate(self.sources.instructions, room, "both"))
         if self.question is not None:
             made.question = fit_message(self.question, rooms["question"], counter)
         tail = fit_units(self.tail, rooms["tail"], counter)
@@ -161,8 +161,8 @@ class _Drafting:
         """Recent messages, and the summaries among them where these stand in their places."""
         placed = dict(self.history.kept)
         if self.layout.in_place:
-            placed |= {place: [summary] for place, summary in self.summaries.kept_places}
-        return [message for place in sorted(placed) for message in placed[place]]
+            placed |= {index: [summary] for index, summary in self.summaries.kept_indices}
+        return [message for index in sorted(placed) for message in placed[index]]
 
     def _blocks(
         self, facts: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
@@ -177,11 +177,11 @@ class _Drafting:
             blocks["summaries"] = (words.SUMMARIES, self.summaries.entries())
         return {name: block for name, block in blocks.items() if block[1]}
 
-    def _system(self, made: Draft) -> Section:
+    def _system(self, made: PromptDraft) -> Section:
         cut = int(made.instructions != self.sources.instructions)
         return Section(name="system", tokens=self.counter.text(made.instructions), items=1, cut=cut)
 
-    def _question(self, made: Draft) -> Section:
+    def _question(self, made: PromptDraft) -> Section:
         asked = [made.question] if made.question is not None else []
         cut = int(made.question is not self.sources.parts.question)
         return Section(name="question", tokens=self.counter.messages(asked), items=len(asked), cut=cut)

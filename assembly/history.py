@@ -37,7 +37,7 @@ class History:
 
     def __init__(self, earlier: Sequence[Unit], layout: Layout, budget: int, counter: TokenCounter) -> None:
         self._counter = counter
-        whole = [(place, unit) for place, unit in enumerate(earlier) if not is_summary(unit[0])]
+        whole = [(index, unit) for index, unit in enumerate(earlier) if not is_summary(unit[0])]
         self._whole = dict(whole)
         self._messages = sum(len(unit) for _, unit in whole)
         self._left_out: Counter[str] = Counter()
@@ -46,14 +46,14 @@ class History:
         self._least: list[tuple[int, Unit, int]] = []
         self._older: list[tuple[int, Unit, int]] = []
         count = cost = 0
-        for place, unit in reversed(whole):
+        for index, unit in reversed(whole):
             if layout.max_recent is not None and count + len(unit) > layout.max_recent:
                 self._left_out[TOO_MANY] = self._messages - count
                 break
             if cost > budget:
                 break
             fitted = fit_unit([bounded_message(message, budget) for message in unit], cap, counter)
-            measured = (place, fitted, counter.messages(fitted))
+            measured = (index, fitted, counter.messages(fitted))
             (self._least if count < layout.min_recent else self._older).append(measured)
             count, cost = count + len(unit), cost + measured[2]
         self.kept: dict[int, Unit] = {}
@@ -73,15 +73,15 @@ class History:
     @property
     def kept_messages(self) -> list[AnyMessage]:
         """The messages that are in the prompt, in their order."""
-        return [message for place in sorted(self.kept) for message in self.kept[place]]
+        return [message for index in sorted(self.kept) for message in self.kept[index]]
 
     @property
     def whole_ids(self) -> set[str]:
         """Ids of the messages that are in the prompt as they were said."""
         return {
             str(message.id)
-            for place, unit in self.kept.items()
-            for said, message in zip(self._whole[place], unit, strict=True)
+            for index, unit in self.kept.items()
+            for said, message in zip(self._whole[index], unit, strict=True)
             if said is message
         }
 
@@ -100,17 +100,17 @@ class History:
     def keep_least(self, room: int) -> None:
         """Keep the messages that always stay, cut short where the room is short."""
         fitted = fit_units([unit for _, unit, _ in self._least], room, self._counter, newest_first=True)
-        self.kept = {place: unit for (place, _, _), unit in zip(self._least, fitted.items, strict=False)}
+        self.kept = {index: unit for (index, _, _), unit in zip(self._least, fitted.items, strict=False)}
         self._unbroken = len(fitted.items) == len(self._least)
         self._granted = room
 
     def keep_older(self, room: int) -> int:
         """Keep the newest of the others that fit, without a gap; the tokens they take."""
         used = 0
-        for place, unit, cost in self._older if self._unbroken else ():
+        for index, unit, cost in self._older if self._unbroken else ():
             if used + cost > room:
                 break
-            self.kept[place] = unit
+            self.kept[index] = unit
             used += cost
         self._granted += room
         return used
@@ -121,11 +121,11 @@ class History:
         One that is not whole even then grows in steps, so that it reads the same from turn to turn and a provider's
         prompt cache serves it.
         """
-        for place in sorted(self.kept, reverse=True):
-            unit = self.kept[place]
-            if not is_cut(self._whole[place], unit):
+        for index in sorted(self.kept, reverse=True):
+            unit = self.kept[index]
+            if not is_cut(self._whole[index], unit):
                 continue
-            whole = [bounded_message(message, self._budget) for message in self._whole[place]]
+            whole = [bounded_message(message, self._budget) for message in self._whole[index]]
             cost = self._counter.messages(unit)
             limit = cost + room
             if self._counter.messages(whole) > limit:
@@ -133,7 +133,7 @@ class History:
             wider = fit_unit(whole, limit, self._counter)
             more = self._counter.messages(wider) - cost
             if 0 < more <= room:
-                self.kept[place] = wider
+                self.kept[index] = wider
                 self._granted += more
                 room -= more
 
@@ -147,7 +147,7 @@ class History:
             "recent",
             items=kept,
             tokens=self._counter.messages(kept),
-            cut=sum(is_cut(self._whole[place], unit) for place, unit in self.kept.items()),
+            cut=sum(is_cut(self._whole[index], unit) for index, unit in self.kept.items()),
             granted=self._granted,
             left_out=left_out,
         )

@@ -17,12 +17,12 @@ from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
 from ..text.fold import fold
 from ..text.passages import excerpt
-from ..text.repeats import Said
+from ..text.repeats import ShownTexts
 from ..text.shorten import share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
 from .fence import fact_entry, memory_entry, result_entry, set_in
 from .layout import Layout
-from .sections import BLANK, REPEATED, Entry, Found
+from .sections import BLANK, REPEATED, Entry, RankedEntries
 
 _TRIES: Final = 3
 """Times that an excerpt is made smaller, where the model counts more tokens than the estimate."""
@@ -31,7 +31,7 @@ _JOINTS: Final = 4
 """Tokens more that the parts of an entry may take together than each by itself."""
 
 
-def fact_entries(facts: Sequence[str], counter: TokenCounter) -> Found:
+def fact_entries(facts: Sequence[str], counter: TokenCounter) -> RankedEntries:
     """Facts and pins, each once whatever its case."""
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def fact_entries(facts: Sequence[str], counter: TokenCounter) -> Found:
             continue
         known.add(plain)
         entries.append(Entry(text, counter.text(text) + 1, lambda _: None))
-    return Found(entries, left_out)
+    return RankedEntries(entries, left_out)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Material:
     def __bool__(self) -> bool:
         return bool(self.results or self.memories)
 
-    def compared(self, shown: Sequence[AnyMessage], cut: Collection[str]) -> tuple[Found, Found]:
+    def compared(self, shown: Sequence[AnyMessage], cut: Collection[str]) -> tuple[RankedEntries, RankedEntries]:
         """Search results, and memories, without what these messages say.
 
         A message that stands whole in the prompt is left out of a memory. The raw text of what a summary in the prompt
@@ -81,13 +81,13 @@ class Material:
             shown: the messages and summaries in the prompt.
             cut: ids of messages among them of which only a part is shown.
         """
-        said = Said()
+        said = ShownTexts()
         if self:
             for message in shown:
                 said.add(message_text(message))
         return self._new_results(said), self._new_memories(said, shown, cut)
 
-    def _new_results(self, said: Said) -> Found:
+    def _new_results(self, said: ShownTexts) -> RankedEntries:
         entries: list[Entry] = []
         left_out: Counter[str] = Counter()
         for number, result in enumerate(self.results, start=1):
@@ -98,9 +98,9 @@ class Material:
             else:
                 said.add(result.content)
                 entries.append(self._result(number, result))
-        return Found(entries, left_out)
+        return RankedEntries(entries, left_out)
 
-    def _new_memories(self, said: Said, shown: Sequence[AnyMessage], cut: Collection[str]) -> Found:
+    def _new_memories(self, said: ShownTexts, shown: Sequence[AnyMessage], cut: Collection[str]) -> RankedEntries:
         """Up to the number wanted; those that stand in the prompt are not left out of it, and not counted as such."""
         entries: list[Entry] = []
         left_out: Counter[str] = Counter()
@@ -121,7 +121,7 @@ class Material:
                     said.add(text)
                 is_summarized = is_here and not covered.isdisjoint(memory.source_ids)
                 entries.append(self._memory(at, new, is_summarized))
-        return Found(entries, left_out)
+        return RankedEntries(entries, left_out)
 
     def _result(self, number: int, result: SearchResult) -> Entry:
         counter = self.counter

@@ -61,7 +61,7 @@ class Entry(NamedTuple):
     memory: Memory | None = None
 
 
-class Found(NamedTuple):
+class RankedEntries(NamedTuple):
     """Entries in the order of their rank, and what was left out of them for which reason."""
 
     entries: Sequence[Entry]
@@ -73,7 +73,7 @@ class Found(NamedTuple):
         return sum(entry.tokens for entry in self.entries)
 
 
-def by_rank(name: str, found: Found, room: int) -> Picked[Entry]:
+def by_rank(name: str, found: RankedEntries, room: int) -> Picked[Entry]:
     """The entries in rank order that fit; the first that does not is cut to the room that is left, then it ends.
 
     A longer one is not passed over for a shorter of lower rank.

@@ -12,12 +12,12 @@ from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import Section
-from ..text.repeats import Said
+from ..text.repeats import ShownTexts
 from .fence import summary_entry
 from .fit import bounded_message
 from .layout import Layout
 from .sections import NO_ROOM, REPEATED, TOO_MANY, WORTH_A_CUT, Picked
-from .told import told_text
+from .summary_messages import summary_message_text
 
 
 class Summaries:
@@ -35,8 +35,8 @@ class Summaries:
         self._in_place = layout.in_place
         self._left_out: Counter[str] = Counter()
         self.items: list[tuple[int, AnyMessage, int]] = []
-        said = Said()
-        for place, unit in reversed(list(enumerate(earlier))):
+        said = ShownTexts()
+        for index, unit in reversed(list(enumerate(earlier))):
             if not is_summary(unit[0]):
                 continue
             summary = bounded_message(unit[0], budget)
@@ -47,8 +47,8 @@ class Summaries:
                 self._left_out[TOO_MANY] += 1
             else:
                 said.add(text)
-                self.items.append((place, summary, self._cost(summary)))
-        self.kept_places: list[tuple[int, AnyMessage]] = []
+                self.items.append((index, summary, self._cost(summary)))
+        self.kept_indices: list[tuple[int, AnyMessage]] = []
         self._picked: Picked[AnyMessage] = Picked("summaries")
 
     @property
@@ -59,30 +59,30 @@ class Summaries:
     @property
     def kept(self) -> list[AnyMessage]:
         """Those in the prompt, the oldest first."""
-        return [summary for _, summary in self.kept_places]
+        return [summary for _, summary in self.kept_indices]
 
     @property
     def is_whole(self) -> bool:
         """Whether all are in the prompt, and none is cut."""
-        return not self._picked.cut and len(self.kept_places) == len(self.items)
+        return not self._picked.cut and len(self.kept_indices) == len(self.items)
 
     def keep(self, room: int) -> int:
         """Keep the newest that fit, and the next one cut to the rest; the tokens they take."""
         picked: Picked[AnyMessage] = Picked("summaries", granted=max(0, room), left_out=self._left_out.copy())
-        places: list[tuple[int, AnyMessage]] = []
-        for place, summary, cost in self.items:
+        indices: list[tuple[int, AnyMessage]] = []
+        for index, summary, cost in self.items:
             left = room - picked.tokens
             if cost > left:
                 if shortened := self._shortened(summary, left):
-                    places.append((place, shortened))
+                    indices.append((index, shortened))
                     picked.tokens += self._cost(shortened)
                     picked.cut += 1
                 break
-            places.append((place, summary))
+            indices.append((index, summary))
             picked.tokens += cost
-        if missing := len(self.items) - len(places):
+        if missing := len(self.items) - len(indices):
             picked.left_out[NO_ROOM] += missing
-        self.kept_places = places[::-1]
+        self.kept_indices = indices[::-1]
         picked.items = self.kept
         self._picked = picked
         return picked.tokens
@@ -97,7 +97,7 @@ class Summaries:
 
     def _cost(self, summary: AnyMessage) -> int:
         if self._in_place:
-            return self._counter.messages([HumanMessage(told_text(summary))])
+            return self._counter.messages([HumanMessage(summary_message_text(summary))])
         return self._counter.text(summary_entry(message_text(summary))) + 1
 
     def _shortened(self, summary: AnyMessage, room: int) -> AnyMessage | None:

@@ -106,13 +106,13 @@ async def _through_nodes(id_: str, messages: list[Any], profile: str, bench: Any
     turn, counts = bench.turn(profile, f"{profile}/{id_}"), Counter({"conversations through the nodes": 1})
     carried: Carried = {}
     new: list[Any] = []
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         new.append(message)
         if message.type == "human":
             state = {**carried, "messages": [*carried.get("messages", []), *new]}
             prompt = await bench.assembled(state, turn, budget=3000)
             counts.update(f"fault: {fault}" for fault in faults(prompt, 3000, message))
-        if place + 1 == len(messages) or messages[place + 1].type == "human":
+        if index + 1 == len(messages) or messages[index + 1].type == "human":
             carried = await settled(carried, new, turn)
             new = []
     said = {str(message.id): message for message in messages if not is_empty(message)}

@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread.text.extractive import summarize
+from everthread.text.extractive import extract_summary
 from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 PEER_TOKENS = 200
@@ -38,6 +38,6 @@ class CountingSummarizer(BaseChatModel):
         limit = round(int(told[1]) / 0.7) if told else PEER_TOKENS
         source = messages if told is None and len(messages) > 1 else messages[-1:]
         lines = [line for message in source for line in _TAGS.sub("", message.text).splitlines() if line.strip()]
-        text = summarize([("", line) for line in lines], limit)
+        text = extract_summary([("", line) for line in lines], limit)
         self.tokens_out += estimate_tokens(text)
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])

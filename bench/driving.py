@@ -111,12 +111,12 @@ class Driver:
         return Turn(self.resources, settings, {"configurable": {"thread_id": f"{user}/one"}})
 
     async def say(self, exchange: Exchange, turn: Turn) -> Any:
-        """One turn of the whole graph; returns its `upkeep`."""
+        """One turn of the whole graph; returns its `after_reply`."""
         self.model.reply = exchange.reply
         state = await self._graph.ainvoke(
-            {"messages": [exchange.user]}, dict(turn.config), context=turn.settings, output_keys=["upkeep"]
+            {"messages": [exchange.user]}, dict(turn.config), context=turn.settings, output_keys=["after_reply"]
         )
-        return state["upkeep"]
+        return state["after_reply"]
 
     async def grow(self, carried: Carried, said: Iterable[Exchange], turn: Turn) -> Carried:
         """The state after these exchanges: what the graph does after a reply, without asking anything before it."""
@@ -144,10 +144,10 @@ async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Ca
     """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
     state = _with(carried, new)
     state |= _plain(await remember(state, turn))
-    while not state["upkeep"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
+    while not state["after_reply"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
         state |= _plain(await summarize(state, turn))
-    if state["upkeep"].error:
-        raise RuntimeError(state["upkeep"].error)
+    if state["after_reply"].error:
+        raise RuntimeError(state["after_reply"].error)
     return {name: state[name] for name in _CARRIED if name in state}
 
 

@@ -29,7 +29,7 @@ from langchain_core.messages import HumanMessage
 from bench.datasets import DATA
 from bench.server_folder import server_folder
 from everthread import Settings
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.facts.language import languages
 from everthread.facts.read_archive import read_batch
 from everthread.facts.words import content_terms
@@ -69,7 +69,7 @@ def measure(records: list[dict[str, Any]], language: str) -> dict[str, float]:
     count: dict[str, float] = defaultdict(float)
     for record in records:
         said = [m["text"] for m in record["messages"] if m["speaker"] == record["facts_about"]]
-        facts = [f.text for n, text in enumerate(said) for f in extract(text, Said("t", str(n), now()))]
+        facts = [f.text for n, text in enumerate(said) for f in extract(text, Occasion("t", str(n), now()))]
         every = [s for text in said for s in sentences(text)]
         known = [terms(fact, language) for fact in record["facts"]]
         ours, all_terms = [terms(f, language) for f in facts], [terms(s, language) for s in every]
@@ -94,7 +94,7 @@ def false_alarms(file: Path) -> dict[str, float]:
     seen: dict[str, list[bool]] = defaultdict(list)
     for line in file.read_text().splitlines():
         record = json.loads(line)
-        seen[record["lang"]].append(bool(extract(record["query"], Said("t", "q", now()))))
+        seen[record["lang"]].append(bool(extract(record["query"], Occasion("t", "q", now()))))
     return {language: sum(hits) / len(hits) for language, hits in seen.items()} | {
         "all": sum(map(sum, seen.values())) / sum(map(len, seen.values()))
     }
@@ -104,7 +104,7 @@ def show(records: list[dict[str, Any]], language: str) -> None:
     for record in records:
         print(f"== {record['id']}")
         texts = [m["text"] for m in record["messages"] if m["speaker"] == record["facts_about"]]
-        facts = [(text, extract(text, Said("t", str(n), now()))) for n, text in enumerate(texts)]
+        facts = [(text, extract(text, Occasion("t", str(n), now()))) for n, text in enumerate(texts)]
         ours = [terms(f.text, language) for _, some in facts for f in some]
         for fact in record["facts"]:
             print("   ", "found " if found(terms(fact, language), ours) else "MISSED", fact)

@@ -173,8 +173,8 @@ class LangGraphStore(Peer):
 
         for batch in batches(messages):
             values = [{self.field: text_of(m), "role": role_of(m), **m.additional_kwargs} for m in batch]
-            place = (self.root, label(user))
-            await self.store.abatch([PutOp(place, str(m.id), v) for m, v in zip(batch, values, strict=True)])
+            position = (self.root, label(user))
+            await self.store.abatch([PutOp(position, str(m.id), v) for m, v in zip(batch, values, strict=True)])
 
     async def search(self, user: str, question: str, k: int) -> list[str]:
         return [item.key for item in await self.store.asearch((self.root, label(user)), query=question, limit=k)]

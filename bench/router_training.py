@@ -14,7 +14,7 @@ from scipy import sparse
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.search.router.features import NAMES, features
-from everthread.search.router.keywords import Reading
+from everthread.search.router.keywords import KeywordReading
 from everthread.search.router.model import BUCKETS, buckets
 
 LICENCES = {
@@ -73,7 +73,7 @@ def own_questions() -> list[Item]:
 class Trainer:
     """Makes routers of some of the items."""
 
-    def __init__(self, items: Sequence[Item], readings: Sequence[Reading], vectors: np.ndarray) -> None:
+    def __init__(self, items: Sequence[Item], readings: Sequence[KeywordReading], vectors: np.ndarray) -> None:
         self.signs = np.array([features(i.text, r) for i, r in zip(items, readings, strict=True)], dtype=np.float32)
         self.vectors = vectors
         self.words = _hashed([item.text for item in items])
@@ -161,9 +161,9 @@ def _weight(item: Item, shares: dict[str, float]) -> float:
 def _hashed(texts: Sequence[str]) -> Any:
     """The hashed words of the texts, each row of length 1."""
     found = [buckets(text) for text in texts]
-    rows = [n for n, places in enumerate(found) for _ in places]
-    columns = [place for places in found for place in places]
-    values = [1 / np.sqrt(len(places)) for places in found for _ in places]
+    rows = [n for n, indices in enumerate(found) for _ in indices]
+    columns = [index for indices in found for index in indices]
+    values = [1 / np.sqrt(len(indices)) for indices in found for _ in indices]
     return sparse.csr_matrix((values, (rows, columns)), shape=(len(texts), BUCKETS), dtype=np.float32)
 
 

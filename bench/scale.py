@@ -78,9 +78,9 @@ class Fill:
         self.random = np.random.default_rng(1)
         self.known: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
 
-    def turn(self, user: int, place: int) -> int:
+    def turn(self, user: int, position: int) -> int:
         """Which turn a user's message is: their own run through the conversations."""
-        return (user * 977 + place) % len(self.texts)
+        return (user * 977 + position) % len(self.texts)
 
     async def grow(self, resources: Resources, each: int) -> None:
         """Fill up to `each` messages a user; the indexes are made anew afterwards, as for any large load."""
@@ -101,33 +101,33 @@ class Fill:
 
     async def _copy_messages(self, connection: Connection, model: str, each: int) -> None:
         async with connection.cursor() as cursor, cursor.copy(COPY_MESSAGES) as copy:
-            for place in range(self.each, each):
+            for position in range(self.each, each):
                 for user in range(self.users):
-                    text = self.texts[self.turn(user, place)]
-                    said_at = BEGIN + timedelta(minutes=17 * place)
+                    text = self.texts[self.turn(user, position)]
+                    said_at = BEGIN + timedelta(minutes=17 * position)
                     keys = message_keys(f"u{user}", text, said_at)
-                    role = "user" if place % 2 == 0 else "assistant"
+                    role = "user" if position % 2 == 0 else "assistant"
                     body = json.dumps({"type": "human", "data": {"content": text}})
                     await copy.write_row((
-                        f"u{user}", f"u{user}/t", f"m{place}", place + 1, role, text, body, len(text) // 4, model,
+                        f"u{user}", f"u{user}/t", f"m{position}", position + 1, role, text, body, len(text) // 4, model,
                         said_at, "{" + ",".join(map(str, keys)) + "}",
                     ))  # fmt: skip
 
     async def _copy_vectors(self, connection: Connection, model: str, each: int) -> None:
         async with connection.cursor() as cursor, cursor.copy(COPY_VECTORS) as copy:
             copy.set_types(TYPES)
-            for place in range(self.each, each):
-                turns = [self.turn(user, place) for user in range(self.users)]
+            for position in range(self.each, each):
+                turns = [self.turn(user, position) for user in range(self.users)]
                 noise = self.random.normal(0, NOISE, (self.users, self.vectors.shape[1])).astype(np.float32)
                 rows = self.vectors[turns] + noise
                 rows /= np.linalg.norm(rows, axis=1, keepdims=True)
                 for user, row in enumerate(rows):
                     self.known[user].append(row)
-                    number = ((place * self.users + user) << 64) | 1
+                    number = ((position * self.users + user) << 64) | 1
                     id_ = uuid.UUID(int=number)
                     await copy.write_row((
-                        id_, self.texts[turns[user]], row, f"u{user}", f"u{user}/t", "message", f"m{place}",
-                        "user" if place % 2 == 0 else "assistant", model, BEGIN + timedelta(minutes=17 * place),
+                        id_, self.texts[turns[user]], row, f"u{user}", f"u{user}/t", "message", f"m{position}",
+                        "user" if position % 2 == 0 else "assistant", model, BEGIN + timedelta(minutes=17 * position),
                     ))  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from bench.router_training import CHAT, LICENCES, OWN, Item, Trainer, own_questi
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embeddings import load_embeddings
 from everthread.nodes.keyword_check import read_words
-from everthread.search.router.keywords import Reading, read
+from everthread.search.router.keywords import KeywordReading, read_question
 from everthread.search.router.model import WEIGHTS, LocalRouter
 from everthread.settings.settings import Settings
 
@@ -119,7 +119,7 @@ def folds(items: Sequence[Item], vectors: np.ndarray, apart: bool) -> np.ndarray
 
 
 def held_out(
-    items: Sequence[Item], readings: Sequence[Reading], vectors: np.ndarray, trainer: Trainer, fold: np.ndarray
+    items: Sequence[Item], readings: Sequence[KeywordReading], vectors: np.ndarray, trainer: Trainer, fold: np.ndarray
 ) -> np.ndarray:
     """Whether the router, with and without embeddings, asks for a search, each item unseen in training."""
     everything = LocalRouter(trainer.data(np.ones(len(items), dtype=bool)))
@@ -198,7 +198,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning)
     items = load(args.data)
     vectors = embed(items, args.vectors)
-    readings = [read(item.text, datetime.now(UTC).year) for item in items]
+    readings = [read_question(item.text, datetime.now(UTC).year) for item in items]
     trainer = Trainer(items, readings, vectors)
     if args.train:
         train(trainer, items)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from everthread.storage.embedded import supervisor
-from everthread.storage.embedded.server import leave
+from everthread.storage.embedded.server import leave_server
 
 _STOP_SECONDS = 45.0
 
@@ -32,7 +32,7 @@ def server_folder() -> Iterator[Path]:
 def stop_server(data_dir: Path) -> None:
     """Stop the embedded server of a folder now, whoever uses it; harmless if none runs."""
     data_dir = data_dir.resolve()
-    leave(data_dir)
+    leave_server(data_dir)
     if not data_dir.is_dir():
         return
     end = time.monotonic() + _STOP_SECONDS

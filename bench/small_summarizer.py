@@ -58,6 +58,6 @@ def _said(haystack: Haystack) -> list[AnyMessage]:
     """The messages with roles in turn: every second one is a reply, whoever said it."""
     messages = next(iter(haystack.threads.values()))
     return [
-        (HumanMessage, AIMessage)[place % 2](message.text, id=message.id, name=message.name)
-        for place, message in enumerate(messages)
+        (HumanMessage, AIMessage)[index % 2](message.text, id=message.id, name=message.name)
+        for index, message in enumerate(messages)
     ]

@@ -27,8 +27,8 @@ from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
 from everthread.settings.settings import Settings
 from everthread.state.chain import is_summary
-from everthread.state.lighten import lighten
 from everthread.state.messages import is_empty, message_text
+from everthread.state.offload import offload
 from everthread.state.records import Summary
 from everthread.state.tool_calls import with_results
 from everthread.text.tokens import count_message_tokens
@@ -46,8 +46,8 @@ def conversations(file: Path) -> Iterator[tuple[str, list[AnyMessage]]]:
         record = json.loads(line)
         raw = [{**message, "content": message["content"] or ""} for message in record["messages"]]
         messages: Any = convert_to_messages(raw)
-        for place, message in enumerate(messages):
-            message.id = f"{record['id']}/{place}"
+        for index, message in enumerate(messages):
+            message.id = f"{record['id']}/{index}"
         yield record["id"], messages
 
 
@@ -56,7 +56,7 @@ async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter
     counts: Counter[str] = Counter()
     thread = Compressed(settings)
     waiting: set[str] = set()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         thread.take(message)
         if isinstance(message, AIMessage):
             waiting = {str(call["id"]) for call in message.tool_calls}
@@ -64,7 +64,7 @@ async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter
             waiting -= {message.tool_call_id}
         if isinstance(message, HumanMessage) or (isinstance(message, ToolMessage) and not waiting):
             counts += _prompts(thread)
-        following = messages[place + 1] if place + 1 < len(messages) else None
+        following = messages[index + 1] if index + 1 < len(messages) else None
         if following is None or isinstance(following, HumanMessage):
             for written in await thread.settle():
                 counts.update(_of_summary(written.summary))
@@ -79,7 +79,7 @@ async def through(messages: Sequence[AnyMessage], settings: Settings) -> Counter
 
 def _prompts(thread: Compressed) -> Counter[str]:
     counts: Counter[str] = Counter()
-    whole, light = lighten(thread.view)
+    whole, light = offload(thread.view)
     chain = with_results(whole)
     for budget in BUDGETS:
         prompt, report, _ = assemble(

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from everthread.compression.acceptance import why_rejected
-from everthread.text.extractive import summarize
+from everthread.text.extractive import extract_summary
 from everthread.text.tokens import estimate_tokens
 
 MEASURES = ("rouge1", "rouge2", "rougeL")
@@ -30,7 +30,7 @@ def rouge(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
             record = json.loads(line)
             turns = [(message["speaker"], message["text"]) for message in record["messages"]]
             lead = " ".join(f"{speaker}: {text}" for speaker, text in turns[:3])
-            made = {"lead-3": lead, "extractive": summarize(turns, estimate_tokens(lead))}
+            made = {"lead-3": lead, "extractive": extract_summary(turns, estimate_tokens(lead))}
             for name, text in made.items():
                 best = _best(scorer, text, _references(record))
                 rows[name].append([*best, float(len(text.split()))])

@@ -70,11 +70,11 @@ async def survive(haystack: Haystack, lengths: Sequence[int], bench: Driver, *, 
     for name, make in peers():
         window = make(CountingSummarizer(), budget)
         new: list[AnyMessage] = []
-        for place, exchange in enumerate(said[: stops[-1]], start=1):
+        for index, exchange in enumerate(said[: stops[-1]], start=1):
             prompt = await window.before([*new, exchange.user])
             new = [exchange.reply]
-            for question in asked.get(place, ()):
-                rows[name, place].append(seen([*prompt, exchange.reply], question, texts))
+            for question in asked.get(index, ()):
+                rows[name, index].append(seen([*prompt, exchange.reply], question, texts))
     for stop in stops:
         messages = _messages(said[:stop])
         for question in asked[stop]:

@@ -92,7 +92,7 @@ def unchanged(before: Sequence[BaseMessage], prompt: Sequence[BaseMessage]) -> i
 def conversation(data: Path | None, turns: int) -> list[Exchange]:
     """Exchanges of one conversation after the other, until they are so many."""
     said = (
-        exchange for place, haystack in enumerate(locomo(data)) for exchange in exchanges(haystack, prefix=f"{place}/")
+        exchange for index, haystack in enumerate(locomo(data)) for exchange in exchanges(haystack, prefix=f"{index}/")
     )
     return list(itertools.islice(said, turns))
 
@@ -100,12 +100,12 @@ def conversation(data: Path | None, turns: int) -> list[Exchange]:
 async def through(profile: str, said: Sequence[Exchange], bench: Driver) -> Ledger:
     """The prompts of one profile."""
     ledger, turn = Ledger(), bench.turn(profile, f"{profile}-tokens")
-    for place, exchange in enumerate(said, start=1):
+    for index, exchange in enumerate(said, start=1):
         if error := (await bench.say(exchange, turn)).error:
             raise RuntimeError(error)
         ledger.add(bench.model.prompt)
-        if place % 250 == 0:
-            print(f"{profile}: {place} turns", file=sys.stderr)
+        if index % 250 == 0:
+            print(f"{profile}: {index} turns", file=sys.stderr)
     return ledger
 
 

@@ -160,7 +160,7 @@ class Bench:
             return self._remarks[n % len(self._remarks)]
         draw = random.Random(n)
         return draw.choice(FORMS).format(
-            name=draw.choice(NAMES), place=draw.choice(PLACES), thing=draw.choice(THINGS), n=n
+            name=draw.choice(NAMES), index=draw.choice(PLACES), thing=draw.choice(THINGS), n=n
         )
 
     def history(self, length: int) -> list[BaseMessage]:
@@ -201,7 +201,7 @@ class Bench:
     async def commits(self, length: int) -> Contestant:
         """A graph of as many supersteps as everthread's turn has, whose nodes do nothing."""
         graph: Any = StateGraph(MessagesState)
-        nodes = [f"n{place}" for place in range(SUPERSTEPS)]
+        nodes = [f"n{index}" for index in range(SUPERSTEPS)]
         for before, node in itertools.pairwise([START, *nodes]):
             graph.add_node(node, lambda _: {})
             graph.add_edge(before, node)

@@ -119,7 +119,7 @@ class Session:
             if node in _ANSWERING:
                 answer = values.get("command_answer") or values["messages"][-1]
                 self._console.print("" if printed else content_text(answer.content))
-            for part in ("search", "recall", "upkeep"):
+            for part in ("search", "recall", "after_reply"):
                 record = (values or {}).get(part)
                 if record is not None and getattr(record, "error", None):
                     self._dim(f"({record.error})")

@@ -34,13 +34,15 @@ def read_conversation(file: Path, thread_id: str, conversation: str | None = Non
     """
     data = _chosen(_parsed(file), conversation, file)
     records = list(_locomo(data["conversation"]) if "conversation" in data else _plain(data["messages"]))
-    messages = [message for place, record in enumerate(records) if (message := _message(record, place, thread_id))]
+    messages = [
+        message for position, record in enumerate(records) if (message := _message(record, position, thread_id))
+    ]
     if not messages:
         raise InputError(f"{file} holds no messages: expected objects with 'role' and 'content'.")
     return messages
 
 
-def exchanges(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
+def read_exchanges(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
     """The messages in groups, each beginning with what the user said after a reply."""
     group: list[AnyMessage] = []
     for message in messages:
@@ -75,8 +77,8 @@ def _chosen(data: Any, conversation: str | None, file: Path) -> dict[str, Any]:
     if not several:
         raise InputError(f"{file} holds no conversation: expected objects with 'role' and 'content', or LoCoMo.")
     names = [
-        str(item.get("sample_id", item.get("conversation_id", item.get("id", place))))
-        for place, item in enumerate(several)
+        str(item.get("sample_id", item.get("conversation_id", item.get("id", position))))
+        for position, item in enumerate(several)
     ]
     if conversation is not None and conversation in names:
         return dict(several[names.index(conversation)])
@@ -107,18 +109,18 @@ def _locomo(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     sessions = sorted((int(m[1]), key) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key)))
     for _, key in sessions:
         begun = _moment(conversation.get(f"{key}_date_time"))
-        for place, said in enumerate(conversation[key]):
+        for position, said in enumerate(conversation[key]):
             photo = f" [shares a photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
             yield {
                 "id": said.get("dia_id"),
                 "role": "user" if said.get("speaker") == first else "assistant",
                 "name": said.get("speaker"),
                 "content": f"{said.get('text') or ''}{photo}",
-                "created_at": begun + timedelta(seconds=place) if begun else None,
+                "created_at": begun + timedelta(seconds=position) if begun else None,
             }
 
 
-def _message(record: dict[str, Any], place: int, thread_id: str) -> AnyMessage | None:
+def _message(record: dict[str, Any], position: int, thread_id: str) -> AnyMessage | None:
     """The message of a record; None for one with nothing in it."""
     wanted = {
         key: record[key] for key in ("role", "content", "tool_calls", "tool_call_id") if record.get(key) is not None
@@ -128,11 +130,11 @@ def _message(record: dict[str, Any], place: int, thread_id: str) -> AnyMessage |
         (message,) = convert_to_messages([clean({"content": "", **wanted, **({"name": name} if name else {})})])
     except (ValueError, KeyError, NotImplementedError) as error:
         reason = first_line(error)
-        raise InputError(f"Message {place + 1} of the file cannot be read: {reason}.") from None
+        raise InputError(f"Message {position + 1} of the file cannot be read: {reason}.") from None
     if is_empty(message):
         return None
     given = record.get("id")
-    key = f"{thread_id}\x1f{place}\x1f{message.type}\x1f{message.content!r}"
+    key = f"{thread_id}\x1f{position}\x1f{message.type}\x1f{message.content!r}"
     message.id = str(given) if given is not None else str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))
     if record.get("created_at"):
         message.additional_kwargs["created_at"] = record["created_at"].isoformat()

@@ -51,7 +51,7 @@ def as_text(report: TurnReport) -> RenderableType:
         ("Memories", _memories(report)),
         ("Context", _context(report)),
         ("Reply", _reply(report)),
-        ("Afterwards", _upkeep(report)),
+        ("Afterwards", _after_reply(report)),
         ("Time", _times(report)),
         ("Degraded", [_line(sentence, style="red") for sentence in report.degraded] or [Text("nothing")]),
     ):
@@ -118,20 +118,20 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
         yield _line(f"asked {call.model}: {call.failure or call.finish or 'answered'}, {call.milliseconds:g} ms")
 
 
-def _upkeep(report: TurnReport) -> Iterator[RenderableType]:
-    if (upkeep := report.upkeep) is None:
+def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
+    if (after_reply := report.after_reply) is None:
         yield "not reached"
         return
-    messages, summaries = upkeep.archived, len(upkeep.summaries)
+    messages, summaries = after_reply.archived, len(after_reply.summaries)
     archived = f"{messages} {'message' if messages == 1 else 'messages'} archived"
     yield f"{archived}, {summaries} {'summary' if summaries == 1 else 'summaries'} made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
         yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
-    if upkeep.remade:
-        yield _line(f"made again, as it had been rejected: {', '.join(upkeep.remade)}")
-    if upkeep.not_remade:
-        yield _line(upkeep.not_remade)
+    if after_reply.regenerated:
+        yield _line(f"made again, as it had been rejected: {', '.join(after_reply.regenerated)}")
+    if after_reply.not_regenerated:
+        yield _line(after_reply.not_regenerated)
 
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:

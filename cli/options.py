@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..settings.forms import Parts, groups_of
+from ..settings.forms import NamedValues, groups_of
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 
@@ -55,7 +55,7 @@ def default_text(name: str) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return "unset"
-    if isinstance(value, Parts):
+    if isinstance(value, NamedValues):
         return ",".join(f"{part}={number:g}" for part, number in value if number is not None) or "unset"
     if isinstance(value, tuple):
         return ",".join(value) or "none"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..state.compression_records import Remade
+from ..state.compression_records import Regenerated
 from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL
 from ..state.report_records import EXCERPT
@@ -49,7 +49,7 @@ async def regenerate(
     return 0 if all(made.replaced for made in done) else 1
 
 
-def _line(made: Remade) -> str:
+def _line(made: Regenerated) -> str:
     summary = made.summary
     level = "master" if summary.level == MASTER_LEVEL else f"level {summary.level}"
     head = f"{level} {summary.id[:8]}"

@@ -18,7 +18,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from ..settings.settings import Settings
 from ..state.errors import StorageError
-from .conversations import exchanges, read_conversation
+from .conversations import read_conversation, read_exchanges
 from .opening import loading, say
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ async def _feed(
     added = 0
     with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("Remembering", total=len(messages))
-        for exchange in exchanges(messages):
+        for exchange in read_exchanges(messages):
             new = [message for message in exchange if message.id not in known]
             if new:
                 await graph.aupdate_state(config, {"messages": new}, as_node="llm_call")
-                state = await graph.ainvoke(None, config, context=settings, output_keys=["upkeep"])
+                state = await graph.ainvoke(None, config, context=settings, output_keys=["after_reply"])
                 added += len(new)
-                if error := state["upkeep"].error:
+                if error := state["after_reply"].error:
                     raise StorageError(f"The replay stopped: {error}")
             progress.advance(task, len(exchange))
     return added

@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, summary_of
 from ..state.records import MASTER_LEVEL
-from .chain import Batch, of_level, open_places, slice_batch, summaries_of
+from .chain import Batch, of_level, open_indices, slice_batch, summaries_of
 from .policy import Policy
 
 
@@ -21,7 +21,7 @@ class ArchiveEverything(Policy):
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All messages, else the oldest summaries of a level that has too many, else of the fullest level."""
-        asked = sum(isinstance(chain[place], HumanMessage) for place in open_places(chain))
+        asked = sum(isinstance(chain[index], HumanMessage) for index in open_indices(chain))
         if asked >= settings.summary_every_n:
             return self.forced(chain, settings)
         levels = Counter(summary_of(message).level for message in summaries_of(chain))
@@ -38,8 +38,8 @@ class ArchiveEverything(Policy):
 
     def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All messages that are in no summary yet."""
-        places = open_places(chain)
-        return slice_batch(chain, places[0], len(chain)) if places else None
+        indices = open_indices(chain)
+        return slice_batch(chain, indices[0], len(chain)) if indices else None
 
 
 def _level_above(sources: Sequence[AnyMessage]) -> int:

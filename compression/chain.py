@@ -43,9 +43,9 @@ def is_open(chain: ChainView, message: AnyMessage) -> bool:
     return _is_conversational(message) and not chain.is_kept(message)
 
 
-def open_places(chain: ChainView) -> list[int]:
+def open_indices(chain: ChainView) -> list[int]:
     """Where the messages stand that are in no summary yet."""
-    return [place for place, message in enumerate(chain) if is_open(chain, message)]
+    return [index for index, message in enumerate(chain) if is_open(chain, message)]
 
 
 def summaries_of(chain: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -72,20 +72,20 @@ def slice_batch(chain: ChainView, start: int, stop: int) -> Batch | None:
 
 def closed(chain: ChainView) -> ChainView:
     """The chain without its open end: a question that is not answered yet, calls whose results are to come."""
-    asked = max((place for place, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
-    answer = max((place for place in range(asked + 1, len(chain)) if _is_answer(chain[place])), default=-1)
+    asked = max((index for index, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
+    answer = max((index for index in range(asked + 1, len(chain)) if _is_answer(chain[index])), default=-1)
     if asked >= 0 and answer < 0:
         return chain[:asked]
     # Looked at from the end: providers use the id of a call again.
     results: set[str] = set()
     stop = len(chain)
-    for place in range(len(chain) - 1, max(asked, answer), -1):
-        message = chain[place]
+    for index in range(len(chain) - 1, max(asked, answer), -1):
+        message = chain[index]
         if isinstance(message, ToolMessage):
             results.add(message.tool_call_id)
         elif isinstance(message, AIMessage):
             calls = {str(call["id"]) for call in message.tool_calls}
-            stop = place if not calls <= results else stop
+            stop = index if not calls <= results else stop
             results -= calls
     return chain[:stop]
 
@@ -99,32 +99,32 @@ def _safe_cuts(chain: Sequence[AnyMessage]) -> list[bool]:
     """For each place from 0 to the length of the chain, whether a cut before it parts no tool call from its result."""
     depth = [0] * (len(chain) + 2)
     called: dict[str, int] = {}
-    for place, message in enumerate(chain):
+    for index, message in enumerate(chain):
         if isinstance(message, AIMessage):
-            called.update({str(call["id"]): place for call in message.tool_calls})
+            called.update({str(call["id"]): index for call in message.tool_calls})
         elif isinstance(message, ToolMessage):
-            depth[called.get(message.tool_call_id, place - 1) + 1] += 1
-            depth[place + 1] -= 1
+            depth[called.get(message.tool_call_id, index - 1) + 1] += 1
+            depth[index + 1] -= 1
     cuts = [inside == 0 for inside in accumulate(depth)][: len(chain) + 1]
     cuts[0] = True
     return cuts
 
 
-def cut_before(chain: Sequence[AnyMessage], place: int) -> int:
+def cut_before(chain: Sequence[AnyMessage], index: int) -> int:
     """The nearest place at or before this one where the chain may be cut."""
     cuts = _safe_cuts(chain)
-    return next(at for at in range(min(max(place, 0), len(chain)), -1, -1) if cuts[at])
+    return next(at for at in range(min(max(index, 0), len(chain)), -1, -1) if cuts[at])
 
 
-def cut_after(chain: Sequence[AnyMessage], place: int) -> int:
+def cut_after(chain: Sequence[AnyMessage], index: int) -> int:
     """The nearest place at or after this one where the chain may be cut."""
     cuts = _safe_cuts(chain)
-    return next(at for at in range(min(max(place, 0), len(chain)), len(chain) + 1) if cuts[at] or at == len(chain))
+    return next(at for at in range(min(max(index, 0), len(chain)), len(chain) + 1) if cuts[at] or at == len(chain))
 
 
 def recent_start(chain: Sequence[AnyMessage], count: int) -> int:
     """Where the newest `count` messages of the conversation begin; earlier where a tool call would be cut."""
-    said = [place for place, message in enumerate(chain) if _is_conversational(message)]
+    said = [index for index, message in enumerate(chain) if _is_conversational(message)]
     if count <= 0 or not said:
         return len(chain)
     return 0 if len(said) <= count else cut_before(chain, said[-count])

@@ -29,14 +29,14 @@ _LONGEST: Final = 100
 _NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
-class Command(NamedTuple):
+class SummaryCommand(NamedTuple):
     """A command, or an answer to what `/summary` asked, with the word that was given."""
 
     name: Name
     value: str = ""
 
 
-def read_command(text: str, pending: Literal["storage", "threshold"] | None = None) -> Command | None:
+def read_command(text: str, pending: Literal["storage", "threshold"] | None = None) -> SummaryCommand | None:
     """The command in a message of the user; None where it is text for the model.
 
     Args:
@@ -47,7 +47,7 @@ def read_command(text: str, pending: Literal["storage", "threshold"] | None = No
     text = text.strip()
     word = fold(text).strip() if len(text) <= _LONGEST else ""
     if (name := COMMANDS.get(word)) is not None:
-        return Command(name)
+        return SummaryCommand(name)
     if pending == "storage":
         chosen = next(
             (
@@ -57,8 +57,8 @@ def read_command(text: str, pending: Literal["storage", "threshold"] | None = No
             ),
             None,
         )
-        return Command("storage", chosen) if chosen else None
-    return Command("threshold", word) if pending == "threshold" and _NUMBER.fullmatch(word) else None
+        return SummaryCommand("storage", chosen) if chosen else None
+    return SummaryCommand("threshold", word) if pending == "threshold" and _NUMBER.fullmatch(word) else None
 
 
 def read_threshold(word: str) -> int:

@@ -35,7 +35,7 @@ class FactDraft(Record):
     text: str
 
 
-class Draft(NamedTuple):
+class SummaryDraft(NamedTuple):
     """What a summarizer's reply holds."""
 
     text: str
@@ -43,7 +43,7 @@ class Draft(NamedTuple):
     cut_off: bool = False
 
 
-def read_draft(reply: str) -> Draft:
+def read_draft(reply: str) -> SummaryDraft:
     """The summary and the facts of a reply: JSON, also fenced, cut off or with control characters; else the text.
 
     Facts of an unknown kind or without text are left out. Thoughts in tags are no part of it, nor what stands before
@@ -54,11 +54,11 @@ def read_draft(reply: str) -> Draft:
         text = fenced[1].strip()
     value = next((value for value in objects(text) if "summary" in value), {})
     if isinstance(summary := value.get("summary"), str):
-        return Draft(_plain(summary), _facts(value.get("facts")))
+        return SummaryDraft(_plain(summary), _facts(value.get("facts")))
     if text.startswith("{") and (cut_off := _SUMMARY_FIELD.search(text)):
-        return Draft(_plain(_unescaped(cut_off[1])), cut_off=cut_off.end() >= len(text))
+        return SummaryDraft(_plain(_unescaped(cut_off[1])), cut_off=cut_off.end() >= len(text))
     # What is no readable JSON keeps its shape, by which it is refused.
-    return Draft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
+    return SummaryDraft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
 
 
 def _unescaped(text: str) -> str:

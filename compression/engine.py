@@ -22,7 +22,7 @@ from .multi_strategy import MultiStrategy
 from .policy import Policy
 from .sliding_summary import SlidingSummary
 
-__all__ = ["POLICIES", "Batch", "compress", "forced_batch", "next_batch", "outdated_ids", "policy_of", "twin_of"]
+__all__ = ["POLICIES", "Batch", "compress", "duplicate_of", "forced_batch", "next_batch", "outdated_ids", "policy_of"]
 
 POLICIES: Final[Mapping[ProfileName, Policy]] = MappingProxyType(
     {
@@ -87,7 +87,7 @@ def outdated_ids(chain: ChainView, settings: RunSettings) -> set[str]:
     }
 
 
-def twin_of(chain: ChainView, summary: Summary) -> AnyMessage | None:
+def duplicate_of(chain: ChainView, summary: Summary) -> AnyMessage | None:
     """A summary of the same level in the chain that says the same (seed `004`: the hash of the first 120 characters).
 
     Where the first 120 characters are the same and the rest is not, they are no twins: both are kept.

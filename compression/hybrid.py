@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, is_summary
 from ..state.records import MASTER_LEVEL
-from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
+from .chain import Batch, cut_after, open_indices, recent_start, slice_batch, summaries_of
 from .policy import Policy
 
 
@@ -20,10 +20,10 @@ class Hybrid(Policy):
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The messages since the last summary, else the summaries that are too many."""
-        places = open_places(chain)
-        if len(places) >= settings.message_threshold:
-            stop = places[-1] if summaries_of(chain) else places[settings.message_threshold - 1]
-            return _beside_the_recent(chain, places[0], cut_after(chain, stop + 1), settings)
+        indices = open_indices(chain)
+        if len(indices) >= settings.message_threshold:
+            stop = indices[-1] if summaries_of(chain) else indices[settings.message_threshold - 1]
+            return _beside_the_recent(chain, indices[0], cut_after(chain, stop + 1), settings)
         standing = summaries_of(chain)
         if len(standing) > settings.max_active_summaries:
             return Batch(MASTER_LEVEL, tuple(standing[:-1] if len(standing) > 2 else standing))
@@ -31,8 +31,8 @@ class Hybrid(Policy):
 
     def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All that is in no summary yet."""
-        places = open_places(chain)
-        return _beside_the_recent(chain, places[0], len(chain), settings) if places else None
+        indices = open_indices(chain)
+        return _beside_the_recent(chain, indices[0], len(chain), settings) if indices else None
 
     def recent(self, settings: ThresholdSettings) -> int:
         """The newest messages that stay."""

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, summary_of
 from ..text.tokens import count_message_tokens
-from .chain import Batch, cut_after, open_places, recent_start, slice_batch, summaries_of
+from .chain import Batch, cut_after, open_indices, recent_start, slice_batch, summaries_of
 from .policy import Policy
 
 MEDIUM: Final = 1
@@ -27,7 +27,7 @@ class Layered(Policy):
     """
 
     threshold_name = "message_threshold"
-    merges_twins = True
+    merges_duplicates = True
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """A batch of messages, else the medium summaries that have gathered."""
@@ -36,11 +36,11 @@ class Layered(Policy):
 
 def _medium(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     recent = recent_start(chain, settings.keep_recent)
-    older = [place for place in open_places(chain) if place < recent]
+    older = [index for index in open_indices(chain) if index < recent]
     if len(older) < settings.message_threshold:
         return None
     longest = older[: settings.batch_limit + 1][settings.message_threshold :]
-    end = next((place for place in longest if isinstance(chain[place], HumanMessage)), None)
+    end = next((index for index in longest if isinstance(chain[index], HumanMessage)), None)
     if end is None:
         end = older[settings.message_threshold - 1] + 1
     stop = min(cut_after(chain, end), recent)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView, is_summary, summary_of
 from ..state.records import MASTER_LEVEL
-from .chain import Batch, cut_after, cut_before, is_open, of_level, open_places, summaries_of
+from .chain import Batch, cut_after, cut_before, is_open, of_level, open_indices, summaries_of
 from .policy import Policy
 
 
@@ -22,25 +22,25 @@ class MultiStrategy(Policy):
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The messages, else the summaries, else the master summary that is due."""
-        places = open_places(chain)
-        messages = _window(chain, places, settings) if len(places) >= settings.n_sum else None
+        indices = open_indices(chain)
+        messages = _window(chain, indices, settings) if len(indices) >= settings.n_sum else None
         return messages or _next_level(chain, settings) or _master(chain, settings)
 
     def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The window that would be due next, however few messages there are."""
-        return _window(chain, open_places(chain), settings)
+        return _window(chain, open_indices(chain), settings)
 
 
-def _window(chain: ChainView, places: Sequence[int], settings: ThresholdSettings) -> Batch | None:
-    if not places:
+def _window(chain: ChainView, indices: Sequence[int], settings: ThresholdSettings) -> Batch | None:
+    if not indices:
         return None
-    size = min(settings.sum_window, len(places))
+    size = min(settings.sum_window, len(indices))
     if settings.summary_window == "last":
-        stop = places[-1] + 1
-        start = max(cut_before(chain, places[-size]), _run_start(chain, stop))
+        stop = indices[-1] + 1
+        start = max(cut_before(chain, indices[-size]), _run_start(chain, stop))
     else:
-        start = places[0]
-        stop = min(cut_after(chain, places[size - 1] + 1), _run_stop(chain, start))
+        start = indices[0]
+        stop = min(cut_after(chain, indices[size - 1] + 1), _run_stop(chain, start))
     return Batch(1, tuple(message for message in chain[start:stop] if is_open(chain, message)))
 
 

@@ -20,7 +20,7 @@ class Policy(ABC):
     threshold_name: ClassVar[str]
     """The setting that `/summary` asks the user for."""
 
-    merges_twins: ClassVar[bool] = False
+    merges_duplicates: ClassVar[bool] = False
     """Whether a summary that says the same as one that stands already becomes one with it."""
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..settings.summaries import ThresholdSettings
 from ..state.chain import ChainView
 from ..text.tokens import count_message_tokens
-from .chain import Batch, open_places, recent_start, slice_batch, summaries_of
+from .chain import Batch, open_indices, recent_start, slice_batch, summaries_of
 from .policy import Policy
 
 
@@ -24,11 +24,11 @@ class SlidingSummary(Policy):
         batch = slice_batch(chain, 0, recent_start(chain, settings.keep_recent))
         if batch is None:
             return None
-        new = open_places(chain)
+        new = open_indices(chain)
         if summaries_of(chain):
             enough = len(new) - settings.keep_recent >= settings.regenerate_after
             heavy = count_message_tokens(batch.sources) >= settings.token_threshold
         else:
             enough = len(new) >= settings.message_threshold
-            heavy = count_message_tokens([chain[place] for place in new]) >= settings.token_threshold
+            heavy = count_message_tokens([chain[index] for index in new]) >= settings.token_threshold
         return batch if enough or heavy else None

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from ..state.chain import is_summary
 from ..state.messages import message_text, role_of
-from ..text.extractive import summarize as extract
+from ..text.extractive import extract_summary as extract
 from ..text.shorten import beginning, share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
 
@@ -58,7 +58,7 @@ def in_parts(turns: Turns, room: int) -> list[list[tuple[str, str]]]:
     return parts
 
 
-def shortened(turns: Turns, most: int) -> list[tuple[str, str]]:
+def shortened_source(turns: Turns, most: int) -> list[tuple[str, str]]:
     """The turns within `most` tokens: where they are more, the long ones are shortened by the extractive summarizer."""
     costs = [estimate_tokens(text) + _TURN_OVERHEAD for _, text in turns]
     if sum(costs) <= most:

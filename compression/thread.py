@@ -52,14 +52,14 @@ def turn_of(state: ConversationState) -> int:
     return progress.turn if (progress := Progress.read(state.get("progress"))) is not None else 0
 
 
-def remake_due(state: ConversationState, chain: ChainView) -> bool:
+def regeneration_due(state: ConversationState, chain: ChainView) -> bool:
     """Whether this turn tries to make a rejected summary again: one is owed, and the wait after the last try is over.
 
     Each turn tries at most once: after each try a wait begins.
     """
     control = control_of(state)
-    owed = control.remake_owed or holds_rejected(chain)
-    return control.enabled and owed and turn_of(state) >= control.remake_turn
+    owed = control.regeneration_owed or holds_rejected(chain)
+    return control.enabled and owed and turn_of(state) >= control.regeneration_turn
 
 
 def holds_rejected(chain: ChainView) -> bool:
@@ -69,18 +69,26 @@ def holds_rejected(chain: ChainView) -> bool:
 
 def after_rejection(control: ThreadCompression, turn: int) -> ThreadCompression:
     """What is owed after a summary was rejected in this turn: it is not tried again before the next."""
-    return control.model_copy(update={"remake_owed": True, "remake_turn": max(control.remake_turn, turn + 1)})
+    return control.model_copy(
+        update={"regeneration_owed": True, "regeneration_turn": max(control.regeneration_turn, turn + 1)}
+    )
 
 
-def after_remake(control: ThreadCompression, turn: int, *, failed: bool) -> ThreadCompression:
+def after_regeneration(control: ThreadCompression, turn: int, *, failed: bool) -> ThreadCompression:
     """What is owed after a try in this turn: the next comes a turn after a good one, ever later after failed ones."""
-    failures = control.remake_failures + 1 if failed else 0
+    failures = control.regeneration_failures + 1 if failed else 0
     wait = min(2**failures, LONGEST_WAIT)
     return control.model_copy(
-        update={"remake_owed": True, "remake_turn": turn + wait, "remake_failures": min(failures, LONGEST_WAIT)}
+        update={
+            "regeneration_owed": True,
+            "regeneration_turn": turn + wait,
+            "regeneration_failures": min(failures, LONGEST_WAIT),
+        }
     )
 
 
 def nothing_owed(control: ThreadCompression, turn: int) -> ThreadCompression:
     """What is owed where the archive has no rejected summary of the thread."""
-    return control.model_copy(update={"remake_owed": False, "remake_turn": turn + LONGEST_WAIT, "remake_failures": 0})
+    return control.model_copy(
+        update={"regeneration_owed": False, "regeneration_turn": turn + LONGEST_WAIT, "regeneration_failures": 0}
+    )

@@ -24,14 +24,14 @@ from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
-from ..text.extractive import summarize as extract
+from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
 from .acceptance import why_rejected
 from .chain import Batch
-from .drafts import Draft, FactDraft, read_draft
-from .source import Turns, holds_messages, holds_summaries, in_parts, shortened, source_text, turns_of
+from .drafts import FactDraft, SummaryDraft, read_draft
+from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Written(NamedTuple):
 class _Told(NamedTuple):
     """A part of a batch summarized by a model or, where `rejected` says why, by the extractive summarizer."""
 
-    draft: Draft
+    draft: SummaryDraft
     rejected: str | None = None
 
 
@@ -105,7 +105,7 @@ async def write_summary(
     """
     turns = turns_of(batch.sources)
     if summarizer is None:
-        told = _Told(Draft(await _extracted(turns, settings)))
+        told = _Told(SummaryDraft(await _extracted(turns, settings)))
     else:
         told = await _told(batch, turns, settings, summarizer, standing)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
@@ -130,14 +130,14 @@ async def _told(
     facts = holds_messages(batch.sources) and not summarizer.local
     instructions = prompts.MESSAGES if not holds_summaries(batch.sources) else prompts.UPDATE
     instructions = instructions if holds_messages(batch.sources) else prompts.MERGE
-    parts = in_parts(await asyncio.to_thread(shortened, turns, room * _MOST_PARTS), room)
+    parts = in_parts(await asyncio.to_thread(shortened_source, turns, room * _MOST_PARTS), room)
     if len(parts) == 1:
         return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts)
     logger.info("A batch larger than the summarizer's window is summarized in %d parts.", len(parts))
     told = [await _asked(part, instructions, settings, summarizer, (), facts=facts) for part in parts]
     merged = await _merged([part.draft.text for part in told], settings, summarizer, standing)
     rejected = next((part.rejected for part in [*told, merged] if part.rejected), None)
-    return _Told(Draft(merged.draft.text, tuple(fact for part in told for fact in part.draft.facts)), rejected)
+    return _Told(SummaryDraft(merged.draft.text, tuple(fact for part in told for fact in part.draft.facts)), rejected)
 
 
 async def _merged(
@@ -149,7 +149,9 @@ async def _merged(
         texts = [part.draft.text for part in told]
         parts = in_parts([("", text) for text in texts], summarizer.room(settings))
     if len(parts) > 1:
-        return _Told(Draft(await _extracted([("", text) for text in texts], settings)), "its parts are too large")
+        return _Told(
+            SummaryDraft(await _extracted([("", text) for text in texts], settings)), "its parts are too large"
+        )
     return await _asked(parts[0], prompts.MERGE, settings, summarizer, standing)
 
 
@@ -194,10 +196,10 @@ async def _asked(
             ) from error
         logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
         reason = f"the model failed ({type(error).__name__})"
-    return _Told(Draft(await _extracted(turns, settings), kept), reason)
+    return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
 
 
-async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> Draft:
+async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:
     """What the model wrote; of a text that its provider says was cut off, the local model's last sentence is left out.
 
     Small local models run to their limit for a sentence or two; another model's cut text has lost its end.

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..compression.drafts import FactDraft
 from ..state.fact_records import Fact
-from .extraction import Said, extract
+from .extraction import Occasion, extract
 from .language import language_in
 from .words import asked_terms, content_terms, key
 
@@ -22,7 +22,7 @@ _CONFIDENCE: Final = 0.6
 _TALKED_OF: Final = frozenset({"user", "users"})
 
 
-def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Said, str]]) -> list[Fact]:
+def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Occasion, str]]) -> list[Fact]:
     """The facts of a model's list that can be kept; the others are dropped, and counted in the log.
 
     Args:
@@ -44,7 +44,7 @@ def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Said, str]]) -> 
     return list(facts.values())
 
 
-def _accepted(draft: FactDraft, sources: Sequence[tuple[Said, frozenset[str]]]) -> Fact | None:
+def _accepted(draft: FactDraft, sources: Sequence[tuple[Occasion, frozenset[str]]]) -> Fact | None:
     text = draft.text
     words = _terms(text) - _TALKED_OF
     if not words or len(text) > _LONGEST or not sources:

@@ -21,14 +21,14 @@ Act = Literal["remember", "forget", "forget everything"]
 _TRIM: Final = " \t\n,;:.!，。、：！"
 
 
-class Command(NamedTuple):
+class FactCommand(NamedTuple):
     """One request to the memory. Without words it means what was said just before."""
 
     act: Act
     words: str
 
 
-def commands(text: str) -> list[Command]:
+def commands(text: str) -> list[FactCommand]:
     """The requests in a message of the user, in their order."""
     text = text[:MOST_CHARACTERS]
     if (language := language_in(text)) is None:
@@ -45,18 +45,18 @@ def attribute_named(words: str, language: Language | None) -> str | None:
     return next((name for name, pattern in named if pattern.search(plain)), None)
 
 
-def _command(sentence: str, language: Language) -> Command | None:
+def _command(sentence: str, language: Language) -> FactCommand | None:
     start = _after_polite(sentence, language)
     asks = sentence[start:].strip(_TRIM + QUESTION_MARKS)
     plain = language.normalized(asks)
     for name, act in (("forget_all", "forget everything"), ("forget_this", "forget"), ("remember_this", "remember")):
         if language[name].fullmatch(_without_polite_end(plain, language)):
-            return Command(act, "")  # type: ignore[arg-type]  # the names are those of Act
+            return FactCommand(act, "")  # type: ignore[arg-type]  # the names are those of Act
     if is_question(sentence) and start == 0:
         return None
     for act in ("forget", "remember"):
         if words := _words(asks, language, act):
-            return Command(act, words)  # type: ignore[arg-type]
+            return FactCommand(act, words)  # type: ignore[arg-type]
     return None
 
 
@@ -87,10 +87,10 @@ def _words(asks: str, language: Language, act: str) -> str | None:
         return None
     # The normalized text has no spaces: count the letters that belong to the request.
     letters = len(plain[: end.start()])
-    for place, char in enumerate(asks):
+    for index, char in enumerate(asks):
         letters -= len(re.sub(r"\s", "", fold(char)))
         if letters <= 0:
-            return asks[: place + 1].strip(_TRIM) or None
+            return asks[: index + 1].strip(_TRIM) or None
     return None
 
 

@@ -31,7 +31,7 @@ _TASTE_WORDS: Final = 4
 _CONSTRAINTS: Final = frozenset({"budget", "diet"})
 
 
-class Said(NamedTuple):
+class Occasion(NamedTuple):
     """Where something was said: the message, its thread, and when."""
 
     thread_id: str
@@ -59,21 +59,21 @@ class _Subject(NamedTuple):
     """The clause after the subject."""
 
 
-class _Place(NamedTuple):
+class _Context(NamedTuple):
     """A clause in its message: what all steps need to know."""
 
     clause: Clause
     language: Language
-    said: Said
+    said: Occasion
     origin: FactOrigin
 
 
-def extract(text: str, said: Said, *, origin: FactOrigin = "pattern", language: Language | None = None) -> list[Fact]:
+def extract(text: str, at: Occasion, *, origin: FactOrigin = "pattern", language: Language | None = None) -> list[Fact]:
     """The facts of one message of the user, in their order; the same ones each time.
 
     Args:
         text: the message, in any language.
-        said: where it was said.
+        at: where it was said.
         origin: by whom the facts are vouched for.
         language: how the text says something; that of the text itself by default.
     """
@@ -84,7 +84,7 @@ def extract(text: str, said: Said, *, origin: FactOrigin = "pattern", language: 
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
     found: dict[str, Fact] = {}
     for clause, subject in _about(clauses(text, language), language, implied=implied):
-        for fact in _facts(_Place(clause, language, said, origin), subject):
+        for fact in _facts(_Context(clause, language, at, origin), subject):
             found.setdefault(fact.id, fact)
     return list(found.values())
 
@@ -141,20 +141,20 @@ def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
     return implied and bool(language["first_ends"].search(plain)) and not language["topic"].match(plain)
 
 
-def _facts(place: _Place, subject: _Subject | None) -> list[Fact]:
-    clause, language = place.clause, place.language
+def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
+    clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
-        return [_fact(place, kind="preference", negated=_denies(clause.plain, language))]
+        return [_fact(context, kind="preference", negated=_denies(clause.plain, language))]
     if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
         return []
     plain = _without_lead(clause, subject, language)
-    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, place))]
+    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
     if subject.name != "my":
-        return framed or _of_user(subject.rest, place)
+        return framed or _of_user(subject.rest, context)
     if language["passing_others"].search(subject.rest):
         return []
-    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, place))]
-    return theirs or framed or _of_mine(subject.rest, place)
+    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, context))]
+    return theirs or framed or _of_mine(subject.rest, context)
 
 
 def _breaks_off(clause: Clause, language: Language) -> bool:
@@ -168,11 +168,11 @@ def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
     return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
 
 
-def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
+def _framed(frame: Frame, plain: str, context: _Context) -> Fact | None:
     match = frame.pattern.search(plain)
     if match is None:
         return None
-    language, named = place.language, match.groupdict()
+    language, named = context.language, match.groupdict()
     attribute, said = _filled(frame, match)
     value = _value(said, language)
     if not value or MASK in value:
@@ -180,14 +180,14 @@ def _framed(frame: Frame, plain: str, place: _Place) -> Fact | None:
     head = plain[: match.start("value")] if named.get("value") else plain
     subject = key(named["they"]) if named.get("they") else USER
     return _fact(
-        place,
+        context,
         kind="constraint" if attribute in _CONSTRAINTS else "preference" if "{}" in frame.attribute else "biography",
         subject=subject,
         attribute=attribute,
         value=value,
         negated=bool(language["ended"].search(plain) or language["negation"].search(head)),
         confidence=_SURE,
-        settles=subject == USER or bool(language["changed"].search(place.clause.plain)),
+        settles=subject == USER or bool(language["changed"].search(context.clause.plain)),
     )
 
 
@@ -215,17 +215,17 @@ def _value(text: str, language: Language) -> str:
     return key(text[article.end() :]) if article and article.end() < len(text) else text
 
 
-def _of_user(rest: str, place: _Place) -> list[Fact]:
-    language = place.language
+def _of_user(rest: str, context: _Context) -> list[Fact]:
+    language = context.language
     size = len(rest.split()) if language.spaced else len(rest)
     if size < _SHORTEST:
         return []
     passing = _passing(rest, language)
     for kind in KINDS:
         if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
-            return [_plain_fact(kind, rest, match, place)]
+            return [_plain_fact(kind, rest, match, context)]
     if passing is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
-        return [_fact(place, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
+        return [_fact(context, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
     return []
 
 
@@ -234,16 +234,16 @@ def _weighs_more(match: re.Match[str], passing: re.Match[str] | None, language: 
     return passing is None or (not language.verb_last and match.end() > passing.end())
 
 
-def _of_mine(rest: str, place: _Place) -> list[Fact]:
+def _of_mine(rest: str, context: _Context) -> list[Fact]:
     """What is said of somebody or something of the user's: "my sister ..." is about the sister."""
-    language = place.language
+    language = context.language
     too_short = language.spaced and len(rest.split()) <= _SHORTEST
     if too_short or language["things"].search(rest):
         return []
     person = language["people"].search(rest)
     subject = key(person[0]) if person else USER
     kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
-    return [_fact(place, kind=kind, subject=subject, negated=_denies(rest, language), settles=subject == USER)]
+    return [_fact(context, kind=kind, subject=subject, negated=_denies(rest, language), settles=subject == USER)]
 
 
 def _denies(text: str, language: Language) -> bool:
@@ -259,14 +259,14 @@ def _passing(rest: str, language: Language) -> re.Match[str] | None:
 
 
 def _adverbs(rest: str, language: Language) -> list[int]:
-    """The places at which the predicate may begin: at the start, and after each adverb there."""
-    places = [0]
-    while match := language["adverbs"].match(rest, places[-1]):
+    """Where the predicate may begin: at the start, and after each adverb there."""
+    starts = [0]
+    while match := language["adverbs"].match(rest, starts[-1]):
         at = len(rest) - len(rest[match.end() :].lstrip())
-        if at >= len(rest) or at == places[-1]:
+        if at >= len(rest) or at == starts[-1]:
             break
-        places.append(at)
-    return places
+        starts.append(at)
+    return starts
 
 
 def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
@@ -278,19 +278,19 @@ def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool 
     return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
 
 
-def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], place: _Place) -> Fact:
-    language = place.language
+def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Context) -> Fact:
+    language = context.language
     negated = _denies(rest, language)
     if kind == "preference":
         objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language)
         if 0 < len(objects) <= _TASTE_WORDS:
             taste = "dislike" if negated else "like"
-            return _fact(place, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
-    return _fact(place, kind=kind, negated=negated)
+            return _fact(context, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
+    return _fact(context, kind=kind, negated=negated)
 
 
-def _fact(place: _Place, *, confidence: float = _LIKELY, **about: Any) -> Fact:
-    clause, language, said, origin = place
+def _fact(context: _Context, *, confidence: float = _LIKELY, **about: Any) -> Fact:
+    clause, language, said, origin = context
     return said.fact(
         clause.text,
         terms=content_terms(clause.plain, language),

@@ -102,7 +102,7 @@ def _parts(text: str) -> list[str]:
 def _source(part: str) -> str:
     """The regular expression folded as the text is; escapes and names of groups stay as they are."""
     pieces = re.split(r"(\\.|\(\?P<\w+>)", part)
-    return "".join(piece if place % 2 else fold(piece) for place, piece in enumerate(pieces))
+    return "".join(piece if index % 2 else fold(piece) for index, piece in enumerate(pieces))
 
 
 def _any(parts: Iterable[str], *, spaced: bool) -> re.Pattern[str]:

@@ -56,7 +56,7 @@ def contradict(one: Fact, other: Fact) -> bool:
     return same if one.negated != other.negated else not same and not one.negated
 
 
-def forget(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
+def forgotten_facts(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
     """The facts, marked as forgotten from this moment on: never shown again, until the user says them again."""
     return tuple(
         fact.model_copy(update={"state": "forgotten", "valid_to": max(moment, fact.confirmed_at)})
@@ -65,7 +65,7 @@ def forget(facts: Iterable[Fact], moment: datetime) -> tuple[Fact, ...]:
     )
 
 
-def without(facts: Iterable[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
+def without_facts(facts: Iterable[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
     """The facts as they stand when some of them are deleted, and not only superseded or forgotten.
 
     What a deleted fact had ended holds again, or ends with what had ended that one; what contradicted only deleted

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from ..compression.importance import score_importance
 from ..state.fact_records import Fact
-from .reading import Message, Reading, apply, read, read_again
+from .reading import FactReading, Message, apply, read_again, read_facts
 from .rows import UNREAD, FactRows
 
 logger = logging.getLogger(__name__)
@@ -45,11 +45,11 @@ def _importance(text: str) -> float:
     return score_importance(HumanMessage(text))
 
 
-def _read_all(messages: Sequence[Message], auto_pin_score: float | None) -> list[Reading]:
+def _read_all(messages: Sequence[Message], auto_pin_score: float | None) -> list[FactReading]:
     readings = []
     for message in messages:
         try:
-            readings.append(read(message, score=_importance, auto_pin_score=auto_pin_score))
+            readings.append(read_facts(message, score=_importance, auto_pin_score=auto_pin_score))
         except Exception as error:  # no message may keep the others from being read, now and in every later turn
             logger.warning("A message could not be read for facts: %s", type(error).__name__)
     return readings

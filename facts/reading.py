@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from ..state.fact_records import MANUAL_SCORE, Fact, Pin
 from ..text.words import is_question
-from .commands import Command, attribute_named, commands
-from .extraction import Said, extract
+from .commands import FactCommand, attribute_named, commands
+from .extraction import Occasion, extract
 from .language import Language, language_in
-from .ledger import forget, forget_pins, meant, merge
+from .ledger import forget_pins, forgotten_facts, meant, merge
 from .words import asked_terms, content_terms, key
 
 _PINNED: Final = 1000
@@ -24,20 +24,20 @@ Score = Callable[[str], float]
 class Message(NamedTuple):
     """A message of the user, and what was said before it in its thread: by the user, and in reply to that."""
 
-    said: Said
+    said: Occasion
     text: str
     before: str = ""
     before_id: str = ""
     reply: str = ""
 
 
-class Reading(NamedTuple):
+class FactReading(NamedTuple):
     """What a message says about its user, and asks of the memory."""
 
     message: Message
     facts: Sequence[Fact]
     pins: Sequence[Pin]
-    forgets: Sequence[Command]
+    forgets: Sequence[FactCommand]
 
 
 class Ledger(NamedTuple):
@@ -47,7 +47,7 @@ class Ledger(NamedTuple):
     pins: tuple[Pin, ...] = ()
 
 
-def read(message: Message, *, score: Score, auto_pin_score: float | None) -> Reading:
+def read_facts(message: Message, *, score: Score, auto_pin_score: float | None) -> FactReading:
     """What a message says and asks.
 
     Args:
@@ -61,7 +61,7 @@ def read(message: Message, *, score: Score, auto_pin_score: float | None) -> Rea
     facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
     if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
         pins.append(_automatic(message, rank))
-    return Reading(message, facts, pins, [command for command in asked if command.act != "remember"])
+    return FactReading(message, facts, pins, [command for command in asked if command.act != "remember"])
 
 
 def read_again(fact: Fact, message: str) -> Fact:
@@ -71,7 +71,7 @@ def read_again(fact: Fact, message: str) -> Fact:
         fact: as an earlier version stored it.
         message: what it was said in; empty where that is gone.
     """
-    said = Said(fact.thread_id, fact.source_id, fact.said_at)
+    said = Occasion(fact.thread_id, fact.source_id, fact.said_at)
     language = language_in(message) or language_in(fact.text)
     found = [*extract(message, said), *extract(fact.text, said, language=language)]
     same = [new for new in found if key(new.text) == key(fact.text) and _named_alike(new.attribute, fact.attribute)]
@@ -86,7 +86,7 @@ def _named_alike(one: str | None, other: str | None) -> bool:
     return (one or "").partition(" ")[0] == (other or "").partition(" ")[0]
 
 
-def apply(ledger: Ledger, readings: Iterable[Reading]) -> Ledger:
+def apply(ledger: Ledger, readings: Iterable[FactReading]) -> Ledger:
     """The ledger after what was read, in the order it was said."""
     for reading in sorted(readings, key=lambda one: (one.message.said.said_at, one.message.said.source_id)):
         pins = {pin.id: pin for pin in (*reading.pins, *ledger.pins)}  # one that is known stays as it is
@@ -96,18 +96,18 @@ def apply(ledger: Ledger, readings: Iterable[Reading]) -> Ledger:
     return ledger
 
 
-def _forget(ledger: Ledger, command: Command, message: Message) -> Ledger:
+def _forget(ledger: Ledger, command: FactCommand, message: Message) -> Ledger:
     moment = message.said.said_at
     facts = [fact for fact in ledger.facts if _is_meant(fact, command, message)]
     pins = [pin for pin in ledger.pins if _pin_is_meant(pin, command, message)]
-    gone = {fact.id: fact for fact in forget(facts, moment)}
+    gone = {fact.id: fact for fact in forgotten_facts(facts, moment)}
     unpinned = {pin.id: pin for pin in forget_pins(pins, moment)}
     return Ledger(
         tuple(gone.get(fact.id, fact) for fact in ledger.facts), tuple(unpinned.get(pin.id, pin) for pin in ledger.pins)
     )
 
 
-def _is_meant(fact: Fact, command: Command, message: Message) -> bool:
+def _is_meant(fact: Fact, command: FactCommand, message: Message) -> bool:
     if fact.said_at > message.said.said_at:
         return False
     if command.act == "forget everything":
@@ -130,7 +130,7 @@ def _owner(words: str, language: Language | None) -> str:
     return key(person[0]) if person else "user"
 
 
-def _pin_is_meant(pin: Pin, command: Command, message: Message) -> bool:
+def _pin_is_meant(pin: Pin, command: FactCommand, message: Message) -> bool:
     if pin.created_at > message.said.said_at:
         return False
     if command.act == "forget everything":
@@ -141,7 +141,7 @@ def _pin_is_meant(pin: Pin, command: Command, message: Message) -> bool:
     return meant(asked_terms(command.words, language), pin.text, asked_terms(pin.text, language))
 
 
-def _pin(command: Command, message: Message) -> Pin | None:
+def _pin(command: FactCommand, message: Message) -> Pin | None:
     """The pin that is asked for; "remember that" means what was said just before."""
     text = command.words
     if not text:

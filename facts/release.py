@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..storage.user_rows import Exchange
-from .ledger import changed, without
+from .ledger import changed, without_facts
 from .rows import fact_of, store
 
 
@@ -19,7 +19,7 @@ async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
     names = list(threads)
     touched = [fact_of(row) for row in await rows.fetch("facts.touched", threads=names)]
     gone = {fact.id for fact in touched if fact.thread_id in names}
-    after = changed(touched, without(touched, gone))
+    after = changed(touched, without_facts(touched, gone))
     if after:
         await store(rows, after)
     await rows.fetch("facts.read_again", threads=names)

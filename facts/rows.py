@@ -16,7 +16,7 @@ from ..state.records import EVERTHREAD_NAMESPACE
 from ..storage.term_keys import term_keys
 from ..storage.user_rows import Exchange, UserRows
 from .clauses import MOST_CHARACTERS
-from .extraction import Said
+from .extraction import Occasion
 from .ledger import changed, meaning
 from .reading import Ledger, Message
 from .sheet import weight
@@ -43,7 +43,7 @@ class FactRows:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""
         return [
             Message(
-                Said(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
+                Occasion(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
                 row["before_id"] or "", row["reply"] or "",
             )
             for row in await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
@@ -55,7 +55,7 @@ class FactRows:
         change: Callable[[Ledger], Ledger],
         *,
         everything: bool = False,
-        read: Sequence[Said] = (),
+        read: Sequence[Occasion] = (),
     ) -> tuple[Fact, ...]:
         """Change a user's ledger, and mark messages as read, in one transaction; returns the facts that changed.
 
@@ -85,7 +85,7 @@ class FactRows:
                 await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
             return facts
 
-        return await self._rows.alone(work)
+        return await self._rows.exclusive(work)
 
     async def renew(self, read_again: Callable[[Fact, str], Fact]) -> bool:
         """Bring facts that an earlier version stored up to date; returns whether there may be more.
@@ -105,7 +105,7 @@ class FactRows:
                 await store(rows, facts, read_again=True)
             return bool(facts)
 
-        self._may_be_outdated = self._may_be_outdated and await self._rows.alone(work)
+        self._may_be_outdated = self._may_be_outdated and await self._rows.exclusive(work)
         return self._may_be_outdated
 
     async def sheet(

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict, Unpack
 
-from ..compression.thread import batch_due, remake_due, settings_in
+from ..compression.thread import batch_due, regeneration_due, settings_in
 from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
@@ -53,7 +53,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
         self.resources = resources
         watch(resources)
 
-        self.add_node("command", Node(command, resources, answered))
+        self.add_node("command", Node(command, resources, is_answered))
         self.add_node("keyword_check", Node(keyword_check, resources))
         self.add_node("slm_router", Node(slm_router, resources))
         self.add_node("web_search", Node(web_search, resources))
@@ -156,14 +156,14 @@ SUMMARIES_A_TURN: Final = 12
 
 def no_summary_due(state: ConversationState, turn: Turn) -> bool:
     """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
-    upkeep = state.get("upkeep")
-    if upkeep is not None and (upkeep.error is not None or len(upkeep.summaries) >= SUMMARIES_A_TURN):
+    after_reply = state.get("after_reply")
+    if after_reply is not None and (after_reply.error is not None or len(after_reply.summaries) >= SUMMARIES_A_TURN):
         return True
     chain = turn.live(state).view
-    return batch_due(state, chain, settings_in(state, turn.settings)) is None and not remake_due(state, chain)
+    return batch_due(state, chain, settings_in(state, turn.settings)) is None and not regeneration_due(state, chain)
 
 
-def answered(_state: ConversationState, _turn: Turn) -> bool:
+def is_answered(_state: ConversationState, _turn: Turn) -> bool:
     """Whether the turn ends here: after a command it always does."""
     return True
 

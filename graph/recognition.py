@@ -65,8 +65,8 @@ def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[st
     new = [m for m in given if not m.id or (m.id not in older and known.get(m.id) != content_hash(m))]
     if not new or new[-1].id not in known or not isinstance(new[-1], HumanMessage):
         return new
-    place = next(at for at, message in enumerate(said) if message.id == new[-1].id)
-    return [*(_removal(message) for message in said[place + 1 :]), *new]
+    index = next(at for at, message in enumerate(said) if message.id == new[-1].id)
+    return [*(_removal(message) for message in said[index + 1 :]), *new]
 
 
 def _by_content(
@@ -95,18 +95,18 @@ def _repeated(given: Sequence[AnyMessage], whole: Sequence[AnyMessage]) -> tuple
 
     Only what people and the assistant said in words is compared: clients seldom send anything else.
     """
-    spoken = [place for place, message in enumerate(whole) if _is_spoken(message)]
+    spoken = [index for index, message in enumerate(whole) if _is_spoken(message)]
     # Where the archive has more than was asked for, the history may begin at a later message than the first.
-    first = next((place for place, message in enumerate(given) if _is_spoken(message)), None)
+    first = next((index for index, message in enumerate(given) if _is_spoken(message)), None)
     if first is None or not spoken:
         return None
     at, matched, count = 0, first, 0
-    for place, message in enumerate(given):
+    for index, message in enumerate(given):
         if not _is_spoken(message):
             continue
         if at >= len(spoken) or _words(message) != _words(whole[spoken[at]]):
             break
-        at, matched, count = at + 1, place + 1, count + 1
+        at, matched, count = at + 1, index + 1, count + 1
     if count < _FEWEST:
         return None
     return matched, whole[spoken[at - 1] + 1 :]

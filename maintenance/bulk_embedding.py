@@ -46,7 +46,7 @@ _ANY_TEXT: Final = "The weather is fine."
 
 
 class _Source(NamedTuple):
-    """A table: the query for its next rows, and the place before its first one."""
+    """A table: the query for its next rows, and the position before its first row."""
 
     query: str
     start: int | str
@@ -151,19 +151,19 @@ class BulkEmbedding:
         self._advance(len(part))
 
     async def _read(self, source: _Source, after: tuple[str, Any], arrived: asyncio.Event | None) -> _Window:
-        """The next window after a place; a full one while there may be more rows to come."""
+        """The next window after a position; a full one while there may be more rows to come."""
         while True:
             complete = arrived is None or arrived.is_set()
             rows = await self._rows.fetch(
                 source.query,
                 thread_id=after[0],
-                place=after[1],
+                index=after[1],
                 limit=WINDOW,
                 model=self._embedder.name,
                 refused=self._refused,
             )
             if complete or len(rows) == WINDOW:
-                end = (rows[-1]["thread_id"], rows[-1]["place"]) if rows else after
+                end = (rows[-1]["thread_id"], rows[-1]["ordinal"]) if rows else after
                 return _Window(await asyncio.to_thread(_parts, rows), end)
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -195,14 +195,14 @@ class BulkEmbedding:
         self._refused.append(f"{row['thread_id']}/{row['id']}")
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         found: list[list[float]] = [[]] * len(texts)
         for start in range(0, len(order), BATCH):
-            places = order[start : start + BATCH]
-            wanted = [texts[place] for place in places]
+            indices = order[start : start + BATCH]
+            wanted = [texts[index] for index in indices]
             vectors = await self._embedder.documents(wanted, timeout=self._timeout, cached=False)
-            for place, vector in zip(places, vectors, strict=True):
-                found[place] = vector
+            for index, vector in zip(indices, vectors, strict=True):
+                found[index] = vector
         return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..graph.conversation import CompiledConversation
-from ..runtime.regenerate_rejected import remake
+from ..runtime.regenerate_rejected import regenerate_summary
 from ..state.chain import SummaryMessage, summary_ids
-from ..state.compression_records import Remade
+from ..state.compression_records import Regenerated
 from ..state.errors import InputError
 from ..state.records import Summary
 from .thread_state import ThreadState, opened, thread_state
@@ -15,7 +15,7 @@ from .thread_state import ThreadState, opened, thread_state
 
 async def regenerate(
     graph: CompiledConversation, user_id: str, summary_id: str, *, thread_id: str | None = None, above: bool = False
-) -> list[Remade]:
+) -> list[Regenerated]:
     """Make a summary again from its direct sources, with the summarizer and the checks of the settings.
 
     Its id stays, and with it what points to it. The new text takes its place in the chain, in the archive and, when it
@@ -50,10 +50,10 @@ async def regenerate(
         state.check_writable()
         wanted = list((await user.summaries.some(thread, [id_])).values())
         wanted += await user.summaries.above(thread, id_) if above else []
-        return await _remade(state, wanted)
+        return await _regenerated(state, wanted)
 
 
-async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_id: str) -> list[Remade]:
+async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_id: str) -> list[Regenerated]:
     """Make every summary of a thread again whose model's text was rejected, the oldest first.
 
     Args and errors as for `regenerate`; also
@@ -68,15 +68,15 @@ async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_
     async with thread_state(conversation, user, thread_id) as state:
         state.check_writable()
         found = await user.summaries.rejected(thread_id)
-        return await _remade(state, sorted(found, key=lambda summary: (summary.created_at, summary.id)))
+        return await _regenerated(state, sorted(found, key=lambda summary: (summary.created_at, summary.id)))
 
 
-async def _remade(state: ThreadState, wanted: Sequence[Summary]) -> list[Remade]:
+async def _regenerated(state: ThreadState, wanted: Sequence[Summary]) -> list[Regenerated]:
     """Make these again one after the other; each is in the chain before the next is begun."""
     turn = state.turn
-    done: list[Remade] = []
+    done: list[Regenerated] = []
     for summary in wanted:
         standing = await turn.user.summaries.some(state.thread_id, summary_ids(state.chain))
         beside = [SummaryMessage.of(one) for one in standing.values()]
-        done.append(await remake(summary, turn.settings, turn, standing=beside))
+        done.append(await regenerate_summary(summary, turn.settings, turn, standing=beside))
     return done

@@ -16,7 +16,7 @@ from ..storage.vector_rows import chunks
 _EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
 
 
-class MessageRow(NamedTuple):
+class CheckedMessage(NamedTuple):
     """A message of the archive: ids of the calls it makes, or of the call it is the result of, but not its text."""
 
     seq: int
@@ -41,7 +41,7 @@ class ThreadRows(NamedTuple):
     vectors and is not queued for them.
     """
 
-    messages: Mapping[str, MessageRow]
+    messages: Mapping[str, CheckedMessage]
     summaries: Mapping[str, SummaryRow]
     facts: Sequence[tuple[str, str]]
     unembedded: Sequence[str]
@@ -60,7 +60,7 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
     """
 
     async def work(snapshot: Snapshot) -> ThreadRows:
-        messages: dict[str, MessageRow] = {}
+        messages: dict[str, CheckedMessage] = {}
         summaries: dict[str, SummaryRow] = {}
         facts: list[tuple[str, str]] = []
         lacking: list[str] = []
@@ -81,10 +81,10 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
     return await rows.snapshot(work)
 
 
-def _message(row: DictRow) -> MessageRow:
+def _message(row: DictRow) -> CheckedMessage:
     data = row["message"]["data"]
     calls = [call.get("id") for name in ("tool_calls", "invalid_tool_calls") for call in data.get(name) or ()]
-    return MessageRow(
+    return CheckedMessage(
         row["seq"], row["role"], row["created_at"], row["left_at"] is not None,
         [str(id_) for id_ in calls if id_], data.get("tool_call_id"),
     )  # fmt: skip

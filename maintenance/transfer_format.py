@@ -100,8 +100,8 @@ def _read_header(file: Path) -> Header:
 
 def read_body(file: Path) -> Iterator[tuple[int, Body]]:
     """The lines after the header with their numbers, which count from 1 (blocking); errors as for `check_file`."""
-    for place, (number, value) in enumerate(_objects(file)):
-        if place == 0:
+    for index, (number, value) in enumerate(_objects(file)):
+        if index == 0:
             continue
         try:
             yield number, _BODY.validate_python(value)
@@ -192,13 +192,13 @@ def _expected(error: ValidationError) -> str:
     """The first problem of a line, without the values in it."""
     first = error.errors(include_url=False, include_input=False)[0]
     # The first place is the kind that chose the model.
-    place = ".".join(map(str, first["loc"][1:] or first["loc"]))
+    index = ".".join(map(str, first["loc"][1:] or first["loc"]))
     message = first["msg"][:1].lower() + first["msg"][1:]
     if first["type"] in {"union_tag_not_found", "union_tag_invalid"}:
         return "expected 'kind' to be thread, message, summary, version, fact or pin"
     if first["type"] == "extra_forbidden":
-        return f"expected no field {place!r}"
-    return f"expected a value for {place!r}" if first["type"] == "missing" else f"expected another {place!r}: {message}"
+        return f"expected no field {index!r}"
+    return f"expected a value for {index!r}" if first["type"] == "missing" else f"expected another {index!r}: {message}"
 
 
 def _words(counts: Counts) -> str:

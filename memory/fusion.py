@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..text.bm25 import idf, saturated
 from ..text.dates import Period
 from .neighbours import REACH, with_neighbours
-from .places import Places
+from .timeline import Timeline
 
 VECTOR_REACH: Final = 2
 """Messages up to this far away share their meaning, at half the distance in terms."""
@@ -45,35 +45,35 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 
-def lexical_scores(places: Places, counts: Numbers) -> Numbers:
-    """BM25 with soft neighbours: a score in units of idf for each place, 0 where no term of the question reaches.
+def lexical_scores(timeline: Timeline, counts: Numbers) -> Numbers:
+    """BM25 with soft neighbours: a score in units of idf for each position, 0 where no term of the question reaches.
 
     Args:
-        places: all of the user's messages.
+        timeline: all of the user's messages.
         counts: how often each term of the question, in rows, is in each of them.
     """
-    number = len(places.seqs)
+    number = len(timeline.seqs)
     if not counts.any():
         return np.zeros(number)
     rarity = idf(number, (counts > 0).sum(axis=1)).astype(np.float32)
-    frequencies = with_neighbours(counts.astype(np.float32), places.weights)
-    worth = saturated(frequencies, places.around, float(places.around.mean()))
+    frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
+    worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
     scores: Numbers = np.einsum("t,tn->n", rarity, worth).astype(np.float64)
     return scores
 
 
-def shared_cosines(places: Places, cosines: Numbers, at: Indices) -> Numbers:
+def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
     """Cosines with soft neighbours: what is said around a message tells what it is about, too.
 
     A sum weighted by distance, over the deviation that it would have if neighbours were alike as much as they mostly
     are (`ALIKE`): so one message far above its neighbours and several a little above the others may win.
 
     Args:
-        places: all of the user's messages.
-        cosines: one a place, in [-1, 1].
+        timeline: all of the user's messages.
+        cosines: one a position, in [-1, 1].
         at: the positions whose shared cosines are asked for.
     """
-    lent = places.weights[at, REACH - VECTOR_REACH : REACH + VECTOR_REACH + 1]
+    lent = timeline.weights[at, REACH - VECTOR_REACH : REACH + VECTOR_REACH + 1]
     weights = lent / (2 - lent)  # of half the distance
     total = with_neighbours(cosines.astype(np.float32), weights, at)
     squares = np.einsum("nw,nw->n", weights, weights)
@@ -81,11 +81,11 @@ def shared_cosines(places: Places, cosines: Numbers, at: Indices) -> Numbers:
     return shared
 
 
-def day_scores(places: Places, named: Sequence[Period]) -> Numbers:
-    """`NAMED_DAY` for each place that was said in a period that the question names, else 0."""
-    said = np.zeros(len(places.times), dtype=bool)
+def day_scores(timeline: Timeline, named: Sequence[Period]) -> Numbers:
+    """`NAMED_DAY` for each position that was said in a period that the question names, else 0."""
+    said = np.zeros(len(timeline.times), dtype=bool)
     for period in named:
-        said |= (places.times >= period.start.timestamp()) & (places.times <= period.end.timestamp())
+        said |= (timeline.times >= period.start.timestamp()) & (timeline.times <= period.end.timestamp())
     return NAMED_DAY * said
 
 

@@ -22,7 +22,7 @@ ONE_SITTING: Final = timedelta(hours=36)
 """A longer silence parts two sittings, and there are no neighbours across it: talk that goes on the next day does."""
 
 Weights = NDArray[np.float32]
-"""One row a message: what the one d places later lends to it stands in column `REACH` + d; 0 for what lends nothing."""
+"""One row a message: what the one d positions later lends it stands in column `REACH` + d; 0 for what lends nothing."""
 
 
 def neighbours(begins_thread: NDArray[np.bool_], times: NDArray[np.float64], lengths: NDArray[np.float64]) -> Weights:

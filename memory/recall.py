@@ -16,8 +16,8 @@ from ..text.dates import asks_when, periods
 from ..text.terms import search_terms
 from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
 from .keywords import index_pending
-from .places import Places
 from .recall_cache import RecallCache
+from .timeline import Timeline
 from .user_memory import Indices, Near, SummarySource, UserMemory, View
 from .vectors import Lookup, NearSource, VectorIndex, nearest_in
 
@@ -156,11 +156,11 @@ class MemorySearch:
         return (await self._memories.of(self._rows) if changed else known).memory, error
 
 
-class Words(NamedTuple):
-    """What the keyword arm found: arrays of one length, one value a place of the view.
+class KeywordHits(NamedTuple):
+    """What the keyword arm found: arrays of one length, one value a position of the view.
 
     Attributes:
-        scores: of the places that the question's words and days reach best; else 0.
+        scores: of the positions that the question's words and days reach best; else 0.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
     """
 
@@ -168,7 +168,7 @@ class Words(NamedTuple):
     tells_time_asked_for: Flags
 
 
-def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, Words]:
+def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, KeywordHits]:
     """What is searched, and what the keyword arm finds in it."""
     keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
     asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
@@ -176,10 +176,10 @@ def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: 
         view = memory.view(thread_only)
         counts = memory.counts(view, keys)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
-    return view, Words(_by_words(question, view.places, counts), telling)
+    return view, KeywordHits(_by_words(question, view.timeline, counts), telling)
 
 
-def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None, question: str) -> Candidates:
+def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
     by_words, telling = words
     near = near or Near(np.full(len(memory), np.nan), ())
@@ -188,8 +188,8 @@ def _candidates(memory: UserMemory, view: View, words: Words, near: Near | None,
     messages = view.messages[at]
     scores = combined(
         by_words[at],
-        _shared(view.places, cosines, at),
-        lengths=view.places.lengths[at],
+        _shared(view.timeline, cosines, at),
+        lengths=view.timeline.lengths[at],
         asks=messages["asks"],
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
@@ -215,27 +215,27 @@ def _named(memory: UserMemory, question: str) -> list[int]:
     ]
 
 
-def _by_words(question: str, places: Places, counts: Numbers) -> Numbers:
-    """The scores of the keyword arm for the places that the question's words and days reach best; else 0."""
+def _by_words(question: str, timeline: Timeline, counts: Numbers) -> Numbers:
+    """The scores of the keyword arm for the positions that the question's words and days reach best; else 0."""
     moment = now()
     named = [period for period in periods(question, moment) if period.end < moment]
-    scores = lexical_scores(places, counts) + day_scores(places, named)
+    scores = lexical_scores(timeline, counts) + day_scores(timeline, named)
     if len(scores) > DEPTH:
         scores[scores < np.partition(scores, -DEPTH)[-DEPTH]] = 0
     return scores
 
 
-def _shared(places: Places, cosines: Numbers, at: Indices) -> Numbers:
-    """The cosines of some places, shared with their neighbours; one that the vector arm did not bring is like the last.
+def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
+    """The cosines of some positions, shared with their neighbours; one without a vector is like the last.
 
     Args:
-        places: all of the user's messages.
+        timeline: all of the user's messages.
         cosines: of all; NaN where the vector arm did not bring it.
         at: the positions that are asked for.
     """
     if np.isnan(cosines).all():
         return np.zeros(len(at))
-    return shared_cosines(places, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
+    return shared_cosines(timeline, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
 
 
 def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int) -> Iterator[Hit]:

@@ -146,10 +146,10 @@ class StoreIndex(VectorIndex):
     async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
         flat = [
-            (row, place, text) for row, parts in zip(pending, texts, strict=True) for place, text in enumerate(parts)
+            (row, index, text) for row, parts in zip(pending, texts, strict=True) for index, text in enumerate(parts)
         ]
         if flat:
-            ids = [str(vector_id(self._rows.user_id, self._store.name, row, place)) for row, place, _ in flat]
+            ids = [str(vector_id(self._rows.user_id, self._store.name, row, index)) for row, index, _ in flat]
             about = [{**metadata(row), "user_id": self._rows.user_id} for row, _, _ in flat]
             seconds = timeout * (1 + len(flat) // CALL)
             await self._store.add([text for _, _, text in flat], about, ids, timeout=seconds)

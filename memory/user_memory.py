@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..storage.memory_changes import MessageRow, VectorRow, matrix, term_numbers
 from .columns import Column
-from .places import Places
 from .postings import NOBODY, Postings
+from .timeline import Timeline
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,13 +47,13 @@ class View(NamedTuple):
     """The messages of one thread or of all, in the order they were said.
 
     Attributes:
-        places: where they stand.
+        timeline: where they stand.
         rows: the row of each position.
         positions: the position of each row; -1 for one outside.
         messages: what is known of each: `speaker`, `asks`, `is_reply`, `is_system`, ...
     """
 
-    places: Places
+    timeline: Timeline
     rows: Indices
     positions: Indices
     messages: NDArray[Any]
@@ -112,7 +112,7 @@ class UserMemory:
         return self._messages.values
 
     def add_messages(self, rows: Sequence[MessageRow]) -> None:
-        """Add messages; one that is known takes the place it had."""
+        """Add messages; one that is known keeps its row."""
         news = [row for row in {(row[0], row[1]): row for row in rows}.values() if self._is_news(row)]
         if not news:
             return
@@ -123,12 +123,12 @@ class UserMemory:
         if known.any():
             self._postings.forget(at[known])
         self.messages[at[known]] = values[known]
-        for row, place in zip(news, at.tolist(), strict=True):
-            if place >= 0:
-                self._hashes[place] = hash(row)
+        for row, index in zip(news, at.tolist(), strict=True):
+            if index >= 0:
+                self._hashes[index] = hash(row)
         at[fresh] = np.arange(first, first + fresh.sum())
         new = [row for row, is_fresh in zip(news, fresh.tolist(), strict=True) if is_fresh]
-        self._rows.update({(row[0], row[1]): place for place, row in enumerate(new, start=first)})
+        self._rows.update({(row[0], row[1]): index for index, row in enumerate(new, start=first)})
         self.ids.extend((row[0], row[1]) for row in new)
         self.roles.extend(row.role for row in new)
         self._hashes.extend(map(hash, new))
@@ -137,7 +137,7 @@ class UserMemory:
         self._whole = None if known.any() else self._grown(first)
 
     def add_vectors(self, rows: Sequence[VectorRow]) -> None:
-        """Add vectors; one that is known takes the place it had. Those of messages that are not known are left out."""
+        """Add vectors; one that is known keeps its row. Those of messages that are not known are left out."""
         by_size: dict[int, list[tuple[VectorRow, int]]] = {}
         for row in rows:
             if (owner := self._owner(row)) != NOBODY:
@@ -156,7 +156,7 @@ class UserMemory:
         lengths = np.linalg.norm(vectors, axis=1)
         good = np.isfinite(lengths) & (lengths > 0)
         kept = [rows[n].id for n in np.flatnonzero(good).tolist()]
-        self._vector_rows.update({id_: (size, place) for place, id_ in enumerate(kept, start=len(held.values))})
+        self._vector_rows.update({id_: (size, index) for index, id_ in enumerate(kept, start=len(held.values))})
         column.extend(vectors[good] / lengths[good, None])
         held.extend(owners[good])
 
@@ -166,9 +166,9 @@ class UserMemory:
             self._whole = self._arranged()
         if thread_id is None:
             return self._whole
-        places, rows, _, messages = self._whole
-        part = slice(*places.span(thread_id))
-        return View(places.only(thread_id), rows[part], self._positions(rows[part]), messages[part])
+        timeline, rows, _, messages = self._whole
+        part = slice(*timeline.span(thread_id))
+        return View(timeline.only(thread_id), rows[part], self._positions(rows[part]), messages[part])
 
     def counts(self, view: View, keys: Sequence[int]) -> Numbers:
         """How often each message holds each term: one row a term, one column a position of the view."""
@@ -202,7 +202,7 @@ class UserMemory:
         outside = np.ones(len(self), dtype=bool)
         outside[view.rows] = False  # also of what was said since the view was made
         best[outside] = -np.inf
-        threads = set(view.places.names)
+        threads = set(view.timeline.names)
         of_summaries[[source.thread_id not in threads for source in self._summaries]] = -np.inf
         both = np.concatenate([best, of_summaries])
         least = np.partition(both, -limit)[-limit] if len(both) > limit else -np.inf
@@ -226,8 +226,8 @@ class UserMemory:
         return self._rows.get((thread_id, id_), -1)
 
     def _is_news(self, row: MessageRow) -> bool:
-        place = self._row(row[0], row[1])
-        return place < 0 or self._hashes[place] != hash(row)
+        index = self._row(row[0], row[1])
+        return index < 0 or self._hashes[index] != hash(row)
 
     def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
         thread_id, _, seq, role, name, micros, ending, _ = row
@@ -256,29 +256,29 @@ class UserMemory:
         touched = np.unique(threads).tolist()
         if view is None or len(touched) > _FEW_THREADS:
             return None
-        places, rows, _, messages = view
+        timeline, rows, _, messages = view
         names = list(self._threads)
         for thread in touched:
             fresh = first + np.flatnonzero(threads == thread)
             fresh = fresh[np.argsort(self.messages["seq"][fresh])]
             new = self.messages[fresh]
-            if thread > len(places.names) or new["seq"][0] <= places.last_seq(names[thread]):
+            if thread > len(timeline.names) or new["seq"][0] <= timeline.last_seq(names[thread]):
                 return None
-            places, at = places.with_next(
+            timeline, at = timeline.with_next(
                 thread, names[thread], new["seq"], new["micros"] / 1e6, new["length"].astype(np.float64)
             )
             rows, messages = np.insert(rows, at, fresh), np.insert(messages, at, new)
-        return View(places, rows, self._positions(rows), messages)
+        return View(timeline, rows, self._positions(rows), messages)
 
     def _arranged(self) -> View:
         order = np.argsort(self.messages["thread"] * _LONGEST + self.messages["seq"], kind="stable")
         ordered = self.messages[order]
         starts = np.searchsorted(ordered["thread"], np.arange(len(self._threads) + 1))
-        places = Places.at_rest(
+        timeline = Timeline.at_rest(
             list(self._threads),
             starts.astype(np.int64),
             ordered["seq"].copy(),
             ordered["micros"] / 1e6,
             ordered["length"].astype(np.float64),
         )
-        return View(places, order, self._positions(order), ordered)
+        return View(timeline, order, self._positions(order), ordered)

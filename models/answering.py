@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
     load: Callable[[], Awaitable[BaseChatModel]]
 
 
-class Policy(NamedTuple):
+class RetryPolicy(NamedTuple):
     """How long to try: seconds for one request, seconds for all of them, and retries of passing failures."""
 
     timeout: float
@@ -48,7 +48,7 @@ class Policy(NamedTuple):
     retries: int
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """A reply, and what it took to get it."""
 
     reply: AIMessage
@@ -70,7 +70,7 @@ class Answering:
         config: LangGraph's config, which carries the callbacks that stream tokens.
     """
 
-    def __init__(self, prompt: Prompt, tools: Sequence[Any], policy: Policy, config: RunnableConfig) -> None:
+    def __init__(self, prompt: Prompt, tools: Sequence[Any], policy: RetryPolicy, config: RunnableConfig) -> None:
         self._prompt = prompt
         self._tools = tools
         self._policy = policy
@@ -79,17 +79,17 @@ class Answering:
         self._calls: list[ModelCall] = []
         self._degraded: list[str] = []
 
-    async def first(self, candidates: Sequence[Candidate]) -> Answer:
+    async def first(self, candidates: Sequence[Candidate]) -> ModelAnswer:
         """The reply of the first candidate that gives one.
 
         Raises:
             ModelError: none did; the sentence says why.
         """
         failed: list[tuple[str, Failure]] = []
-        for place, candidate in enumerate(candidates):
-            name, outcome = await self._ask(candidate, is_last=place == len(candidates) - 1)
+        for index, candidate in enumerate(candidates):
+            name, outcome = await self._ask(candidate, is_last=index == len(candidates) - 1)
             if isinstance(outcome, AIMessage):
-                return Answer(outcome, name, tuple(self._calls), tuple(self._degraded))
+                return ModelAnswer(outcome, name, tuple(self._calls), tuple(self._degraded))
             failed.append((name, outcome))
             logger.warning("The chat model %r gave no reply: %s.", name, outcome.kind)
             if outcome.kind in {"refusal", "broken"} or self._left <= 0:
@@ -186,7 +186,7 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 1)
 
 
-def _error(failed: Sequence[tuple[str, Failure]], policy: Policy) -> ModelError:
+def _error(failed: Sequence[tuple[str, Failure]], policy: RetryPolicy) -> ModelError:
     """The error's sentence when no model answered."""
     name, last = failed[-1]
     if len(failed) == 1 or last.kind in {"refusal", "broken"}:
@@ -200,7 +200,7 @@ def _error(failed: Sequence[tuple[str, Failure]], policy: Policy) -> ModelError:
     )
 
 
-def _sentence(name: str, failure: Failure, policy: Policy) -> str:
+def _sentence(name: str, failure: Failure, policy: RetryPolicy) -> str:
     kept = "What you said is kept:"
     if failure.kind == "timeout" and not failure.again:
         variable = "MODEL_TIMEOUT" if policy.timeout <= policy.deadline else "REPLY_TIMEOUT"

@@ -13,7 +13,7 @@ from typing import cast
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..compression.commands import Command, read_command
+from ..compression.commands import SummaryCommand, read_command
 from ..compression.thread import as_channel, control_of
 from ..runtime.chain_texts import with_chain
 from ..runtime.commands import command_answer
@@ -62,11 +62,11 @@ async def command(state: ConversationState, turn: Turn) -> Update:
         "messages": Overwrite([*before["messages"], asked, reply]) if "messages" in update else [reply],
         "command_answer": reply,
         "compression": as_channel(pending),
-        "upkeep": answer.upkeep,
+        "after_reply": answer.after_reply,
     }
 
 
-def _command_in(state: ConversationState) -> Command | None:
+def _command_in(state: ConversationState) -> SummaryCommand | None:
     messages = state["messages"]
     if not messages or not isinstance(messages[-1], HumanMessage):
         return None

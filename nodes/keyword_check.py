@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from ..runtime.router_call import begin
 from ..runtime.turn import Turn
-from ..search.router.keywords import Reading, read
+from ..search.router.keywords import KeywordReading, read_question
 from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
@@ -50,7 +50,7 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
         return SearchOutcome(decided_by="keywords", needed=False, reason="There is no user text to search for.")
     try:
         # The first reading loads the word lists from disk.
-        reading = await asyncio.to_thread(read, text, datetime.now(UTC).year)
+        reading = await asyncio.to_thread(read_question, text, datetime.now(UTC).year)
     except Exception as error:
         _log.exception("The word lists cannot be applied.")
         reason = f"The word lists cannot be applied ({type(error).__name__})."
@@ -62,7 +62,7 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     return outcome.model_copy(update={"query": query or None})
 
 
-def _decide(reading: Reading, settings: Settings) -> SearchOutcome:
+def _decide(reading: KeywordReading, settings: Settings) -> SearchOutcome:
     """What the reading means, without a query; the first rule that applies decides."""
     threshold = settings.keyword_threshold
     for_it = _listed(sign.found for sign in reading.signs if sign.weight > 0)

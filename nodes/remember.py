@@ -14,7 +14,7 @@ from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
-from ..state.turn_records import Upkeep
+from ..state.turn_records import AfterReply
 from ..state.visible import visible
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     """Archive what is not archived yet; begin to read it for facts, and to embed what has no vector yet.
 
     What was not archived counts as new: a turn whose archiving failed is archived with the next. A failure is reported
-    in `upkeep.error`, and the turn goes on.
+    in `after_reply.error`, and the turn goes on.
     """
     try:
         before = state["messages"]
@@ -32,7 +32,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         chain, archived = await archive_new(state, turn)
     except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)
-        return {"upkeep": Upkeep(error=str(error))}
+        return {"after_reply": AfterReply(error=str(error))}
     learn(turn)
     turn.user.embed_later(turn.settings.timeouts.embedding)
     # What was archived adds nothing to the chain of the state.
@@ -40,7 +40,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     shown = visible(state["messages"], turn.settings.visible_messages)
     known = {str(message.id): chain["known"][str(message.id)] for message in shown}
     chain = Chain(links=chain["links"], known=known, last=chain["last"])
-    update |= {"chain": chain, "upkeep": Upkeep(archived=archived, error=turn.resources.database.trouble)}
+    update |= {"chain": chain, "after_reply": AfterReply(archived=archived, error=turn.resources.database.write_error)}
     update.pop("messages", None)
     if [message.id for message in shown] != [message.id for message in before]:
         # Overwrite, because single removals would show up in the stream of messages.

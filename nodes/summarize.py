@@ -20,11 +20,11 @@ from ..compression.thread import (
 )
 from ..runtime.events import tell
 from ..runtime.make_summary import shrink
-from ..runtime.regenerate_rejected import regenerate_rejected
+from ..runtime.regenerate_rejected import regenerate_owed
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
-from ..state.turn_records import Upkeep
+from ..state.turn_records import AfterReply
 
 logger = logging.getLogger(__name__)
 
@@ -32,34 +32,34 @@ logger = logging.getLogger(__name__)
 async def summarize(state: ConversationState, turn: Turn) -> Update:
     """Make the summary that is due, store it, and put it into the chain; else make a rejected one again.
 
-    Where it cannot be made or stored, the chain stays as it is, `upkeep.error` says why, and the next turn tries again.
+    Where it cannot be made or stored, the chain stays as it is, `after_reply.error` says why; the next turn tries it.
     """
     settings = settings_in(state, turn.settings)
     live = turn.live(state)
     batch = batch_due(state, live.view, settings)
-    upkeep = state.get("upkeep", Upkeep())
+    after_reply = state.get("after_reply", AfterReply())
     if batch is None:
-        return await regenerate_rejected(state, settings, turn)
+        return await regenerate_owed(state, settings, turn)
     tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
         known = state.get("chain_texts")
         chain, written = await shrink(live.chain, live.view, batch, settings, turn, known=known)
     except (StorageError, ModelError) as error:
         logger.warning("The chain stays as it is: %s", error)
-        return {"upkeep": upkeep.model_copy(update={"error": str(error)})}
+        return {"after_reply": after_reply.model_copy(update={"error": str(error)})}
     if turn.resources.embedder.ready:
         turn.user.embed_later(settings.timeouts.embedding)
     summary = written.summary
-    done: Update = {"summaries": (*upkeep.summaries, summary.id)}
+    done: Update = {"summaries": (*after_reply.summaries, summary.id)}
     if written.instead:
         reason = written.instead.rstrip(".")
         degraded = f"A summary is the extractive summarizer's, not the model's: {reason}."
-        done["degraded"] = (*upkeep.degraded, degraded)
+        done["degraded"] = (*after_reply.degraded, degraded)
     texts = {**(state.get("chain_texts") or {}), summary.id: summary}
-    update: Update = {"chain": chain, "chain_texts": texts, "upkeep": upkeep.model_copy(update=done)}
+    update: Update = {"chain": chain, "chain_texts": texts, "after_reply": after_reply.model_copy(update=done)}
     # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
     if summary.rejected:
         update["compression"] = as_channel(after_rejection(control_of(state), turn_of(state)))
     elif holds_rejected(live.view):
-        update["compression"] = as_channel(control_of(state).model_copy(update={"remake_owed": True}))
+        update["compression"] = as_channel(control_of(state).model_copy(update={"regeneration_owed": True}))
     return update

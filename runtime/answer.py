@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..models.answering import Answering, Policy
+from ..models.answering import Answering, RetryPolicy
 from ..models.callbacks import CallRecorder, heard_by
 from ..models.replies import finish_of, made_whole, without_calls
 from ..state.conversation import ConversationState, Update
@@ -49,7 +49,7 @@ async def answered(prompt: Prompt, state: ConversationState, turn: Turn) -> Answ
     if turn.resources.responder is not None:
         return await _respond(turn.resources.responder, prompt, state, turn)
     settings = turn.settings
-    policy = Policy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
+    policy = RetryPolicy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
     answer = await Answering(prompt, tools, policy, turn.config).first(turn.resources.models.candidates(settings))
     return Answered([answer.reply], answer.model, answer.calls, answer.degraded)

@@ -37,8 +37,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     if texts is None:
         ids = summary_ids(state["chain"])
         last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
-        if (anew := await _settle(state, last, turn)) is not None:
-            update["chain"] = anew
+        if (settled := await _settle(state, last, turn)) is not None:
+            update["chain"] = settled
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
     messages, summaries = turn.live(state).missing
@@ -83,7 +83,7 @@ async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Cha
     if not removed and asked is None and last == chain["last"]:
         return None
     edited = [] if asked is None else [str(asked.id)]
-    await turn.user.branches.settle(thread_id, [str(message.id) for message in messages], removed, anew=edited)
+    await turn.user.branches.settle(thread_id, [str(message.id) for message in messages], removed, outdated=edited)
     if asked is not None and await turn.user.archive.changed_ids(thread_id, [asked]):  # not where it is resumed
         await turn.user.branches.edit(thread_id, [asked])
     is_cut = chain["last"] in removed and len(removed) < len(chain["known"])
@@ -111,11 +111,11 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
     recent = policy_of(turn.settings).recent(turn.settings)
     standing = await archive.standing(thread_id, recent=recent, limit=MOST_STANDING)
     archived = await archive.known_ids(thread_id, [str(message.id) for message in messages])
-    if not standing.places and not archived:
+    if not standing.positions and not archived:
         return empty_chain()
     links = [
         summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
-        for id_ in standing.places
+        for id_ in standing.positions
     ]
     aside = command_ids(messages)
     known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from ..compression.chain import is_open, open_places, summaries_of
-from ..compression.commands import STORAGES, Command, read_threshold
+from ..compression.chain import is_open, open_indices, summaries_of
+from ..compression.commands import STORAGES, SummaryCommand, read_threshold
 from ..compression.engine import forced_batch, next_batch, policy_of
 from ..compression.thread import after_rejection, control_of, settings_in, turn_of
 from ..state.chain import Chain, summary_of
@@ -16,7 +16,7 @@ from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError, SettingsError, StorageError
 from ..state.records import MASTER_LEVEL
-from ..state.turn_records import Upkeep
+from ..state.turn_records import AfterReply
 from .archiving import archive_new
 from .make_summary import shrink
 from .turn import Turn
@@ -28,10 +28,10 @@ class CommandAnswer(NamedTuple):
     text: str
     control: ThreadCompression | None = None
     chain: Chain | None = None
-    upkeep: Upkeep = Upkeep()
+    after_reply: AfterReply = AfterReply()
 
 
-async def command_answer(found: Command, state: ConversationState, turn: Turn) -> CommandAnswer:
+async def command_answer(found: SummaryCommand, state: ConversationState, turn: Turn) -> CommandAnswer:
     """Do what a command says, and what to answer it; `state` is that of the thread without the command."""
     control = control_of(state).model_copy(update={"pending": None})
     if found.name == "status":
@@ -52,7 +52,7 @@ def _storage(turn: Turn) -> str:
     return STORAGES[turn.resources.database.kind]
 
 
-def _setup(found: Command, control: ThreadCompression, state: ConversationState, turn: Turn) -> CommandAnswer:
+def _setup(found: SummaryCommand, control: ThreadCompression, state: ConversationState, turn: Turn) -> CommandAnswer:
     """The two steps of `/summary`: where it is kept, then after how many messages."""
     storage = _storage(turn)
     if found.name == "setup":
@@ -102,9 +102,9 @@ async def _now(state: ConversationState, turn: Turn, control: ThreadCompression)
             if made
             else f"Nothing was summarized, and nothing is lost: {error}"
         )
-        return CommandAnswer(text, control, chain, Upkeep(summaries=tuple(made), error=str(error)))
+        return CommandAnswer(text, control, chain, AfterReply(summaries=tuple(made), error=str(error)))
     text = f"{count} messages are summarized now; all of them are kept in the archive."
-    return CommandAnswer(text, control, chain, Upkeep(summaries=tuple(made)))
+    return CommandAnswer(text, control, chain, AfterReply(summaries=tuple(made)))
 
 
 async def _status(state: ConversationState, turn: Turn) -> str:
@@ -134,7 +134,7 @@ async def _status(state: ConversationState, turn: Turn) -> str:
 def _since(state: ConversationState, turn: Turn) -> list[AnyMessage]:
     """The messages that are in no summary; of a profile that counts the user's, only those."""
     chain = turn.live(state).view
-    said = [chain[place] for place in open_places(chain)]
+    said = [chain[index] for index in open_indices(chain)]
     return [m for m in said if isinstance(m, HumanMessage)] if turn.settings.profile == "archive" else said
 
 

@@ -75,7 +75,7 @@ class Deletion:
             for thread in threads:  # in one order everywhere, so that two deletions do not wait for each other
                 await running.enter_async_context(self._locks.hold(thread))
             await self._vectors.forget(threads, timeout=timeout)
-            return await self._rows.alone(lambda alone: _delete(alone, threads))
+            return await self._rows.exclusive(lambda exchange: _delete(exchange, threads))
 
 
 async def _delete(rows: Exchange, threads: Sequence[str]) -> Deleted:

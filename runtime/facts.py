@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage
 
 from ..compression.drafts import FactDraft
 from ..facts.accept import accept
-from ..facts.extraction import Said
+from ..facts.extraction import Occasion
 from ..facts.ledger import merge
 from ..facts.sheet import choose, question_terms
 from ..state.conversation import ConversationState
@@ -53,7 +53,7 @@ async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: S
     if not turn.settings.facts:
         return 0
     said = [
-        (Said(turn.thread_id, str(message.id), said_at(message)), message_text(message))
+        (Occasion(turn.thread_id, str(message.id), said_at(message)), message_text(message))
         for message in sources
         if role_of(message) == "user"
     ]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..models.embeddings import Embedder
-from ..search.router.keywords import Reading, read
+from ..search.router.keywords import KeywordReading, read_question
 from ..search.router.model import LocalRouter, local_router
 from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
@@ -61,13 +61,13 @@ async def judge_locally(state: ConversationState, settings: Settings, embedder: 
     )
 
 
-def _read(text: str) -> tuple[LocalRouter, Reading]:
+def _read(text: str) -> tuple[LocalRouter, KeywordReading]:
     """The router and the signs of the message. Blocking: the first call reads both from disk."""
-    return local_router(), read(text, datetime.now(UTC).year)
+    return local_router(), read_question(text, datetime.now(UTC).year)
 
 
 async def _vector(
-    text: str, reading: Reading, router: LocalRouter, settings: Settings, embedder: Embedder | None
+    text: str, reading: KeywordReading, router: LocalRouter, settings: Settings, embedder: Embedder | None
 ) -> tuple[Sequence[float] | None, str]:
     """The embedding of the message, or None and why it is missing. Memory retrieval waits for the same call."""
     if embedder is None or not router.wants_vector(reading, embedder.name):

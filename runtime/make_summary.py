@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, BaseMessage
 
 from ..compression.acceptance import text_hash
 from ..compression.chain import Batch, summaries_of
-from ..compression.engine import compress, policy_of, twin_of
+from ..compression.engine import compress, duplicate_of, policy_of
 from ..compression.writing import Summarizer, Written, write_summary
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
@@ -68,16 +68,16 @@ async def shrink(
         await turn.user.archive.add_summary(turn.thread_id, made)
         return compress(chain, batch, made), Written(made)
     written = await make_summary(batch, settings, turn, standing=summaries_of(view))
-    twin = twin_of(view, written.summary) if policy_of(settings).merges_twins else None
+    twin = duplicate_of(view, written.summary) if policy_of(settings).merges_duplicates else None
     if twin is not None and twin.id not in batch.source_ids:
-        batch, written = _with_twin(batch, written, twin, turn.thread_id)
+        batch, written = _with_duplicate(batch, written, twin, turn.thread_id)
     await turn.user.archive.add_summary(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, written.facts, batch.sources)
     return compress(chain, batch, written.summary), written
 
 
-def _with_twin(batch: Batch, written: Written, twin: AnyMessage, thread_id: str) -> tuple[Batch, Written]:
+def _with_duplicate(batch: Batch, written: Written, twin: AnyMessage, thread_id: str) -> tuple[Batch, Written]:
     """The batch and its summary with the twin among the sources, so that the same words do not stand twice."""
     grown = Batch(batch.level, (twin, *batch.sources), batch.kept_ids)
     summary = written.summary.model_copy(

@@ -19,11 +19,11 @@ from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
 from ..state.fact_records import FactSheet
-from ..state.lighten import lighten
 from ..state.messages import message_text
+from ..state.offload import offload
 from ..state.records import Recall
 from ..state.report_records import Progress, TurnReport
-from ..state.tool_calls import paired, with_results
+from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..text.shorten import truncate_to_tokens
 from .events import tell
@@ -55,7 +55,7 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
     counter = await _counter(state, turn, model)
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     recall = state.get("recall", Recall())
-    whole, light = lighten(turn.live(state).view)
+    whole, light = offload(turn.live(state).view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
 
@@ -117,7 +117,7 @@ class Prompt:
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
-        return paired(cast("Sequence[AnyMessage]", self._context.messages))
+        return results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
 
     async def _assemble(self, budget: int | None) -> None:
         self.update = await assembled(self._state, self._turn, budget=budget)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage
 
 from ..compression.chain import Batch, summaries_of
-from ..compression.thread import after_remake, as_channel, control_of, nothing_owed, turn_of
+from ..compression.thread import after_regeneration, as_channel, control_of, nothing_owed, turn_of
 from ..compression.writing import Written
 from ..settings.settings import Settings
-from ..state.compression_records import Remade
+from ..state.compression_records import Regenerated
 from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError, StorageError
 from ..state.records import Summary
-from ..state.turn_records import Upkeep
+from ..state.turn_records import AfterReply
 from .facts import keep_summary_facts
 from .make_summary import make_summary
 from .turn import Turn
@@ -23,12 +23,12 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 
-async def regenerate_rejected(state: ConversationState, settings: Settings, turn: Turn) -> Update:
+async def regenerate_owed(state: ConversationState, settings: Settings, turn: Turn) -> Update:
     """Make one rejected summary of the thread again, if there is one; the turn goes on whatever comes of it.
 
     The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
     """
-    upkeep, control, number = state.get("upkeep", Upkeep()), control_of(state), turn_of(state)
+    after_reply, control, number = state.get("after_reply", AfterReply()), control_of(state), turn_of(state)
     view, texts = turn.live(state).view, dict(state.get("chain_texts") or {})
     try:
         found = await turn.user.summaries.rejected(turn.thread_id, limit=1)
@@ -37,18 +37,18 @@ async def regenerate_rejected(state: ConversationState, settings: Settings, turn
         made, reason = await _tried(found[0], settings, turn, standing=summaries_of(view))
     except StorageError as error:
         made, reason = None, str(error)
-    control = after_remake(control, number, failed=made is None)
+    control = after_regeneration(control, number, failed=made is None)
     if made is None:
         sentence = (
             f"A summary that had been rejected was not made again ({reason.rstrip('.')}): "
-            f"the next try is in turn {control.remake_turn}."
+            f"the next try is in turn {control.regeneration_turn}."
         )
-        upkeep = upkeep.model_copy(update={"not_remade": sentence})
-        logger.info("A rejected summary was not made again; the next try is in turn %d.", control.remake_turn)
+        after_reply = after_reply.model_copy(update={"not_regenerated": sentence})
+        logger.info("A rejected summary was not made again; the next try is in turn %d.", control.regeneration_turn)
     else:
-        upkeep = upkeep.model_copy(update={"remade": (*upkeep.remade, made.id)})
+        after_reply = after_reply.model_copy(update={"regenerated": (*after_reply.regenerated, made.id)})
         texts[made.id] = made
-    return {"chain_texts": texts, "upkeep": upkeep, "compression": as_channel(control)}
+    return {"chain_texts": texts, "after_reply": after_reply, "compression": as_channel(control)}
 
 
 async def _tried(
@@ -56,14 +56,16 @@ async def _tried(
 ) -> tuple[Summary | None, str]:
     """The summary with its new text; None, and why, where it has none."""
     try:
-        made = await remake(summary, settings, turn, standing=standing)
+        made = await regenerate_summary(summary, settings, turn, standing=standing)
     except (ModelError, InputError) as error:
         await turn.user.summaries.count_try(turn.thread_id, summary.id)
         return None, str(error).split(". ", maxsplit=1)[0]
     return (made.summary if made.replaced else None), made.reason or ""
 
 
-async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage] = ()) -> Remade:
+async def regenerate_summary(
+    summary: Summary, settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage] = ()
+) -> Regenerated:
     """Make a summary again from its direct sources, and store it where the new text can be accepted.
 
     Its id stays, so that all that names it holds; so does its time. Where the new text is rejected or the same, the
@@ -94,13 +96,13 @@ async def remake(summary: Summary, settings: Settings, turn: Turn, *, standing: 
     if reason is not None:
         if summary.rejected:
             await rows.count_try(turn.thread_id, summary.id)
-        return Remade(summary=summary, replaced=False, reason=reason)
+        return Regenerated(summary=summary, replaced=False, reason=reason)
     await rows.replace(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, written.facts, sources.messages)
     if turn.resources.embedder.ready:  # else the next turn does it
         turn.user.embed_later(settings.timeouts.embedding)
-    return Remade(summary=written.summary, replaced=True)
+    return Regenerated(summary=written.summary, replaced=True)
 
 
 def _as_version(written: Written, old: Summary) -> Written:

@@ -28,7 +28,7 @@ from ..models.failures import Failure, failure_of
 from ..models.replies import unusable
 from ..state.errors import EverthreadError, ModelError, SettingsError
 from ..state.messages import cleaned
-from ..state.storable import fits_checkpoint, plain
+from ..state.storable import fits_checkpoint, storable_data
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _structured(output: Any) -> Any:
     if isinstance(output, BaseModel) and not isinstance(output, BaseMessage):
         return output
     given = output.get(_STRUCTURED) if isinstance(output, Mapping) else None
-    return given if fits_checkpoint(given) else plain(given)
+    return given if fits_checkpoint(given) else storable_data(given)
 
 
 def _inputs(runnable: Runnable[Any, Any]) -> frozenset[str]:

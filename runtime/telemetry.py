@@ -178,7 +178,7 @@ class Telemetry(Observer):
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
             self._record("summary.tokens", summary.tokens, level=summary.level)
-        for part in ("search", "recall", "context", "reply", "upkeep"):
+        for part in ("search", "recall", "context", "reply", "after_reply"):
             record = getattr(report, part)
             if getattr(record, "error", None) or getattr(record, "degraded", ()):
                 self._count("degraded", 1, part=part)

@@ -26,7 +26,7 @@ def cited(reply: str, results: Sequence[SearchResult]) -> tuple[SearchResult, ..
         results: as they were numbered in its context.
     """
     text = CODE.sub(" ", fold(reply))
-    found = [(place, number) for place, number in _numbers(text) if 1 <= number <= len(results)]
+    found = [(index, number) for index, number in _numbers(text) if 1 <= number <= len(results)]
     for number, result in enumerate(results, start=1):
         address = fold(result.url).rstrip("/")
         if address and (at := re.search(rf"{re.escape(address)}(?![\w/?#%-])/?", text)):

@@ -117,7 +117,7 @@ def url_key(url: str) -> str:
     return f"{host}{shown_port}{parts.path.rstrip('/')}?{urlencode(query, errors='replace')}"
 
 
-def shortened(text: str, query: str) -> str:
+def shortened_query(text: str, query: str) -> str:
     """The text on one line; of a long one the passages that bear on the query, `MAX_CONTENT` tokens at most."""
     return " ".join(excerpt(text, query, MAX_CONTENT).split())
 
@@ -136,7 +136,7 @@ def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") 
         if url is None or url_key(url) in kept:
             continue
         title = beginning(harmless(plain_text(result.title)), _MAX_TITLE)
-        content = shortened(harmless(plain_text(result.content)), query)
+        content = shortened_query(harmless(plain_text(result.content)), query)
         if title or content:
             published = harmless(plain_text(result.published))[:40] or None if result.published else None
             kept[url_key(url)] = result.model_copy(

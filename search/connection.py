@@ -79,11 +79,11 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         # A name with one inner address is refused as a whole: nobody needs it, and it is how rebinding begins.
         if not found or not all(self._allowed(address) for address in found):
             raise ForbiddenAddressError
-        for place, address in enumerate(found, start=1):
+        for index, address in enumerate(found, start=1):
             try:
                 return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                if place == len(found):
+                if index == len(found):
                     raise
         raise httpcore.ConnectError("no address")  # unreachable: there is at least one
 

@@ -12,7 +12,7 @@ from ..state.errors import SearchError, SearchFault
 from ..state.search_records import EngineFailure, SearchResult
 from ..text.shorten import beginning
 from .breaker import Breakers, process_breakers
-from .cleaning import harmless, search_query, shortened, trimmed
+from .cleaning import harmless, search_query, shortened_query, trimmed
 from .engines import SearchEngine, engine, is_import_path, needs
 from .extraction import Page
 from .failover import EngineCalls, Failover, ResultCache
@@ -83,8 +83,8 @@ async def search_web(
     await failover.ask(asked, settings.search_at_once)
     failures += [failure for calls in asked if (failure := calls.failure())]
     # An engine of one's own may call itself otherwise than the settings do.
-    places = {name: place for place, name in enumerate(settings.search_engines)}
-    failures.sort(key=lambda failure: places.get(failure.engine, len(places)))
+    indices = {name: index for index, name in enumerate(settings.search_engines)}
+    failures.sort(key=lambda failure: indices.get(failure.engine, len(indices)))
     answered = [calls for calls in asked if calls.found]
     if not answered:
         told = "; ".join(failure.problem for failure in failures)
@@ -162,7 +162,7 @@ def _from_page(result: SearchResult, page: Page, query: str) -> SearchResult:
     title = beginning(harmless(page.title), _MAX_TITLE) if result.title == result.url else result.title
     return result.model_copy(
         update={
-            "content": shortened(text, query),
+            "content": shortened_query(text, query),
             "title": title or result.title,
             "published": result.published or page.published,
             "whole": True,

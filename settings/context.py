@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from .forms import Group, Parts, on_node
+from .forms import Group, NamedValues, on_node
 
 
 def _share(value: object) -> object:
@@ -20,7 +20,7 @@ Share = Annotated[Annotated[float, Field(ge=0, le=2_000_000)] | None, BeforeVali
 """Up to 1 a share of the prompt, above it tokens."""
 
 
-class Budgets(Parts):
+class Budgets(NamedValues):
     """What each part of the prompt may take before the others have theirs; None is what the profile gives it."""
 
     system: Share = Field(None, title="Instructions")

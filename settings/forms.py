@@ -76,7 +76,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 """Names, also as a comma-separated text."""
 
 
-class Parts(BaseModel):
+class NamedValues(BaseModel):
     """A setting of several named values, given as a mapping or as text: `a=1,b=2`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -88,7 +88,7 @@ class Parts(BaseModel):
 
     def with_parts(self, value: Any) -> Any:
         """What is set here with what is set in `value`, not validated; `value` where it is nothing of the kind."""
-        if isinstance(value, Parts):
+        if isinstance(value, NamedValues):
             value = value.given
         value = _pairs(value) if isinstance(value, str) else value
         return {**self.given, **value} if isinstance(value, Mapping) else value

@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic_settings import NoDecode
 
-from .forms import Group, Names, Parts
+from .forms import Group, NamedValues, Names
 from .storage import StorageSettings
 
 Telemetry = Literal["off", "otel", "prometheus"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
-class Timeouts(Parts):
+class Timeouts(NamedValues):
     """Seconds that a turn waits for each part."""
 
     model: Seconds = Field(120.0, title="One answer of a chat model")

@@ -13,7 +13,7 @@ from pydantic import ModelWrapValidatorHandler, PrivateAttr, ValidationError, mo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ..state.errors import SettingsError
-from .forms import Parts
+from .forms import NamedValues
 from .operator import OperatorSettings
 from .profiles import PROFILES
 from .run import RunSettings
@@ -77,7 +77,7 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
         """
         kept = {name: getattr(self, name) for name in self.model_fields_set | self._given}
         for name, value in values.items():
-            kept[name] = kept[name].with_parts(value) if isinstance(kept.get(name), Parts) else value
+            kept[name] = kept[name].with_parts(value) if isinstance(kept.get(name), NamedValues) else value
         return Settings(**kept) if values else self
 
     def over(self, base: Settings) -> Settings:

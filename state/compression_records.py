@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AliasChoices, AwareDatetime, Field
 
 from .records import Record, Summary
 
@@ -17,9 +17,23 @@ class ThreadCompression(Record):
     threshold: int | None = Field(None, ge=1, le=500, description="After how many messages, where the user said so.")
     pending: Literal["storage", "threshold"] | None = Field(None, description="What `/summary` has asked for.")
     asked_id: str | None = Field(None, description="The message that asked; only the next one can answer it.")
-    remake_owed: bool = Field(False, description="Whether a rejected summary of this thread is to be made again.")
-    remake_turn: int = Field(0, ge=0, description="The turn before which that is not tried.")
-    remake_failures: int = Field(0, ge=0, description="How often it failed since it last went well.")
+    regeneration_owed: bool = Field(
+        False,
+        validation_alias=AliasChoices("regeneration_owed", "remake_owed"),
+        description="Whether a rejected summary of this thread is to be made again.",
+    )
+    regeneration_turn: int = Field(
+        0,
+        validation_alias=AliasChoices("regeneration_turn", "remake_turn"),
+        ge=0,
+        description="The turn before which that is not tried.",
+    )
+    regeneration_failures: int = Field(
+        0,
+        validation_alias=AliasChoices("regeneration_failures", "remake_failures"),
+        ge=0,
+        description="How often it failed since it last went well.",
+    )
 
 
 class SummaryVersion(Record):
@@ -34,7 +48,7 @@ class SummaryVersion(Record):
     replaced_at: AwareDatetime
 
 
-class Remade(Record):
+class Regenerated(Record):
     """What became of a summary that was to be made again."""
 
     summary: Summary = Field(description="The summary that stands after it.")

@@ -19,7 +19,7 @@ from .messages import add_said
 from .records import Recall, Summary
 from .report_records import advanced
 from .search_records import SearchOutcome
-from .turn_records import Context, ContextReport, ReplyReport, Upkeep
+from .turn_records import AfterReply, Context, ContextReport, ReplyReport
 
 
 class TurnInput(TypedDict):
@@ -93,7 +93,7 @@ class ConversationState(TypedDict, total=False):
     unreadable: Annotated[Mapping[str, str], UntrackedValue]
     """By the ids of the tool calls of this reply whose arguments are no JSON, what the model wrote."""
 
-    upkeep: Annotated[Upkeep, UntrackedValue]
+    after_reply: Annotated[AfterReply, UntrackedValue]
     """What was archived, embedded and summarized after the reply."""
 
 

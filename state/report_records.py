@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AliasChoices, AwareDatetime, Field, ValidationError
 
 from ..text.shorten import beginning, one_line
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
-from .turn_records import ContextReport, ReplyReport, Upkeep
+from .turn_records import AfterReply, ContextReport, ReplyReport
 
 R = TypeVar("R", bound=Record)
 
@@ -83,7 +83,11 @@ class TurnReport(Record):
     memories: tuple[Recalled, ...] = Field((), description="The memories in the prompt, with their arms and scores.")
     context: ContextReport | None = Field(None, description="Tokens by section, and what was dropped.")
     reply: ReplyReport | None = Field(None, description="Which model answered, with how many tokens.")
-    upkeep: Upkeep | None = Field(None, description="What was archived and summarized after the reply.")
+    after_reply: AfterReply | None = Field(
+        None,
+        validation_alias=AliasChoices("after_reply", "upkeep"),
+        description="What was archived and summarized after the reply.",
+    )
     summaries: tuple[Summary, ...] = Field((), description="The summaries that were made in this turn.")
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")

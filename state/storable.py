@@ -30,11 +30,11 @@ def storable(value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False, default=_model_data)
     except (TypeError, ValueError, RecursionError):
-        return plain(value)
+        return storable_data(value)
     return value
 
 
-def plain(value: Any) -> Any:
+def storable_data(value: Any) -> Any:
     """Plain data that says the same as the value, or its repr."""
     try:
         return from_json(to_json(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings"))

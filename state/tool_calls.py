@@ -51,40 +51,40 @@ def with_results(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
     A result that comes late takes the place of its stand-in. A second one, and one without a call, stay where they are.
     """
-    return [message for place in _places(messages) for message in _expanded(place, stand_ins=True)]
+    return [message for group in _groups(messages) for message in _expanded(group, stand_ins=True)]
 
 
 def results_in_place(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages with each result behind its call, wherever it came."""
-    return [message for place in _places(messages) for message in _expanded(place, stand_ins=False)]
+    return [message for group in _groups(messages) for message in _expanded(group, stand_ins=False)]
 
 
-def _places(messages: Sequence[AnyMessage]) -> list[AnyMessage | _Asked]:
+def _groups(messages: Sequence[AnyMessage]) -> list[AnyMessage | _Asked]:
     asked: list[_Asked] = []
-    places: list[AnyMessage | _Asked] = []
+    groups: list[AnyMessage | _Asked] = []
     current: _Asked | None = None
     for message in messages:
         if isinstance(message, ToolMessage):
             if not any(group.take(message, is_open=group is current) for group in _with_call(asked, message)):
-                places.append(message)
+                groups.append(message)
             continue
         if current is not None:
             current.close()
-        places.append(message)
+        groups.append(message)
         current = _Asked(message) if isinstance(message, AIMessage) and message.tool_calls else None
         if current is not None:
             asked.append(current)
-            places.append(current)
+            groups.append(current)
     if current is not None:
         current.close()
-    return places
+    return groups
 
 
-def _expanded(place: AnyMessage | _Asked, *, stand_ins: bool) -> list[AnyMessage]:
-    return place.results(stand_ins=stand_ins) if isinstance(place, _Asked) else [place]
+def _expanded(group: AnyMessage | _Asked, *, stand_ins: bool) -> list[AnyMessage]:
+    return group.results(stand_ins=stand_ins) if isinstance(group, _Asked) else [group]
 
 
-def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def results_after_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages as providers accept them: each call with its results, and no result without its call."""
     kept: list[AnyMessage] = []
     called: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import Field, SerializeAsAny, SkipValidation, WithJsonSchema
+from pydantic import AliasChoices, Field, SerializeAsAny, SkipValidation, WithJsonSchema
 
 from .records import Record
 
@@ -92,12 +92,20 @@ class ReplyReport(Record):
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")
 
 
-class Upkeep(Record):
+class AfterReply(Record):
     """What was done after the reply: archived, summarized. Embedding and reading for facts go on after the turn."""
 
     archived: int = 0
     summaries: tuple[str, ...] = Field((), description="Ids of the summaries made in this turn.")
-    remade: tuple[str, ...] = Field((), description="Ids of earlier summaries that were made again in this turn.")
-    not_remade: str | None = Field(None, description="Why one that was to be made again was not: one sentence.")
+    regenerated: tuple[str, ...] = Field(
+        (),
+        validation_alias=AliasChoices("regenerated", "remade"),
+        description="Ids of earlier summaries that were made again in this turn.",
+    )
+    not_regenerated: str | None = Field(
+        None,
+        validation_alias=AliasChoices("not_regenerated", "not_remade"),
+        description="Why one that was to be made again was not: one sentence.",
+    )
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")

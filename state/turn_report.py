@@ -47,7 +47,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         progress: that of the turn.
     """
     of_turn = {name: state[name] for name in TURN_CHANNELS if state.get(name) is not None}
-    upkeep, recall = of_turn.get("upkeep"), of_turn.get("recall")
+    after_reply, recall = of_turn.get("after_reply"), of_turn.get("recall")
     hits, memories = (recall.hits, recall.memories) if recall is not None else ((), ())
     if recall is not None:
         recall = of_turn["recall"] = recall.model_copy(update={"hits": (), "memories": ()})
@@ -64,8 +64,8 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         memories=tuple(Recalled.of(memory) for memory in memories),
         context=_brief(of_turn.get("context_report")),
         reply=_brief(of_turn.get("reply")),
-        upkeep=_brief(upkeep),
-        summaries=tuple(_summaries(of_turn.get("chain_texts", {}), upkeep.summaries if upkeep else ())),
+        after_reply=_brief(after_reply),
+        summaries=tuple(_summaries(of_turn.get("chain_texts", {}), after_reply.summaries if after_reply else ())),
         degraded=tuple(dict.fromkeys(filter(None, _failures(of_turn)))),
     )
 
@@ -97,6 +97,6 @@ def _failures(of_turn: Mapping[str, Any]) -> Iterator[str]:
         for call in reply.calls:
             yield f"The chat model {call.model!r} failed: {call.error.rstrip('.')}." if call.error else ""
         yield from reply.degraded
-    if (upkeep := of_turn.get("upkeep")) is not None:
-        yield upkeep.error
-        yield from upkeep.degraded
+    if (after_reply := of_turn.get("after_reply")) is not None:
+        yield after_reply.error
+        yield from after_reply.degraded

@@ -27,7 +27,7 @@ def visible(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
     sizes = [_size(message) for message in messages]
     if len(messages) <= count * _SLACK and sum(sizes) <= VISIBLE_BYTES * _SLACK:
         return list(messages)
-    asked = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    asked = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
     newest = asked[-1] if asked else len(messages) - 1
     start = len(messages)
     used = 0
@@ -36,7 +36,7 @@ def visible(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
     ):
         start -= 1
         used += sizes[start]
-    start = next((place for place in asked if place >= start), newest)
+    start = next((index for index in asked if index >= start), newest)
     return list(messages[start:])
 
 

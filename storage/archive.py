@@ -35,13 +35,13 @@ class Standing(NamedTuple):
     """What stands in the chain of a thread as the archive has it.
 
     Attributes:
-        places: by its id, where each message or summary stands; the order is what counts.
+        positions: by its id, where each message or summary stands; the order is what counts.
         kept: ids of messages that a summary has already, and that are recent.
         summaries: by id.
         last: the newest message; None where there is none.
     """
 
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     kept: frozenset[str]
     summaries: Mapping[str, Summary]
     last: str | None
@@ -197,16 +197,16 @@ class Archive:
             if summaries
             else []
         )
-        places = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
+        positions = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
         for summary in summaries:
-            if summary.id not in places:  # a first source is not there
+            if summary.id not in positions:  # a first source is not there
                 tree = await self.sources(thread_id, summary.id)
                 below = tree.messages() if tree is not None else ()
-                places[summary.id] = min((message.seq for message in below), default=0)
+                positions[summary.id] = min((message.seq for message in below), default=0)
         return Standing(
-            dict(sorted(places.items(), key=lambda place: place[1])),
+            dict(sorted(positions.items(), key=lambda position: position[1])),
             frozenset(row["id"] for row in messages if row["is_summarized"]),
-            {summary.id: summary for summary in summaries if summary.id in places},
+            {summary.id: summary for summary in summaries if summary.id in positions},
             await self.last_id(thread_id),
         )
 

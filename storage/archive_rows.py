@@ -103,10 +103,10 @@ def message_rows(user_id: str, messages: Sequence[BaseMessage]) -> list[dict[str
         InputError: a message has no id, or two messages share an id and not their content.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for place, message in enumerate(messages):
+    for position, message in enumerate(messages):
         if not message.id:
             raise InputError("A message without an id cannot be archived: give it an id that stays the same.")
-        row = _message_row(user_id, place, message)
+        row = _message_row(user_id, position, message)
         if not _is_same(rows.setdefault(row["id"], row), row):
             raise changed_message([row["id"]])
     return list(rows.values())
@@ -155,11 +155,11 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _message_row(user_id: str, place: int, message: BaseMessage) -> dict[str, Any]:
+def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str, Any]:
     data: dict[str, Any] = clean(message_to_dict(message))
     text, moment = clean(message_text(message)), said_at(message)
     return {
-        "place": place,
+        "ordinal": position,
         "id": data["data"]["id"],
         "role": role_of(message),
         "name": data["data"].get("name"),

@@ -37,7 +37,7 @@ class Branches:
         ids: Sequence[str],
         removed: Collection[str] = (),
         *,
-        anew: Collection[str] = (),
+        outdated: Collection[str] = (),
     ) -> None:
         """Note that these messages, and what was said before the first of them, are the conversation.
 
@@ -48,7 +48,7 @@ class Branches:
             thread_id: which.
             ids: of the newest messages, in their order.
             removed: ids of messages that were taken out of it.
-            anew: ids of messages that no summary may stand for any longer.
+            outdated: ids of messages that no summary may stand for any longer.
 
         Raises:
             StorageError: the database fails; nothing was noted.
@@ -59,15 +59,15 @@ class Branches:
             gone = await rows.fetch("branches.remove", **values, ids=list(removed)) if removed else []
             gone += await rows.fetch("branches.leave", **values, ids=list(ids))
             back = await rows.fetch("branches.come_back", thread_id=thread_id, ids=list(ids)) if ids else []
-            above = [*(row["id"] for row in gone), *anew]
+            above = [*(row["id"] for row in gone), *outdated]
             while above:
                 above = [row["id"] for row in await rows.fetch("branches.summaries_leave", **values, ids=above)]
             if back:
                 await _summaries_back(rows, thread_id)
-            if gone or back or anew:
+            if gone or back or outdated:
                 await rows.fetch("branches.read_anew")
 
-        await self._rows.alone(work)
+        await self._rows.exclusive(work)
 
     async def edit(self, thread_id: str, messages: Sequence[AnyMessage]) -> bool:
         """Give archived messages another content under their ids; what they were is kept as having left.
@@ -98,7 +98,7 @@ class Branches:
             await rows.fetch("branches.read_anew")
             return bool(stale)
 
-        return await self._rows.alone(work)
+        return await self._rows.exclusive(work)
 
 
 async def _summaries_back(rows: Exchange, thread_id: str) -> None:

@@ -23,12 +23,12 @@ from ..state.messages import clean
 from ..state.records import Recall, Record
 from ..state.report_records import Progress, TurnReport
 from ..state.search_records import SearchOutcome
-from ..state.turn_records import ContextReport, ReplyReport, Upkeep
+from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .loop_thread import io_thread
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 
 EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
-    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, Upkeep, Progress, TurnReport,
+    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, AfterReply, Progress, TurnReport,
     *Record.__subclasses__(),
 )  # fmt: skip
 """The records that checkpoints of earlier versions hold; today's hold plain data."""

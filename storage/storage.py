@@ -51,7 +51,7 @@ class Storage(Protocol):
 
     settings: Settings
     observer: Observer
-    trouble: str | None
+    write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
 
     @property

@@ -14,7 +14,7 @@ from .sources import as_summary
 from .user_rows import UserRows
 
 
-class Sources(NamedTuple):
+class SummarySources(NamedTuple):
     """What a summary was made from, in its order: messages, and summaries as a chain holds them; and what is gone."""
 
     messages: tuple[AnyMessage, ...]
@@ -43,7 +43,7 @@ class SummaryRows:
         rows = await self._rows.fetch("summaries.some", thread_id=thread_id, ids=list(ids))
         return {row["id"]: as_summary(row) for row in rows}
 
-    async def sources(self, thread_id: str, summary: Summary) -> Sources:
+    async def sources(self, thread_id: str, summary: Summary) -> SummarySources:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
         found: dict[str, AnyMessage] = {}
@@ -51,7 +51,7 @@ class SummaryRows:
             found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
         for id_, source in (await self.some(thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
-        return Sources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
+        return SummarySources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
 
     async def rejected(self, thread_id: str, limit: int = 10_000) -> list[Summary]:
         """The thread's summaries whose model's text was rejected: those first that were tried least, the oldest first.

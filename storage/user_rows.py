@@ -113,7 +113,7 @@ class UserRows:
 
         return await self._database.run(work, one_statement=True)
 
-    async def alone(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
+    async def exclusive(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
         """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
 
         It is done once more from its start if the connection is lost: so `work` must be safe to repeat.

@@ -76,12 +76,12 @@ def _columns(
     texts: Sequence[Sequence[str]],
     vectors: Sequence[Sequence[float]],
 ) -> dict[str, Any]:
-    flat = [(row, place, text) for row, parts in zip(sources, texts, strict=True) for place, text in enumerate(parts)]
+    flat = [(row, index, text) for row, parts in zip(sources, texts, strict=True) for index, text in enumerate(parts)]
     return {
         "model": model,
         "dimensions": len(vectors[0]) if vectors else 0,
-        "ids": [vector_id(user_id, model, row, place) for row, place, _ in flat],
-        "old_ids": [vector_id(user_id, row["embedded_with"] or model, row, place) for row, place, _ in flat],
+        "ids": [vector_id(user_id, model, row, index) for row, index, _ in flat],
+        "old_ids": [vector_id(user_id, row["embedded_with"] or model, row, index) for row, index, _ in flat],
         "contents": [text for _, _, text in flat],
         "embeddings": [f"[{','.join(map(str, vector))}]" for vector in vectors],
         "metadata": [json.dumps(metadata(row)) for row, _, _ in flat],
@@ -115,9 +115,9 @@ def _done(sources: Sequence[DictRow]) -> dict[str, Any]:
     }
 
 
-def vector_id(user_id: str, model: str, row: DictRow, place: int) -> uuid.UUID:
+def vector_id(user_id: str, model: str, row: DictRow, index: int) -> uuid.UUID:
     """The id of the vector of a chunk: the same each time it is made."""
-    key = [user_id, row["thread_id"], row["source_type"], row["id"], model, str(place)]
+    key = [user_id, row["thread_id"], row["source_type"], row["id"], model, str(index)]
     return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
 
 

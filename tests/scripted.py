@@ -65,9 +65,9 @@ class ScriptedModel(BaseChatModel):
                 name=call["name"],
                 args=call["args"] if isinstance(call["args"], str) else json.dumps(call["args"]),
                 id=call["id"],
-                index=place,
+                index=position,
             )
-            for place, call in enumerate([*message.tool_calls, *message.invalid_tool_calls])
+            for position, call in enumerate([*message.tool_calls, *message.invalid_tool_calls])
         ]
         last = AIMessageChunk(
             content="" if isinstance(message.content, str) else [],
@@ -110,8 +110,8 @@ def scripted(*script: Any, name: str = "scripted") -> ScriptedModel:
 def calls(*wanted: tuple[str, Any], text: str = "", ids: Sequence[str | None] | None = None) -> AIMessage:
     """A reply that calls tools; arguments that are a string are no JSON."""
     made: list[Any] = [
-        {"name": name, "args": args, "id": ids[place] if ids else f"c{place}"}
-        for place, (name, args) in enumerate(wanted)
+        {"name": name, "args": args, "id": ids[position] if ids else f"c{position}"}
+        for position, (name, args) in enumerate(wanted)
     ]
     return AIMessage(
         text,

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from everthread.compression.acceptance import prefix_hash, text_hash, vocabulary_share, why_rejected
 from everthread.compression.drafts import FactDraft, read_draft
 from everthread.compression.importance import score_importance
-from everthread.compression.source import in_parts, shortened, source_text, turns_of
-from everthread.text.extractive import summarize as extract
+from everthread.compression.source import in_parts, shortened_source, source_text, turns_of
+from everthread.text.extractive import extract_summary as extract
 from everthread.text.tokens import estimate_tokens
 
 SOURCE = """user: My mother is 82 and forgets her blood pressure pills. How do I manage the medication of a parent?
@@ -251,7 +251,7 @@ def test_what_is_larger_than_a_window_comes_in_parts_that_fit_and_hold_everythin
 def test_of_far_too_much_every_turn_is_still_told() -> None:
     turns = [("user", f"Short remark {n}.") for n in range(20)]
     turns.append(("user", "A long text about whales. " + "The whale dives deep into the ocean. " * 20_000))
-    told = shortened(turns, 2000)
+    told = shortened_source(turns, 2000)
     assert told[:20] == turns[:20]
     assert estimate_tokens(source_text(told)) < 2200
     assert "whale" in told[-1][1]

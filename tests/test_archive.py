@@ -86,7 +86,7 @@ async def test_what_is_active_follows_from_the_summaries_of_the_conversation(
     counts = await archive.compression("t")
     assert (counts["messages"], counts["archived"], counts["summaries"]) == (6, 4, 3)
     standing = await archive.standing("t", recent=2, limit=10)
-    assert list(standing.places) == ["top", "s2", "m3", "s3", "m4", "m5"]
+    assert list(standing.positions) == ["top", "s2", "m3", "s3", "m4", "m5"]
     assert standing.kept == {"m4"}
     await Branches(UserRows(database, "ada")).settle("t", ["m2", "m3", "m4", "m5"], removed=["m0"])
     assert await chunks() == [(False, None), (False, 1), (False, 1), (True, None), (False, 2), (True, None)]
@@ -142,7 +142,7 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
         state = await say(graph, {"messages": [message]})
         assert [m.content for m in state["messages"]] == [text, f"You said: {text}"]
         assert state["messages"][0].id == "mine"
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
     state = await say(graph, "Still there?")
     assert [m.content for m in state["messages"]][2:] == ["Still there?", "You said: Still there?"]
     archive = reopen().resources.of_user("ada").archive
@@ -241,7 +241,7 @@ async def test_replies_that_share_an_id_are_all_kept(reopen: Callable[..., open_
     async with opened as graph:
         for text in ("one", "two", "three"):
             state = await say(graph, text)
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
         texts = [m.text for m in await opened.resources.of_user("ada").archive.messages("t1")]
     assert len(texts) == len(set(texts)) == 6
     assert sorted(text.split()[-1] for text in texts) == ["one", "one", "three", "three", "two", "two"]

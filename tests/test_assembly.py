@@ -34,8 +34,8 @@ def result(text: str) -> SearchResult:
     return SearchResult(title="Title", url="https://example.org", content=text, engine="tavily", published="2026-04-30")
 
 
-def summary(text: str, place: int) -> AnyMessage:
-    return SummaryMessage.of(Summary(id=f"s{place}", content=text, level=1, source_ids=(f"x{place}",)))
+def summary(text: str, position: int) -> AnyMessage:
+    return SummaryMessage.of(Summary(id=f"s{position}", content=text, level=1, source_ids=(f"x{position}",)))
 
 
 def test_the_order_is_instructions_earlier_messages_results_memories_question() -> None:

@@ -48,7 +48,7 @@ said = st.one_of(
 def exchange(n: int, drawn: Any, answered: int | None = None) -> list[AnyMessage]:
     """A call of several tools with its results, or with so many of them."""
     results, text, args = drawn
-    ids = [f"k{n}-{place}" for place in range(len(results))]
+    ids = [f"k{n}-{index}" for index in range(len(results))]
     calls = [{"name": "f", "args": args, "id": id_} for id_ in ids]
     kept = list(zip(ids, results, strict=True))[:answered]
     return [

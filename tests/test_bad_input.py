@@ -127,7 +127,7 @@ async def test_content_blocks_with_an_image_are_answered_and_kept(
     assert kept.message.content == blocks
     for text in ["and now?", "and now?", "and now?"]:
         state = await say(graph, text)
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
 
 
 async def test_an_image_that_the_model_refused_does_not_fail_the_turns_after_it(

@@ -79,7 +79,7 @@ async def test_killed_connections_are_replaced(graph: CompiledConversation, sett
     with psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     state = await say(graph, "still there?")
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert len(state["messages"]) == 4
 
 
@@ -101,7 +101,7 @@ async def test_no_connection_is_held_while_the_model_answers(settings: Settings,
     narrow = settings.model_copy(update={"pool_size": 1})
     async with open_graph(narrow, model=Patient(prompts=[]), embeddings=embeddings) as graph, asyncio.timeout(60):
         states = await asyncio.gather(*(say(graph, "hello", to=f"t{n}") for n in range(5)))
-    assert [state["upkeep"].archived for state in states] == [2] * 5
+    assert [state["after_reply"].archived for state in states] == [2] * 5
 
 
 async def test_two_turns_at_once_on_one_thread_lose_nothing(

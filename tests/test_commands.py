@@ -117,7 +117,7 @@ async def test_now_summarizes_at_once_under_every_profile(
         await say(graph, text, profile=profile)
     state = await say(graph, "/summary_now", profile=profile)
     assert "messages are summarized now" in state["messages"][-1].content
-    assert len(state["upkeep"].summaries) == 1
+    assert len(state["after_reply"].summaries) == 1
     assert sum(is_summary(message) for message in view_in(state)) == 1
     archive: Archive = reopen().resources.of_user("ada").archive
     (summary,) = await archive.summaries("t1")

@@ -7,7 +7,7 @@ from chains import Thread, call, chat, parted_calls, replies, result, span
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from everthread import PROFILES, SettingsError
-from everthread.compression.engine import compress, forced_batch, next_batch, outdated_ids, twin_of
+from everthread.compression.engine import compress, duplicate_of, forced_batch, next_batch, outdated_ids
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView, SummaryMessage, empty_chain, message_ids, summary_ids, taken_in
 from everthread.state.records import Summary
@@ -228,7 +228,7 @@ def test_summaries_that_say_the_same_are_twins() -> None:
         ("The user likes tea.", 2, False),
         ("Coffee.", 1, False),
     ]:
-        found = twin_of(chain, Summary(id="2", content=text, level=level, source_ids=("b",)))
+        found = duplicate_of(chain, Summary(id="2", content=text, level=level, source_ids=("b",)))
         assert (found is chain[0]) is twin
 
 

@@ -71,10 +71,10 @@ def check(thread: Thread, spoken: list[AnyMessage]) -> None:
     assert set(parted_calls(thread.view)) <= set(parted_calls(spoken))
     ids = [str(message.id) for message in thread.view]
     assert len(ids) == len(set(ids))
-    places = [n for n, message in enumerate(spoken) if isinstance(message, HumanMessage) and not is_empty(message)]
-    answered = any(isinstance(m, AIMessage) and not is_empty(m) for m in spoken[places[-1] :]) if places else True
+    indices = [n for n, message in enumerate(spoken) if isinstance(message, HumanMessage) and not is_empty(message)]
+    answered = any(isinstance(m, AIMessage) and not is_empty(m) for m in spoken[indices[-1] :]) if indices else True
     if not answered:
-        assert spoken[places[-1]].id in ids
+        assert spoken[indices[-1]].id in ids
 
 
 @given(st.lists(st.sampled_from(KINDS), max_size=60), any_settings())

@@ -13,7 +13,7 @@ from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import ChainView
 from everthread.state.errors import ModelError
-from everthread.state.lighten import lighten
+from everthread.state.offload import offload
 from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
@@ -220,7 +220,7 @@ def test_head_and_end_of_a_long_text_stay_and_the_light_ones_are_named() -> None
     long = "START " + "word " * 10_000 + "END"
     whole = [HumanMessage(long, id="a"), ToolMessage(long, id="b", tool_call_id="x", artifact="A" * 20_000)]
     newest = [HumanMessage("One.", id="c"), HumanMessage(long, id="d")]
-    view, light = lighten(ChainView([*whole, *newest], kept={"a"}))
+    view, light = offload(ChainView([*whole, *newest], kept={"a"}))
     assert light == {"a", "b"}
     assert view.is_kept(view[0])
     assert [message.text.startswith("START") and message.text.endswith("END") for message in view[:2]] == [True, True]
@@ -228,5 +228,5 @@ def test_head_and_end_of_a_long_text_stay_and_the_light_ones_are_named() -> None
     assert getattr(view[1], "artifact", None) is None
     assert list(view[2:]) == newest
     assert [message.text for message in whole] == [long, long]
-    again, nothing = lighten(view)
+    again, nothing = offload(view)
     assert (list(again), nothing) == (list(view), frozenset())

@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from everthread import InputError, Settings, StorageError, open_graph
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.graph.conversation import Conversation
 from everthread.storage import vector_rows
 from everthread.storage.user_rows import UserRows
@@ -139,7 +139,7 @@ async def test_work_in_the_background_does_not_bring_back_what_is_gone(graph: Co
          "created_at": m.created_at, "embedded_with": None, "version": 1}
         for m in await resources.of_user("ada").archive.messages("t1")
     ]  # fmt: skip
-    said = [Said("t1", row["id"], row["created_at"]) for row in rows]
+    said = [Occasion("t1", row["id"], row["created_at"]) for row in rows]
     found = extract(rows[0]["text"], said[0])
     assert found
     await graph.adelete("ada", "t1")

@@ -57,7 +57,7 @@ async def feed(graph: CompiledConversation, turns: int, *, start: int = 0, to: s
     for n in range(start, start + turns):
         await graph.aupdate_state(thread(to), {"messages": exchange(n)}, as_node="llm_call")
         state = await graph.ainvoke(None, thread(to), context={"user_id": "ada", **context}, output_keys=EVERYTHING)
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
     while await graph.resources.of_user("ada").vectors.embed_pending(timeout=60):
         pass
@@ -229,7 +229,7 @@ async def test_where_the_archive_lost_summaries_of_the_chain_their_sources_stand
     stand = await links(graph)
     assert [id_ for id_ in everything if id_ in stand] == [id_ for id_ in stand if id_ in everything]
     state = await say(graph, "And on.")
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert {id_ for _, id_, _ in await texts(graph)} <= await reached(graph)
     assert (await checked(graph)).findings == ()
 
@@ -317,7 +317,7 @@ async def test_what_fell_out_of_the_chain_is_put_back_in_its_place(graph: Compil
     assert set(found.findings[0].ids) == set(gone)
     assert (await chain(graph))["links"] == before["links"]
     state = await say(graph, "And on.")
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
 
 
 async def test_a_mark_of_a_summary_that_never_was_is_taken_away(graph: CompiledConversation) -> None:

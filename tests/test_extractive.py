@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.extractive import best_sentences, summarize
+from everthread.text.extractive import best_sentences, extract_summary
 from everthread.text.fold import bare, fold
 from everthread.text.sentences import sentences
 from everthread.text.stems import stem
@@ -120,22 +120,22 @@ def test_the_limit_holds():
 
 def test_a_summary_keeps_names_and_numbers_in_order():
     source = sum(estimate_tokens(text) for _, text in TALK)
-    summary = summarize(TALK, 60)
+    summary = extract_summary(TALK, 60)
     assert estimate_tokens(summary) <= min(60, source)
     assert summary.startswith("user: ")
     assert 0 < summary.index("Lisbon on 4 March 2021") < summary.index("Biscuit has an operation on Friday")
-    assert summarize(TALK, 60) == summary
+    assert extract_summary(TALK, 60) == summary
 
 
 def test_a_summary_does_not_repeat_itself():
     turns = [("user", "My dog Biscuit is ill."), ("assistant", "I am sorry that Biscuit is ill.")] * 20
-    assert summarize([*turns, ("user", "The train to Porto leaves at 9:40.")], 60).count("My dog Biscuit") == 1
+    assert extract_summary([*turns, ("user", "The train to Porto leaves at 9:40.")], 60).count("My dog Biscuit") == 1
 
 
 def test_of_summaries_the_oldest_does_not_weigh_more():
     older = "Clara moved to Lisbon in May. Tom bought a red kayak in Porto. Priya lost her violin on the train."
     newer = "Kenji paints old maps of Vienna. Amara sold the boat to Luca."
-    assert "Kenji paints" in summarize([("", older), ("", newer)], 28)
+    assert "Kenji paints" in extract_summary([("", older), ("", newer)], 28)
 
 
 def test_what_the_talk_begins_with_weighs_more():
@@ -144,20 +144,20 @@ def test_what_the_talk_begins_with_weighs_more():
         "The bakery delivers three lemon cakes early.", "My brother plays guitar near the gate.",
         "Her colleagues bring flowers, candles, records.",
     ]  # fmt: skip
-    talk = [("user" if place % 2 else "assistant", text) for place, text in enumerate(said)]
-    assert "plan a party" in summarize(talk, 24)
-    assert "plan a party" not in summarize([("", text) for text in said], 24)
+    talk = [("user" if position % 2 else "assistant", text) for position, text in enumerate(said)]
+    assert "plan a party" in extract_summary(talk, 24)
+    assert "plan a party" not in extract_summary([("", text) for text in said], 24)
 
 
 def test_an_endless_sentence_is_cut_at_a_word():
-    summary = summarize([("user", "harbour " * 5000)], 40)
+    summary = extract_summary([("user", "harbour " * 5000)], 40)
     assert summary.endswith("harbour…")
     assert estimate_tokens(summary) <= 40
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), ANY_TEXT), max_size=6), st.integers(1, 80))
 def test_a_summary_of_anything(turns, limit):
-    summary = summarize(turns, limit)
+    summary = extract_summary(turns, limit)
     source = " ".join(text for _, text in turns)
     assert estimate_tokens(summary) <= limit
     assert bool(summary) == bool(source.strip())
@@ -171,7 +171,7 @@ def test_a_summary_of_anything(turns, limit):
 def test_a_megabyte_is_summarized_fast(unit):
     text = (unit * (1_000_000 // len(unit)))[:1_000_000]
     started = time.process_time()
-    summary = summarize([("user", text)], 150)
+    summary = extract_summary([("user", text)], 150)
     assert time.process_time() - started < 6
     assert 0 < estimate_tokens(summary) <= 150
 
@@ -181,5 +181,5 @@ def test_a_megabyte_of_different_sentences_is_summarized_fast():
         ("user", f"Person{n} met {json.dumps(n * 7919)} people in town {n % 97}. They went on.") for n in range(17_000)
     ]
     started = time.process_time()
-    assert summarize(turns, 150)
+    assert extract_summary(turns, 150)
     assert time.process_time() - started < 6

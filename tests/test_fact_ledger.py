@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.facts.extraction import Said, extract
-from everthread.facts.ledger import changed, contradict, meaning, merge, without
-from everthread.facts.reading import Ledger, Message, apply, read
+from everthread.facts.extraction import Occasion, extract
+from everthread.facts.ledger import changed, contradict, meaning, merge, without_facts
+from everthread.facts.reading import Ledger, Message, apply, read_facts
 from everthread.state.fact_records import Fact
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def at(day: float) -> datetime:
 
 
 def say(text: str, day: float = 0, message: str | None = None) -> list[Fact]:
-    return extract(text, Said("t1", message or f"m{day}-{text}", at(day)))
+    return extract(text, Occasion("t1", message or f"m{day}-{text}", at(day)))
 
 
 def told(*sentences: tuple[str, float]) -> dict[str, Fact]:
@@ -113,7 +113,7 @@ spoken = st.lists(st.tuples(st.sampled_from(SENTENCES), st.integers(0, 6)), max_
 
 
 def candidates(sentences: Sequence[tuple[str, int]]) -> list[Fact]:
-    return [fact for place, (text, day) in enumerate(sentences) for fact in say(text, day, f"m{place}")]
+    return [fact for index, (text, day) in enumerate(sentences) for fact in say(text, day, f"m{index}")]
 
 
 @given(spoken)
@@ -170,8 +170,8 @@ def conversation(*texts: str) -> Ledger:
     ledger = Ledger()
     for day, text in enumerate(texts):
         before = texts[day - 1] if day else ""
-        message = Message(Said("t1", f"m{day}", at(day)), text, before, f"m{day - 1}", "Noted.")
-        ledger = apply(ledger, [read(message, score=lambda *_: 0.5, auto_pin_score=0.95)])
+        message = Message(Occasion("t1", f"m{day}", at(day)), text, before, f"m{day - 1}", "Noted.")
+        ledger = apply(ledger, [read_facts(message, score=lambda *_: 0.5, auto_pin_score=0.95)])
     return ledger
 
 
@@ -182,20 +182,20 @@ def shown(ledger: Ledger) -> list[str]:
 def gone(ledger: dict[str, Fact], *texts: str) -> dict[str, str]:
     """The states after the facts of these texts were deleted."""
     ids = {fact.id for fact in ledger.values() if fact.text in texts}
-    left = without(ledger.values(), ids)
+    left = without_facts(ledger.values(), ids)
     return states({fact.text: fact for fact in left})
 
 
 def test_what_a_deleted_fact_had_ended_holds_again() -> None:
     ledger = told(("I live in Oslo", 0), ("I moved to Bergen", 10))
     assert gone(ledger, "I moved to Bergen") == {"I live in Oslo": "current"}
-    (old,) = without(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
+    (old,) = without_facts(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
     assert (old.valid_to, old.superseded_by) == (None, None)
 
 
 def test_what_a_deleted_fact_had_ended_ends_with_what_ended_that_one() -> None:
     ledger = told(("I live in Oslo", 0), ("I moved to Bergen", 10), ("I moved to Rome", 20))
-    left = without(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
+    left = without_facts(ledger.values(), {fact.id for fact in ledger.values() if "Bergen" in fact.text})
     oslo, rome = left
     assert (oslo.state, oslo.valid_to, oslo.superseded_by) == ("superseded", at(20), rome.id)
     assert gone(ledger, "I moved to Bergen", "I moved to Rome") == {"I live in Oslo": "current"}
@@ -212,8 +212,8 @@ def test_deleting_any_facts_leaves_a_ledger_that_is_in_itself_consistent(
     sentences: list[tuple[str, int]], deleted: set[int]
 ) -> None:
     ledger = tuple(told(*sentences).values())
-    ids = {fact.id for place, fact in enumerate(ledger) if place in deleted}
-    left = without(ledger, ids)
+    ids = {fact.id for index, fact in enumerate(ledger) if index in deleted}
+    left = without_facts(ledger, ids)
     assert {fact.id for fact in left} == {fact.id for fact in ledger} - ids
     known = {fact.id for fact in left}
     assert all(fact.superseded_by in known for fact in left if fact.state == "superseded")
@@ -270,8 +270,8 @@ def test_an_unpinned_pin_is_forgotten_and_kept_as_such() -> None:
 
 
 def test_an_important_message_is_pinned_by_itself_with_its_score() -> None:
-    message = Message(Said("t1", "m1", at(0)), "How do I fix this error in my class?")
-    (pin,) = read(message, score=lambda *_: 0.95, auto_pin_score=0.95).pins
+    message = Message(Occasion("t1", "m1", at(0)), "How do I fix this error in my class?")
+    (pin,) = read_facts(message, score=lambda *_: 0.95, auto_pin_score=0.95).pins
     assert (pin.kind, pin.score, pin.text) == ("automatic", 0.95, message.text)
-    assert not read(message, score=lambda *_: 0.94, auto_pin_score=0.95).pins
-    assert not read(message, score=lambda *_: 1.0, auto_pin_score=None).pins
+    assert not read_facts(message, score=lambda *_: 0.94, auto_pin_score=0.95).pins
+    assert not read_facts(message, score=lambda *_: 1.0, auto_pin_score=None).pins

@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from everthread import Archive, Settings, StorageError, open_graph
 from everthread.compression.drafts import FactDraft
 from everthread.facts import read_archive as fact_reading
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.facts.rows import UNREAD, FactRows
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.transfer import export_rows, import_rows
@@ -172,7 +172,7 @@ async def test_a_failure_is_told_and_the_turn_goes_on(
         assert state["messages"][-1].content == "You said: I live in Oslo"
         await graph.asettled()  # type: ignore[attr-defined]
         assert state["facts"].error == "The disk is full: free some."
-        assert state["upkeep"].archived == 2
+        assert state["after_reply"].archived == 2
         assert "Work in the background stopped (facts): The disk is full: free some." in caplog.text
         monkeypatch.undo()
         await say(graph, "Thanks!")
@@ -312,14 +312,14 @@ async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, e
             state = await say(
                 graph, f"Our walk number {n}: the dog Biscuit came along to the beach, and swam a lot there."
             )
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
         facts = await graph.resources.of_user("ada").facts.all_facts()  # type: ignore[attr-defined]
     assert [(fact.text, fact.origin) for fact in facts if fact.origin == "model"] == [("dog Biscuit", "model")]
 
 
 async def test_bad_text_is_stored_as_it_can_be(graph: CompiledConversation) -> None:
     state = await say(graph, "I live in Os\x00lo\ud800. I like ☂ and 水.")
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     await graph.asettled()  # type: ignore[attr-defined]
     assert len(await graph.resources.of_user("ada").facts.all_facts()) >= 1  # type: ignore[attr-defined]
     blocks = [{"type": "text", "text": "I have a dog."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
@@ -397,10 +397,12 @@ def test_the_command_lists_facts_and_forgets_one(environment: dict[str, str]) ->
 async def test_the_ledger_of_a_user_grows_without_slowing_a_turn(database: Database) -> None:
     """What is loaded to merge one fact is what has to do with it, not everything that is known."""
     loaded: list[int] = []
-    many = [fact for n in range(300) for fact in extract(f"I collect stamps number {n}", Said("t", f"m{n}", MOMENT))]
+    many = [
+        fact for n in range(300) for fact in extract(f"I collect stamps number {n}", Occasion("t", f"m{n}", MOMENT))
+    ]
     rows = FactRows(UserRows(database, "ada"))
     await rows.update(many, lambda ledger: ledger._replace(facts=tuple(many)))
-    (new,) = extract("I live in Oslo", Said("t", "x", MOMENT))
+    (new,) = extract("I live in Oslo", Occasion("t", "x", MOMENT))
 
     def change(ledger: Any) -> Any:
         loaded.append(len(ledger.facts))

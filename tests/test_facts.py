@@ -15,14 +15,14 @@ from everthread.compression.drafts import FactDraft, read_draft
 from everthread.facts.accept import accept
 from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.facts.language import language_in, languages
 from everthread.facts.reading import read_again
 from everthread.facts.words import key
 from everthread.state.fact_records import Fact, FactSheet, Pin
 
 MOMENT = datetime(2024, 5, 1, tzinfo=UTC)
-SAID = Said("t1", "m1", MOMENT)
+SAID = Occasion("t1", "m1", MOMENT)
 TELLING = [
     "I",
     "my",
@@ -277,8 +277,8 @@ def test_talk_of_remembering_is_no_request(text: str) -> None:
 
 
 SOURCES = [
-    (Said("t1", "m1", MOMENT), "I moved to Lisbon in May and my dog Biscuit came along."),
-    (Said("t1", "m2", MOMENT), "我对花生过敏，请不要推荐花生酱。"),
+    (Occasion("t1", "m1", MOMENT), "I moved to Lisbon in May and my dog Biscuit came along."),
+    (Occasion("t1", "m2", MOMENT), "我对花生过敏，请不要推荐花生酱。"),
 ]
 
 

@@ -18,7 +18,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread.compression.acceptance import why_rejected
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embeddings import Embedder
 from everthread.nodes.keyword_check import read_words
@@ -105,7 +105,7 @@ def test_what_users_say_of_themselves_becomes_facts_and_nothing_else_does() -> N
     found = right = 0
     wanted = 0
     for record in records("facts"):
-        facts = extract(record["text"], Said("t", "m", datetime(2026, 1, 1, tzinfo=UTC)))
+        facts = extract(record["text"], Occasion("t", "m", datetime(2026, 1, 1, tzinfo=UTC)))
         found, wanted = found + len(facts), wanted + len(record["facts"])
         for attribute, word in record["facts"]:
             fit = [f for f in facts if word in f.text.casefold() and attribute in {None, f.attribute}]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from bench.compressed import below
 from everthread import Settings, examine, open_graph
 from everthread.cli.main import app
-from everthread.facts.extraction import Said, extract
+from everthread.facts.extraction import Occasion, extract
 from everthread.facts.ledger import merge
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary, summary_of
@@ -61,7 +61,7 @@ async def test_a_conversation_of_nothing_but_tool_calls_is_summarized_and_no_cal
         call = {"name": "look", "args": {"n": n}, "id": f"c{n}"}
         said = [AIMessage("", id=f"a{n}", tool_calls=[call]), ToolMessage("", id=f"t{n}", tool_call_id=f"c{n}")]
         state = await feed(graph, said, profile=profile, **SMALL)
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
         assert parted_calls(view_in(state)) == []
     assert await nothing_is_lost(graph, state) == 16
     state = await say(graph, "What did you find?", profile=profile, **SMALL)
@@ -75,7 +75,7 @@ async def test_empty_messages_of_the_assistant_are_neither_kept_nor_in_the_way(
     for n in range(6):
         said = [HumanMessage(f"Remark {n}.", id=f"q{n}"), AIMessage("", id=f"e{n}"), AIMessage("Yes.", id=f"r{n}")]
         state = await feed(graph, said, profile=profile, **SMALL)
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
     assert await nothing_is_lost(graph, state) == 12
     await say(graph, "And now?", profile=profile, **SMALL)
     assert all(message.text.strip() for message in echo.prompts[-1])
@@ -135,7 +135,7 @@ async def test_after_summaries_the_prompt_is_within_its_budget_however_long_the_
         state = await say(graph, f"Garden {n}: " + "the green garden of the house " * 700, profile=profile,
                           max_context_tokens=2000, max_reply_tokens=200, **SMALL)  # fmt: skip
         assert count_message_tokens(echo.prompts[-1]) <= state["context_report"].budget <= 2000
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert all(summary_of(m).content for m in view_in(state) if is_summary(m))
 
 
@@ -168,7 +168,7 @@ def facts_of(*texts: str) -> list[Fact]:
     """What a user's messages say, one after the other."""
     kept: tuple[Fact, ...] = ()
     for n, text in enumerate(texts):
-        found = extract(text, Said("t1", f"m{n}", datetime(2026, 1, 1, 0, n, tzinfo=UTC)))
+        found = extract(text, Occasion("t1", f"m{n}", datetime(2026, 1, 1, 0, n, tzinfo=UTC)))
         kept = tuple(merge(kept, found))
     return list(kept)
 

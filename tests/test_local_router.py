@@ -20,7 +20,7 @@ from everthread.nodes.slm_router import slm_router
 from everthread.runtime import local_router as node
 from everthread.runtime.local_router import judge_locally
 from everthread.search.router.features import NAMES, features
-from everthread.search.router.keywords import read
+from everthread.search.router.keywords import read_question
 from everthread.search.router.model import WEIGHTS, LocalRouter, local_router
 from everthread.search.router.small_model import Answers, ask_model
 from everthread.settings.settings import Settings
@@ -197,7 +197,7 @@ def test_weights_for_other_features_are_refused() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_has_a_probability(text: str) -> None:
-    reading = read(text, 2026)
+    reading = read_question(text, 2026)
     values = features(text, reading)
     assert len(values) == len(NAMES)
     assert all(math.isfinite(value) for value in values)

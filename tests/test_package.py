@@ -66,10 +66,10 @@ def test_the_public_api_can_be_imported_by_name() -> None:
 def test_imports_point_one_way() -> None:
     wrong = [
         f"{file.relative_to(ROOT)} imports {imported}"
-        for place, room in enumerate(ROOMS)
+        for index, room in enumerate(ROOMS)
         for file in (ROOT / room).rglob("*.py")
         for imported in imports_of(file)
-        if imported in ROOMS[place + 1 :]
+        if imported in ROOMS[index + 1 :]
     ]
     assert wrong == []
 

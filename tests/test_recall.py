@@ -19,7 +19,7 @@ from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.pairing import paired
-from everthread.memory.places import Places
+from everthread.memory.timeline import Timeline
 from everthread.runtime.resources import Resources
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
@@ -35,10 +35,10 @@ def embeddings(real_embeddings: Embeddings) -> Embeddings:
 MONDAY = datetime(2024, 3, 4, 10, tzinfo=UTC)
 
 
-def said(text: str, place: int, *, name: str | None = None, at: datetime | None = None) -> AnyMessage:
-    moment = (at or MONDAY) + timedelta(minutes=place)
-    kind = HumanMessage if place % 2 == 0 else AIMessage
-    return kind(text, id=f"m{place}", name=name, additional_kwargs={"created_at": moment.isoformat()})
+def said(text: str, index: int, *, name: str | None = None, at: datetime | None = None) -> AnyMessage:
+    moment = (at or MONDAY) + timedelta(minutes=index)
+    kind = HumanMessage if index % 2 == 0 else AIMessage
+    return kind(text, id=f"m{index}", name=name, additional_kwargs={"created_at": moment.isoformat()})
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     in_a = len(threads["a"][0])
     seqs, times, lengths = (np.array(one + other) for one, other in zip(threads["a"], threads["b"], strict=True))
     starts = np.array([0, in_a, len(seqs)])
-    everywhere = Places.at_rest(list(threads), starts, seqs.astype(int), times.astype(float), lengths.astype(float))
+    everywhere = Timeline.at_rest(list(threads), starts, seqs.astype(int), times.astype(float), lengths.astype(float))
     at = [seq - 1 + in_a * (thread == "b") for thread, seq, _, _ in held]
     counts = np.zeros((2, len(drawn)))
     for position, (_, _, x, y) in zip(at, held, strict=True):
@@ -248,7 +248,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     for number, score in enumerate(scores.tolist()):
         thread, seq = ("a", number + 1) if number < in_a else ("b", number - in_a + 1)
         assert 0 <= score < 100
-        near = [other for other, place, *_ in held if other == thread and abs(place - seq) <= 8]
+        near = [other for other, index, *_ in held if other == thread and abs(index - seq) <= 8]
         assert near or score == 0
     assert (scores[at] > 0).all()
 

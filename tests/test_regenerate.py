@@ -94,13 +94,13 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
         assert before.rejected == "it is a refusal"
         assert before.version == 1
         model.mood[0] = None
-        remade: list[str] = []
+        regenerated: list[str] = []
         for n in range(3, 9):
             state = await talk(graph, 1, start=n)
-            remade += state["upkeep"].remade
-            assert len(state["upkeep"].remade) <= 1
-            assert state["upkeep"].error is None
-        assert before.id in remade
+            regenerated += state["after_reply"].regenerated
+            assert len(state["after_reply"].regenerated) <= 1
+            assert state["after_reply"].error is None
+        assert before.id in regenerated
         kept = {summary.id: summary for summary in await graph.resources.of_user("ada").archive.summaries("t1")}
         assert (kept[before.id].version, kept[before.id].method, kept[before.id].rejected) == (2, "model", None)
         assert kept[before.id].created_at == before.created_at
@@ -118,9 +118,9 @@ async def test_a_model_that_keeps_failing_is_asked_ever_less_often(ours: Setting
         tries: list[int] = []
         for n in range(1, 28):
             state = await talk(graph, 1, start=n)
-            if state["upkeep"].not_remade:
-                assert "the model failed (ConnectionError)" in state["upkeep"].not_remade
-                assert state["upkeep"].remade == ()
+            if state["after_reply"].not_regenerated:
+                assert "the model failed (ConnectionError)" in state["after_reply"].not_regenerated
+                assert state["after_reply"].regenerated == ()
                 tries.append(n)
     waits = [later - earlier for earlier, later in itertools.pairwise(tries)]
     assert len(waits) >= 2
@@ -133,10 +133,10 @@ async def test_the_report_of_the_turn_tells_what_was_made_again(ours: Settings, 
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         state = await talk(graph, 4)
         report = TurnReport.model_validate(state["report"])
-        assert "it is empty" in report.upkeep.not_remade
-        assert f"in turn {report.turn + 2}" in report.upkeep.not_remade
+        assert "it is empty" in report.after_reply.not_regenerated
+        assert f"in turn {report.turn + 2}" in report.after_reply.not_regenerated
         model.mood[0] = None
-        told = [(await talk(graph, 1, start=n))["report"]["upkeep"]["remade"] for n in range(4, 7)]
+        told = [(await talk(graph, 1, start=n))["report"]["after_reply"]["regenerated"] for n in range(4, 7)]
     assert any(told)
 
 
@@ -151,14 +151,14 @@ async def test_a_summary_that_is_rejected_and_no_longer_in_the_chain_is_made_aga
         summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     assert any(summary.version == 2 for summary in summaries)
     assert not any(summary.rejected for summary in summaries)
-    assert not control_of(state).remake_owed
+    assert not control_of(state).regeneration_owed
 
 
 async def test_without_a_summary_model_nothing_is_owed(graph: CompiledConversation) -> None:
     for n in range(6):
         state = await talk(graph, 1, start=n)
-        assert state["upkeep"].not_remade is None
-        assert state["upkeep"].remade == ()
+        assert state["after_reply"].not_regenerated is None
+        assert state["after_reply"].regenerated == ()
 
 
 async def test_where_summaries_are_off_none_is_made_again(ours: Settings, embeddings: Embeddings) -> None:

@@ -15,7 +15,7 @@ from command import EVERTHREAD, run, run_process
 from conversation import say
 
 from everthread import Archive, InputError, Settings, open_graph, thread_id
-from everthread.cli.conversations import exchanges, read_conversation
+from everthread.cli.conversations import read_conversation, read_exchanges
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 
@@ -41,7 +41,7 @@ def test_json_jsonl_and_objects_are_read_alike(tmp_path: Path, form: str) -> Non
     file.write_text(text)
     messages = read_conversation(file, "t")
     assert [message.type for message in messages] == ["human", "ai", "human", "ai", "human"]
-    assert [len(group) for group in exchanges(messages)] == [2, 2, 1]
+    assert [len(group) for group in read_exchanges(messages)] == [2, 2, 1]
     assert [message.id for message in read_conversation(file, "t")] == [message.id for message in messages]
 
 

@@ -87,7 +87,7 @@ async def test_a_turn_leaves_a_report_of_memories_tokens_model_and_times(graph: 
     assert sections["memories"].items == len(report.memories)
     assert 0 < report.context.tokens <= report.context.budget
     assert report.reply.model
-    assert report.upkeep.archived == 2
+    assert report.after_reply.archived == 2
     assert set(report.nodes) == {
         "keyword_check", "memory_retrieval", "pairing", "context_assembly", "llm_call", "remember",
     }  # fmt: skip
@@ -180,7 +180,7 @@ async def test_the_summaries_of_a_turn_are_in_its_report(graph: CompiledConversa
     for text in ["I moved to Lisbon in May 2021.", "I work as a nurse.", "My sister Clara lives in Porto."]:
         report = await reported(graph, text)
     (summary,) = report.summaries
-    assert report.upkeep.summaries == (summary.id,)
+    assert report.after_reply.summaries == (summary.id,)
     assert (summary.level, summary.method, len(summary.source_ids)) == (1, "extractive", 3)
     assert report.nodes["summarize"] >= 0
     assert report.turn == 3
@@ -262,7 +262,7 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
         assert "broke off at llm_call and can be resumed: The chat model 'echo' failed" in report.unfinished
         assert "What you said is kept" in report.unfinished
         assert report.reply is None
-        assert report.upkeep is None
+        assert report.after_reply is None
         assert {"keyword_check", "memory_retrieval", "pairing", "context_assembly"} == set(report.nodes)
         # What a turn has worked out is made again where it is resumed, and not kept.
         assert report.context is None

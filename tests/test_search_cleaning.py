@@ -110,10 +110,10 @@ FILLER = "\n".join(f"Paragraph {n} is about gardens, weather and the price of te
 ANSWER = "The lighthouse keeper of Skagen was called Jens Brandt until 1931."
 
 
-@pytest.mark.parametrize("place", [0, 150, 299])
-def test_the_passage_that_bears_on_the_question_is_kept_wherever_it_stands(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 150, 299])
+def test_the_passage_that_bears_on_the_question_is_kept_wherever_it_stands(index: int) -> None:
     lines = FILLER.split("\n")
-    text = "\n".join([*lines[:place], ANSWER, *lines[place:]])
+    text = "\n".join([*lines[:index], ANSWER, *lines[index:]])
     kept = excerpt(text, "Who was the lighthouse keeper of Skagen?", 300)
     assert ANSWER in kept
     assert estimate_tokens(kept) <= 300

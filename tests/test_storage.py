@@ -101,7 +101,7 @@ async def test_a_server_killed_between_two_turns_comes_back_with_everything(
         await say(graph, "before")
         os.kill(postmaster(own_server), signal.SIGKILL)
         state = await say(graph, "after")
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
         archived = [message.text for message in await opened.resources.of_user("ada").archive.messages("t1")]
     assert archived == ["before", "You said: before", "after", "You said: after"]
 
@@ -133,7 +133,7 @@ async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(em
         async with open_graph(Settings(data_dir=folder, web_search="off"), model=model, embeddings=embeddings) as graph:
             state = await say(graph, "and on")
             assert state["messages"][0].content == "kept"
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
     finally:
         await asyncio.to_thread(stop_server, folder)
         subprocess.run(["umount", "-l", str(disk)], check=False)
@@ -206,7 +206,7 @@ async def test_a_failing_embedding_model_leaves_the_turn_without_memories_and_sa
     async with reopen(embeddings=FailingEmbeddings()) as graph:
         state = await say(graph, "What is my dog called?", to="two")
         assert "no room for the model" in state["recall"].error
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
         assert state["messages"][-1].text.endswith("What is my dog called?")
     async with reopen(model=counting_model()) as graph:
         state = await say(graph, "What is my dog called?", to="three")
@@ -218,7 +218,7 @@ async def test_what_could_not_be_embedded_is_embedded_later(reopen: Callable[...
     opened = reopen(embeddings=None, embedding_model="/nowhere/at/all")
     async with opened as graph:
         state = await say(graph, "My dog is called Biscuit.", to="one")
-        assert state["upkeep"].archived == 2
+        assert state["after_reply"].archived == 2
     async with reopen() as graph:
         state = await say(graph, "What is my dog called?", to="two")
     assert "Biscuit" in state["recall"].memories[0].fragments[0].content

@@ -239,9 +239,9 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
             patched.setattr(json_database, "write", full)
             state = await say(graph, "Two.")
             assert state["messages"][-1].content == "You said: Two."
-            assert "cannot be written (No space left on device)" in state["upkeep"].error
+            assert "cannot be written (No space left on device)" in state["after_reply"].error
         assert (tmp_path / "memory.json").read_bytes() == before
-        assert (await say(graph, "Three."))["upkeep"].error is None
+        assert (await say(graph, "Three."))["after_reply"].error is None
     async with graph_on(as_json) as graph:
         kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]
     assert [message.text for message in kept][::2] == ["One.", "Two.", "Three."]

@@ -73,7 +73,7 @@ async def test_a_thread_goes_on_where_it_was(opened: Callable[..., open_graph]) 
     assert [(message.seq, message.text, message.active) for message in archived] == [
         (n, message.content, True) for n, message in enumerate(state["messages"], start=1)
     ]
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
 
 
 async def test_it_works_from_sync_code(opened: Callable[..., open_graph]) -> None:
@@ -140,7 +140,7 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
         await say(graph, {"messages": [HumanMessage("I have a dog, and the word is zanzibar.", id="second")]})
         await graph.asettled()  # type: ignore[attr-defined]
         state = await say(graph, {"messages": [HumanMessage("I like tea.", id="first")]})
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
         await graph.asettled()  # type: ignore[attr-defined]
         whole = await resources.of_user("ada").archive.messages("t1")
         assert [m.text for m in whole if m.left_at is None] == ["I like tea.", "You said: I like tea."]
@@ -159,7 +159,7 @@ async def test_the_archive_profile_compresses_as_the_seed_says(opened: Callable[
     async with opened(profile="archive", summary_every_n=1) as graph:
         for n in range(6):
             state = await say(graph, f"My remark number {n} is about trains, tickets and the seat {n}.")
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
         archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
         messages, summaries = await archive.messages("t1"), await archive.summaries("t1")
         counts = await archive.compression("t1")
@@ -199,7 +199,7 @@ async def test_where_the_summary_fails_the_messages_stay_active(opened: Callable
         for n in range(3):
             state = await say(graph, f"The seat {n} is mine.")
         archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
-        assert "quota" in state["upkeep"].error
+        assert "quota" in state["after_reply"].error
         assert all(message.active for message in await archive.messages("t1"))
         assert await archive.summaries("t1") == []
 

@@ -265,10 +265,10 @@ async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_t
             state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
             active = [message.active for message in await archive.messages("t1")]
             if n in (1, 2):
-                assert "failed: quota" in state["upkeep"].error
-                assert "the next turn tries again" in state["upkeep"].error
+                assert "failed: quota" in state["after_reply"].error
+                assert "the next turn tries again" in state["after_reply"].error
                 assert all(active)
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert not any(active)
     (summary,) = await archive.summaries("t1")
     assert (summary.covers, summary.level) == (8, 1)
@@ -287,7 +287,7 @@ async def test_odd_conversations_are_summarized_and_answered(
     async with open_graph(settings, model=writer(answered), embeddings=embeddings) as graph:
         for _ in range(8):
             state = await say(graph, {"messages": [HumanMessage(asked)]})
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
     assert len(view_in(state)) <= 12
     assert any(is_summary(message) for message in view_in(state))
 
@@ -325,7 +325,7 @@ async def test_a_profile_may_change_from_turn_to_turn(
                   "batch_limit": 6}  # fmt: skip
     for n in range(25):
         state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
-        assert state["upkeep"].error is None
+        assert state["after_reply"].error is None
     archived, reached, _ = await everything(reopen().resources.of_user("ada").archive, state)
     assert len(archived) == 50
     assert archived <= reached
@@ -343,7 +343,7 @@ async def test_odd_conversations_go_through_the_graph_with_nothing_lost_and_no_i
         for exchange in _exchanges(messages):
             await graph.aupdate_state(thread(id_), {"messages": exchange}, as_node="llm_call")
             state = await graph.ainvoke(None, thread(id_), context=context, output_keys=EVERYTHING)
-            assert state["upkeep"].error is None
+            assert state["after_reply"].error is None
         state = await say(graph, "What did we talk about?", to=id_, profile=profile)
         prompt = echo.prompts[-1]
         assert [message.type for message in prompt].count("system") == 1

@@ -11,7 +11,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from everthread.state.chain import empty_chain, taken_in, view_of
 from everthread.state.messages import add_said
 from everthread.state.storable import storable
-from everthread.state.tool_calls import NO_RESULT, count_rounds, open_calls, paired, results_in_place, with_results
+from everthread.state.tool_calls import (
+    NO_RESULT,
+    count_rounds,
+    open_calls,
+    results_after_calls,
+    results_in_place,
+    with_results,
+)
 
 IDS = st.sampled_from(["a", "b", "c", "d"])
 ENTRIES = st.one_of(
@@ -52,7 +59,7 @@ def is_accepted(messages: list[AnyMessage]) -> bool:
 @given(st.lists(ENTRIES, max_size=12))
 def test_any_chain_is_sent_as_providers_accept_it_and_nothing_that_was_said_is_missing(drawn: list[Any]) -> None:
     chain = chain_of(drawn)
-    sent = paired(chain)
+    sent = results_after_calls(chain)
     assert is_accepted(sent)
     said = [message.id for message in chain if not isinstance(message, ToolMessage)]
     assert [message.id for message in sent if not isinstance(message, ToolMessage)] == said
@@ -84,9 +91,11 @@ def test_the_chain_is_the_same_one_by_one_as_at_once_and_holds_nothing_that_was_
     view = view_of(chain, {str(message.id): message for message in said}, {})
     assert sorted(str(message.id) for message in view) == sorted(str(message.id) for message in said)
     assert list(view) == results_in_place(said)
-    sent = paired(view)
+    sent = results_after_calls(view)
     assert is_accepted(sent)
-    assert sorted(str(message.id) for message in sent) == sorted(str(message.id) for message in paired(said))
+    assert sorted(str(message.id) for message in sent) == sorted(
+        str(message.id) for message in results_after_calls(said)
+    )
 
 
 def test_a_result_that_comes_late_stands_behind_its_call_and_only_one_that_never_came_is_stood_in_for() -> None:

@@ -181,7 +181,7 @@ async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(
     assert failed.text.startswith(told)
     assert (failed.status, fine.text) == ("error", "rain in Oslo")
     assert state["messages"][-1].text == "I could not find out."
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert state["messages"][1].invalid_tool_calls == []
 
 
@@ -276,7 +276,7 @@ async def test_an_artifact_of_any_kind_fails_neither_checkpoint_nor_archive(
     async with reopen(model=scripted(calls(("query", {})), "Three."), tools=[query]) as graph:
         state = await say(graph, "How many?")
         assert (await graph.aget_state(thread())).values["messages"][2].text == "three rows"
-    assert state["upkeep"].error is None
+    assert state["after_reply"].error is None
     assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 4
 
 

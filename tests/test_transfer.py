@@ -234,7 +234,7 @@ async def test_a_file_of_version_4_is_read_and_its_flags_follow_from_its_summari
     found = await Archive(UserRows(database, "ada")).messages("t")
     assert [(m.id, m.active, m.chunk_id) for m in found] == [("m1", False, 1), ("m2", False, 1), ("m3", True, None)]
     standing = await Archive(UserRows(database, "ada")).standing("t", recent=0, limit=9)
-    assert list(standing.places) == ["s", "m3"]
+    assert list(standing.indices) == ["s", "m3"]
 
 
 HEADER: dict[str, Any] = {
@@ -432,20 +432,22 @@ async def test_a_message_that_would_change_one_already_said_is_refused_with_its_
     file = tmp_path / "a.jsonl"
     await export(database, file)
     lines = file.read_text().split("\n")[:-1]
-    place = next(n for n, line in enumerate(lines) if '"id": "m5"' in line)
-    changed = json.loads(lines[place])
+    position = next(n for n, line in enumerate(lines) if '"id": "m5"' in line)
+    changed = json.loads(lines[position])
     changed["message"]["data"]["content"] = "A green one."
     if where == "in the archive":
         await bring(elsewhere, file)
         before = await asyncio.to_thread(rows_of, elsewhere)
-        lines[place] = json.dumps(changed)
+        lines[position] = json.dumps(changed)
     else:
         before = {"messages": [], "summaries": []}
-        lines.insert(place + 1, json.dumps({**changed, "seq": changed["seq"] + 1}))
+        lines.insert(position + 1, json.dumps({**changed, "seq": changed["seq"] + 1}))
         lines[0] = lines[0].replace('"messages":5', '"messages":6')
-        place += 1
+        position += 1
     file.write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match=f"Line {place + 1} of .* message 'm5' is there already with another content"):
+    with pytest.raises(
+        InputError, match=f"Line {position + 1} of .* message 'm5' is there already with another content"
+    ):
         await bring(elsewhere, file)
     after = await asyncio.to_thread(rows_of, elsewhere)
     assert all(after[table] == rows for table, rows in before.items())

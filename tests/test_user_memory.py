@@ -29,11 +29,11 @@ rows = st.lists(
 
 
 def same(one: View, other: View) -> None:
-    assert one.places.names == other.places.names
+    assert one.timeline.names == other.timeline.names
     for name in ("starts", "seqs", "times", "lengths"):
-        assert np.array_equal(getattr(one.places, name), getattr(other.places, name)), name
+        assert np.array_equal(getattr(one.timeline, name), getattr(other.timeline, name)), name
     for name in ("weights", "around"):
-        assert np.allclose(getattr(one.places, name), getattr(other.places, name), rtol=1e-5), name
+        assert np.allclose(getattr(one.timeline, name), getattr(other.timeline, name), rtol=1e-5), name
     assert np.array_equal(one.rows, other.rows)
     assert np.array_equal(one.positions, other.positions)
     assert np.array_equal(one.messages, other.messages)
@@ -78,7 +78,7 @@ def test_each_term_is_counted_where_it_was_said(drawn: list[tuple[str, int, int,
 def test_a_neighbour_lends_less_with_each_word_between_and_nothing_after_a_long_silence() -> None:
     memory = UserMemory()
     memory.add_messages([said("a", n, 40 * (n > 3), [1] * 20) for n in range(6)])
-    weights = memory.view().places.weights
+    weights = memory.view().timeline.weights
     assert weights[1].tolist()[8:13] == [1.0, 0.5, np.float32(1 / 3), 0.0, 0.0]
     assert weights[1, 7] == 0.5
     assert weights[4].tolist()[6:10] == [0.0, 0.0, 1.0, 0.5]

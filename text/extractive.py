@@ -91,7 +91,7 @@ class _Unit:
     bonus: float
 
 
-def summarize(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
+def extract_summary(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
     """An extractive summary: the most telling sentences that do not repeat each other, in their order.
 
     Args:
@@ -122,12 +122,12 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
     stop = _contracted(language)
     for turn, (speaker, text) in enumerate(turns):
         opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
-        for place, piece in enumerate(_pieces(text)):
+        for position, piece in enumerate(_pieces(text)):
             if piece in seen:
                 continue
             seen.add(piece)
             found = dict.fromkeys(terms(piece, language, stop=stop))
-            bonus = opening * (1.15 if place == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
+            bonus = opening * (1.15 if position == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
             if found:
                 size = len(set(terms(piece, language, keep_stop_words=True)))
                 units.append(_Unit(turn, piece, found, size, bonus))

@@ -107,7 +107,7 @@ def _place(text: str, passages: Sequence[str], near: str) -> int | None:
     if found is None:
         return None
     ends = accumulate(map(len, passages))
-    return next((place for place, end in enumerate(ends) if end > found + len(near) // 2), len(passages) - 1)
+    return next((position for position, end in enumerate(ends) if end > found + len(near) // 2), len(passages) - 1)
 
 
 def _scores(passages: Sequence[str], question: str, near: int | None) -> list[float]:
@@ -130,9 +130,9 @@ def _joined(passages: Sequence[str], sizes: Sequence[int], scores: Sequence[floa
     """The best passages that fit, in their order."""
     kept: set[int] = set()
     left = limit - _GAP_TOKENS
-    for place in sorted(range(len(passages)), key=lambda place: -scores[place]):
-        if sizes[place] + _GAP_TOKENS <= left:
-            kept.add(place)
-            left -= sizes[place] + _GAP_TOKENS
+    for position in sorted(range(len(passages)), key=lambda position: -scores[position]):
+        if sizes[position] + _GAP_TOKENS <= left:
+            kept.add(position)
+            left -= sizes[position] + _GAP_TOKENS
     parts = [passages[at] if not at or at - 1 in kept else GAP + passages[at].lstrip() for at in sorted(kept)]
     return "".join([*parts, "" if len(passages) - 1 in kept else GAP]).strip()

@@ -38,7 +38,7 @@ def shape(text: str) -> Shape:
     return Shape(" ".join(words), runs, frozenset(word for word in words if word[0].isdigit()), len(words))
 
 
-class Said:
+class ShownTexts:
     """What the prompt already says."""
 
     def __init__(self) -> None:

@@ -16,14 +16,14 @@ _QUERY_LABEL: Final = re.compile(r"(?im)\b(?:search )?query\W{0,3}[:=]\s*(.+)$")
 _QUOTES: Final = " \t\"'`“”„«»‘’*<>"
 
 
-class Answer(NamedTuple):
+class RouterAnswer(NamedTuple):
     """What the small model decided."""
 
     needed: bool
     query: str | None
 
 
-def parse_answer(text: str) -> Answer | None:
+def parse_answer(text: str) -> RouterAnswer | None:
     """A model's yes or no and its query, from a line, JSON or prose in one of several languages; or None."""
     text = without_thoughts(text).replace("```json", "").replace("```", "").strip()
     if (parsed := _from_json(text)) is not None:
@@ -32,18 +32,18 @@ def parse_answer(text: str) -> Answer | None:
     verdict = next((word for word in words(fold(text.split("\n", 1)[0]))[:8] if word in _YES | _NO), None)
     if verdict is None:
         return None
-    return Answer(True, _query_in(text)) if verdict in _YES else Answer(False, None)
+    return RouterAnswer(True, _query_in(text)) if verdict in _YES else RouterAnswer(False, None)
 
 
-def _from_json(text: str) -> Answer | None:
+def _from_json(text: str) -> RouterAnswer | None:
     fields = next(objects(text), {})
     query = next((field for name, field in fields.items() if "query" in name and isinstance(field, str)), None)
     for name, field in fields.items():
         if name in _YES and (isinstance(field, str) or field is True):
-            return Answer(True, field if isinstance(field, str) else query)
+            return RouterAnswer(True, field if isinstance(field, str) else query)
         if (said := fold(str(field)).strip()) in _YES | _NO:
             needed = said in _YES
-            return Answer(needed, query if needed else None)
+            return RouterAnswer(needed, query if needed else None)
     return None
 
 

@@ -17,7 +17,7 @@ from langgraph.constants import TAG_NOSTREAM
 from ...prompts.router import SearchDecision
 from ...state.messages import message_text
 from ...text.terms import search_terms
-from .answer import Answer, parse_answer
+from .answer import RouterAnswer, parse_answer
 
 _REFUSED: Final = re.compile(r"(?i)\b(?:tools?|functions?|tool_choice|response_format|json_schema|structured)\b")
 """What is in the error of a model that takes no schema, though its class says so: many hosts serve such models."""
@@ -45,7 +45,7 @@ def is_about(query: str, said: str) -> bool:
     return bool(asked) and _ABOUT * len(asked & set(search_terms(said))) >= len(asked)
 
 
-async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequence[BaseMessage]) -> Answer | None:
+async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequence[BaseMessage]) -> RouterAnswer | None:
     """The model's yes or no and its query; None where its answer is neither. Raises what the model raises.
 
     Args:
@@ -65,12 +65,12 @@ async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequen
     return parse_answer(message_text(await model.ainvoke(list(plain), config=config)))
 
 
-def _structured(reply: Any) -> Answer | None:
+def _structured(reply: Any) -> RouterAnswer | None:
     """The answer in what `with_structured_output(include_raw=True)` gave."""
     if not isinstance(reply, dict):
         return None
     if isinstance(parsed := reply.get("parsed"), SearchDecision):
-        return Answer(parsed.needs_search, (parsed.query.strip() or None) if parsed.needs_search else None)
+        return RouterAnswer(parsed.needs_search, (parsed.query.strip() or None) if parsed.needs_search else None)
     raw = reply.get("raw")
     if not isinstance(raw, BaseMessage):
         return None

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Final
 
 from ...text.words import QUESTION_MARKS
-from .keywords import NAME, TALK, Part, Reading
+from .keywords import NAME, TALK, KeywordReading, Part
 
 GROUPS: Final = (
     "now", "near", "ask", "live", "news", "first", "past", "second", "assistant", "conversation", "given_text",
@@ -40,7 +40,7 @@ NAMES: Final = (
 """The names of the features, in their order."""
 
 
-def features(text: str, reading: Reading) -> list[float]:
+def features(text: str, reading: KeywordReading) -> list[float]:
     """The features of a message, each about in [0, 1]; as many as `NAMES`."""
     chosen = max(reading.parts, key=_claim) if reading.parts else Part("tells", ())
     own = _counts(chosen)

@@ -68,7 +68,7 @@ class Part(NamedTuple):
     """What makes it a question or a request: groups of the word lists, "mark", and "inside" for "... did what?"."""
 
 
-class Reading(NamedTuple):
+class KeywordReading(NamedTuple):
     """What the word lists say about a message."""
 
     signs: tuple[Sign, ...]
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
         return round(sum(sign.weight for sign in self.signs), 3)
 
 
-def read(text: str, year: int) -> Reading:
+def read_question(text: str, year: int) -> KeywordReading:
     """What the word lists find in a message that was written in this year.
 
     Of a long message only the beginning and the end are searched for signs: what stands between them is
@@ -99,7 +99,7 @@ def read(text: str, year: int) -> Reading:
     parsed = split(prose)
     spoken = lists.spoken(prose)
     parts = tuple(_parts(parsed, prose, _shortened(text), lists=lists, spoken=spoken, year=year))
-    return Reading(
+    return KeywordReading(
         signs=tuple(_signs(parts, lists, len(text))),
         explicit=_explicit(parsed, lists),
         opt_out=next((found[0].phrase.text for found in lists.opt_out.all_in(parsed.words)), None),
@@ -124,9 +124,9 @@ def _parts(parsed: Words, prose: str, raw: str, *, lists: WordLists, spoken: Spo
     sentences = parsed.sentences or [Sentence((), asked=False, exclaimed=False)]
     read_ones = [_read_sentence(sentence, lists, spoken, year) for sentence in sentences]
     manners = [_manner(sentence, found, len(sentences)) for sentence, found in zip(sentences, read_ones, strict=True)]
-    place = max((n for n, manner in enumerate(manners) if manner != "tells"), default=len(manners) - 1)
+    index = max((n for n, manner in enumerate(manners) if manner != "tells"), default=len(manners) - 1)
     for n, (manner, (signs, grammar)) in enumerate(zip(manners, read_ones, strict=True)):
-        forms = list(_by_form(prose, raw, spoken.main)) if n == place else []
+        forms = list(_by_form(prose, raw, spoken.main)) if n == index else []
         yield Part(manner, (*signs, *forms), grammar)
 
 
@@ -160,12 +160,12 @@ def _grammar(words: Sequence[str], lists: WordLists, languages: frozenset[str]) 
     covered = set(range(start))
     starts = [start, *(n + 1 for n, word in enumerate(words) if word in _COMMAS)]
     for name in ("question", "request"):
-        for place in starts:
-            found = lists.grammar[name].at(words, place, languages) if place < len(words) else []
+        for index in starts:
+            found = lists.grammar[name].at(words, index, languages) if index < len(words) else []
             # After a comma only what cannot be a relative clause: "..., is there traffic".
-            if found and (place == start or found[0].end > place + 1):
+            if found and (index == start or found[0].end > index + 1):
                 grammar.add(name)
-                covered |= set(range(place, found[0].end + (name == "request")))
+                covered |= set(range(index, found[0].end + (name == "request")))
     for name in ("question_anywhere", "request_anywhere"):
         for found in lists.grammar[name].all_in(words, languages):
             grammar.add(name)
@@ -173,7 +173,7 @@ def _grammar(words: Sequence[str], lists: WordLists, languages: frozenset[str]) 
             if name == "request_anywhere":
                 covered |= set(range(found[0].end))
     if not grammar & {"question", "request"}:
-        inside = any(lists.grammar["question"].at(words, place, languages) for place in range(start + 1, len(words)))
+        inside = any(lists.grammar["question"].at(words, index, languages) for index in range(start + 1, len(words)))
         grammar |= {"inside"} if inside else set()
     return grammar, covered
 
@@ -263,8 +263,8 @@ def _explicit(parsed: Words, lists: WordLists) -> str | None:
     starts = set(parsed.clause_starts)
     for lead in lists.grammar["leads"].all_in(words):
         starts.add(lead[0].end)
-    for place in sorted(starts):
-        found = lists.explicit.at(words, place) if place < len(words) else []
+    for index in sorted(starts):
+        found = lists.explicit.at(words, index) if index < len(words) else []
         if found and found[0].phrase.group == "explicit":
             return found[0].phrase.text
     for found in lists.explicit.all_in(words, _VERB_LAST):
@@ -277,8 +277,8 @@ def _explicit(parsed: Words, lists: WordLists) -> str | None:
 
 def _is_trivial(parsed: Words, lists: WordLists, languages: frozenset[str]) -> bool:
     words = parsed.words
-    covered = {place for found in lists.chat.all_in(words) for place in range(found[0].start, found[0].end)}
-    spoken = [place for place, word in enumerate(words) if is_word(word)]
-    rest = [place for place in spoken if place not in covered]
+    covered = {index for found in lists.chat.all_in(words) for index in range(found[0].start, found[0].end)}
+    spoken = [index for index, word in enumerate(words) if is_word(word)]
+    rest = [index for index in spoken if index not in covered]
     bare = len(spoken) == 1 and not parsed.asked and next(lists.signs.all_in(words, languages), None) is None
     return not rest or bare

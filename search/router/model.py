@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .features import NAMES, features
-from .keywords import Reading
+from .keywords import KeywordReading
 
 WEIGHTS: Final = Path(__file__).with_name("model.json")
 BUCKETS: Final = 1 << 14
@@ -65,11 +65,11 @@ class LocalRouter:
         self._networks = [{name: _unpacked(part) for name, part in one.items()} for one in data["networks"]]
         self._vector = len(self._linear) - len(NAMES) - BUCKETS - 1
 
-    def wants_vector(self, reading: Reading, embedding_model: str) -> bool:
+    def wants_vector(self, reading: KeywordReading, embedding_model: str) -> bool:
         """Whether the embedding of this message, by this model, would count."""
         return embedding_model == self.embedding_model and _LANGUAGE in reading.languages
 
-    def judge(self, text: str, reading: Reading, vector: Sequence[float] | None = None) -> Judgement:
+    def judge(self, text: str, reading: KeywordReading, vector: Sequence[float] | None = None) -> Judgement:
         """Whether the message needs the web.
 
         Args:

@@ -21,7 +21,7 @@ from ...state.messages import earlier_questions, message_text, newest_question, 
 from ...state.search_records import SearchOutcome
 from ...text.shorten import beginning
 from ..cleaning import search_query
-from .answer import Answer
+from .answer import RouterAnswer
 from .call import ask, is_about
 from .standalone import standalone_query
 
@@ -35,7 +35,7 @@ _LOOKED_AT: Final = 12
 _TURN_CHARS: Final = 500
 _QUESTION_CHARS: Final = 2000
 
-Answers = LRUCache[str, Answer]
+Answers = LRUCache[str, RouterAnswer]
 """Answers of small models that are kept, by model, user, and all that the model was shown."""
 
 
@@ -87,7 +87,7 @@ def prompts(messages: Sequence[AnyMessage]) -> tuple[list[BaseMessage], list[Bas
     return router_messages(question, turns, today, structured=True), router_messages(question, turns, today)
 
 
-async def _outcome(state: ConversationState, answer: Answer | None, question: str) -> SearchOutcome:
+async def _outcome(state: ConversationState, answer: RouterAnswer | None, question: str) -> SearchOutcome:
     if answer is None:
         return undecided(state, "The small model answered neither yes nor no.")
     if not answer.needed:
@@ -107,7 +107,7 @@ def _said(state: ConversationState, question: str) -> str:
 
 def _turns(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
     """Role and text of the last messages before the newest user message, shortened."""
-    asked = [place for place, message in enumerate(messages) if role_of(message) == "user"]
+    asked = [index for index, message in enumerate(messages) if role_of(message) == "user"]
     newest = asked[-1] if asked else len(messages)
     before: list[tuple[str, str]] = [
         (role_of(message), " ".join(message_text(message).split()))

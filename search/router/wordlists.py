@@ -51,7 +51,7 @@ class Phrase(NamedTuple):
         return last.startswith(mine)
 
 
-class Found(NamedTuple):
+class PhraseMatch(NamedTuple):
     """A phrase in a list of words: from `start` to before `end`."""
 
     phrase: Phrase
@@ -75,7 +75,7 @@ class Phrases:
             else:
                 self._exact[first].append(phrase)
 
-    def at(self, words: Sequence[str], start: int, languages: frozenset[str] | None = None) -> list[Found]:
+    def at(self, words: Sequence[str], start: int, languages: frozenset[str] | None = None) -> list[PhraseMatch]:
         """The longest phrase that begins here, once for each group that holds it."""
         word = words[start]
         candidates = [*self._exact.get(word, ()), *self._prefix.get(word[:_PREFIX], ())]
@@ -86,17 +86,17 @@ class Phrases:
             return []
         longest = max(len(phrase.words) for phrase in fits)
         groups = {p.group: p for p in reversed(fits) if len(p.words) == longest}
-        return [Found(phrase, start, start + longest) for phrase in groups.values()]
+        return [PhraseMatch(phrase, start, start + longest) for phrase in groups.values()]
 
-    def all_in(self, words: Sequence[str], languages: frozenset[str] | None = None) -> Iterator[list[Found]]:
+    def all_in(self, words: Sequence[str], languages: frozenset[str] | None = None) -> Iterator[list[PhraseMatch]]:
         """Phrases in the order of the text that do not overlap; those at one place together."""
-        place = 0
-        while place < len(words):
-            if found := self.at(words, place, languages):
+        index = 0
+        while index < len(words):
+            if found := self.at(words, index, languages):
                 yield found
-                place = found[0].end
+                index = found[0].end
             else:
-                place += 1
+                index += 1
 
 
 class Spoken(NamedTuple):

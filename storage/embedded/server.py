@@ -79,7 +79,7 @@ def ensure_server(data_dir: Path) -> str:
                 _start_or_join(data_dir, grace)
             except BaseException:
                 if not joined_before:
-                    leave(data_dir)
+                    leave_server(data_dir)
                 raise
     return _connection_url(data_dir)
 
@@ -136,7 +136,7 @@ def _hold_client_lock(data_dir: Path) -> bool:
     if held is not None:
         if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
             return True
-        leave(data_dir)
+        leave_server(data_dir)
     # The supervisor tries the exclusive lock for an instant now and then.
     lock = supervisor.take_lock(path, fcntl.LOCK_SH, wait=5.0)
     if lock is None:
@@ -145,7 +145,7 @@ def _hold_client_lock(data_dir: Path) -> bool:
     return False
 
 
-def leave(data_dir: Path) -> None:
+def leave_server(data_dir: Path) -> None:
     """Count this process no longer among the clients of the server of a folder."""
     lock = _client_locks.pop(data_dir, None)
     if lock is not None:

@@ -109,7 +109,7 @@ class JsonDatabase(SqliteDatabase):
         if self._open is None:
             return
         before, self._changes = self._changes, self._open.total_changes
-        if durable and (self._changes != before or self.trouble is not None):
+        if durable and (self._changes != before or self.write_error is not None):
             self._save(self._open)
 
     def _save(self, connection: sqlite3.Connection) -> None:
@@ -118,13 +118,13 @@ class JsonDatabase(SqliteDatabase):
         try:
             self._write(connection)
         except OSError as error:
-            self.trouble = (
+            self.write_error = (
                 f"{self.path} cannot be written ({error.strerror}): what was said since is kept in memory only, until "
                 "a later turn can write it. Free some space, or check the folder."
             )
-            logger.error("%s", self.trouble)  # noqa: TRY400  # the sentence says it all
+            logger.error("%s", self.write_error)  # noqa: TRY400  # the sentence says it all
         else:
-            self.trouble = None
+            self.write_error = None
 
     def _write(self, connection: sqlite3.Connection) -> None:
         changes = connection.total_changes

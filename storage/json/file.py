@@ -147,14 +147,14 @@ def _lines(connection: sqlite3.Connection) -> Iterator[str]:
         yield f',\n"{table}": {{'
         cursor = connection.execute(query)
         names = [column[0] for column in cursor.description]
-        place, last = names.index(owner), None
+        position, last = names.index(owner), None
         for row in cursor:
-            if row[place] != last:
-                yield f"{'],' if last is not None else ''}\n{_text(row[place])}: [\n"
+            if row[position] != last:
+                yield f"{'],' if last is not None else ''}\n{_text(row[position])}: [\n"
             else:
                 yield ",\n"
             yield _line(names, row)
-            last = row[place]
+            last = row[position]
         yield "]}" if last is not None else "}"
     yield "\n}\n"
 

@@ -47,7 +47,7 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.observer = Observer()
-        self.trouble: str | None = None
+        self.write_error: str | None = None
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
 

@@ -139,12 +139,12 @@ def _trim(connection: sqlite3.Connection, config: RunnableConfig, kept: int) -> 
     """Delete all but the newest checkpoints of a thread and namespace."""
     where = (config["configurable"]["thread_id"], config["configurable"]["checkpoint_ns"])
     older = connection.execute(_BEYOND, (*where, kept)).fetchall()
-    for place in older:
+    for index in older:
         for table in ("checkpoints", "writes"):
-            connection.execute(_DELETE.format(table), place)
+            connection.execute(_DELETE.format(table), index)
 
 
 def _delete(connection: sqlite3.Connection, which: str, value: str) -> None:
-    for place in connection.execute(which, (value,)).fetchall():
+    for index in connection.execute(which, (value,)).fetchall():
         for table in ("checkpoints", "writes"):
-            connection.execute(_DELETE.format(table), place)
+            connection.execute(_DELETE.format(table), index)

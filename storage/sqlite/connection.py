@@ -120,6 +120,6 @@ class SqliteCursor:
 
     @staticmethod
     def _values(row: list[Any], read: Sequence[tuple[int, Callable[[Any], Any]]]) -> list[Any]:
-        for place, reader in read:
-            row[place] = reader(row[place])
+        for index, reader in read:
+            row[index] = reader(row[index])
         return row

@@ -51,7 +51,7 @@ class SqliteDatabase:
     def __init__(self, settings: Settings, path: Path) -> None:
         self.settings = settings
         self.observer = Observer()
-        self.trouble: str | None = None
+        self.write_error: str | None = None
         self.path = path
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None

@@ -64,7 +64,7 @@ def add_messages(connection: sqlite3.Connection, values: Values) -> list[Row]:
     if values["keep_rest"] or not changed:
         added = [row for row in rows if _known(connection, {**values, "id": row["id"]}) is None]
     (last,) = connection.execute(_LAST, dict(values)).fetchone()
-    placed = [{**row, "seq": last + place} for place, row in enumerate(added, start=1)]
+    placed = [{**row, "seq": last + index} for index, row in enumerate(added, start=1)]
     connection.executemany(_ADD, [_columns(values, values["thread_id"], row) for row in placed])
     return [{"id": row["id"], "changed": old} for old, some in ((False, added), (True, changed)) for row in some]
 
@@ -132,14 +132,14 @@ def _place(row: Row) -> Row:
 
 
 def _moved(connection: sqlite3.Connection, values: Values, rows: Sequence[Row]) -> list[Row]:
-    """The rows with their places; where another message has one of these, all of the thread go to its end."""
+    """The rows with their sequence numbers; where another message has one of these, all of the thread go to its end."""
     moved: list[Row] = []
     for thread_id in dict.fromkeys(row["thread_id"] for row in rows):
         where = {**values, "thread_id": thread_id}
         mine = [row for row in rows if row["thread_id"] == thread_id]
         if any(connection.execute(_TAKEN, {**where, "seq": row["seq"]}).fetchone() for row in mine):
             (last,) = connection.execute(_LAST, where).fetchone()
-            mine = [{**row, "seq": last + place} for place, row in enumerate(mine, start=1)]
+            mine = [{**row, "seq": last + index} for index, row in enumerate(mine, start=1)]
         moved += mine
     return moved
 

@@ -41,7 +41,7 @@ def parameters(values: Mapping[str, Any] | Sequence[Any] | None) -> Any:
 
 def readers(names: Sequence[str]) -> list[tuple[int, Callable[[Any], Any]]]:
     """How values come out, by their place in a row: for those columns that are not plain."""
-    return [(place, _READERS[name]) for place, name in enumerate(names) if name in _READERS]
+    return [(index, _READERS[name]) for index, name in enumerate(names) if name in _READERS]
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threa
 SELECT user_id = :user_id AS mine FROM threads WHERE thread_id = :thread_id
 
 -- part: archive.messages_given
-SELECT * FROM jsonb_to_recordset(:rows) AS line(place int, id text, role text, name text, text text, message jsonb,
+SELECT * FROM jsonb_to_recordset(:rows) AS line(ordinal int, id text, role text, name text, text text, message jsonb,
                                                    tokens int, created_at timestamptz, term_keys jsonb)
 
 -- part: archive.changed_messages
@@ -26,7 +26,7 @@ WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM n
 WITH new AS ({archive.messages_given}), changed AS ({archive.changed_messages}), added AS (
     INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
                           term_keys)
-    SELECT :user_id, :thread_id, new.id, last.seq + row_number() OVER (ORDER BY new.place),
+    SELECT :user_id, :thread_id, new.id, last.seq + row_number() OVER (ORDER BY new.ordinal),
            new.role, new.name, new.text, new.message, new.tokens, new.created_at,
            CASE WHEN new.role IN ('user', 'assistant', 'agent') AND new.text ~ '\S' THEN NULL ELSE '' END,
            ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint)

@@ -1,17 +1,17 @@
 -- name: embedding.pending_messages
 -- The first condition can use the index of what is pending.
 SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
-       seq AS place FROM messages
-WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :place)
+       seq AS ordinal FROM messages
+WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :ordinal)
   AND embedded_with IS NULL
-  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, place LIMIT :limit
+  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit
 
 -- name: embedding.pending_summaries
 SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS name, content AS text, created_at,
-       embedded_with, version, id AS place FROM summaries
-WHERE user_id = :user_id AND (thread_id, id) > (:thread_id, :place)
+       embedded_with, version, id AS ordinal FROM summaries
+WHERE user_id = :user_id AND (thread_id, id) > (:thread_id, :ordinal)
   AND embedded_with IS NULL
-  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, place LIMIT :limit
+  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit
 
 -- name: embedding.count_pending
 SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND embedded_with IS NULL)
@@ -19,17 +19,17 @@ SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND embedded_with
 
 -- name: embedding.stale_messages
 SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
-       seq AS place FROM messages
-WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :place)
+       seq AS ordinal FROM messages
+WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :ordinal)
   AND embedded_with IS DISTINCT FROM :model AND embedded_with IS DISTINCT FROM ''
-  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, place LIMIT :limit
+  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit
 
 -- name: embedding.stale_summaries
 SELECT 'summary' AS source_type, thread_id, id, 'assistant' AS role, NULL AS name, content AS text, created_at,
-       embedded_with, version, id AS place FROM summaries
-WHERE user_id = :user_id AND (thread_id, id) > (:thread_id, :place)
+       embedded_with, version, id AS ordinal FROM summaries
+WHERE user_id = :user_id AND (thread_id, id) > (:thread_id, :ordinal)
   AND embedded_with IS DISTINCT FROM :model AND embedded_with IS DISTINCT FROM ''
-  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, place LIMIT :limit
+  AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit
 
 -- name: embedding.count_stale
 SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND embedded_with IS DISTINCT FROM :model

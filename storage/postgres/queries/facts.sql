@@ -92,24 +92,24 @@ WITH found AS (
 ), ranked AS (
     SELECT found.*,
            row_number() OVER (ORDER BY weight + CASE WHEN n > 0 THEN 1 + n / cardinality(:keys::bigint[]) ELSE 0 END
-                              DESC, said_at DESC, id DESC) AS place
+                              DESC, said_at DESC, id DESC) AS ordinal
     FROM found
     CROSS JOIN LATERAL (SELECT count(*)::float8 AS n FROM unnest(term_keys) AS k
                         WHERE k = ANY(:keys::bigint[])) AS shared
     WHERE NOT (thread_id = :thread_id AND source_id = ANY(:newest::text[]))
-    ORDER BY place LIMIT :most
+    ORDER BY ordinal LIMIT :most
 )
-(SELECT 'fact' AS what, to_jsonb(f) AS row, place FROM ranked AS f)
+(SELECT 'fact' AS what, to_jsonb(f) AS row, ordinal FROM ranked AS f)
 UNION ALL
-(SELECT 'pin', to_jsonb(p), row_number() OVER (ORDER BY kind = 'manual' DESC, score DESC, created_at DESC) AS place
+(SELECT 'pin', to_jsonb(p), row_number() OVER (ORDER BY kind = 'manual' DESC, score DESC, created_at DESC) AS ordinal
  FROM pins AS p
  WHERE user_id = :user_id AND forgotten_at IS NULL
    AND (thread_id = :thread_id OR (kind = 'manual' AND :thread_only::text IS NULL))
    AND NOT (kind = 'automatic' AND source_id = ANY(:live::text[]))
    AND NOT EXISTS (SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
                    AND left_.thread_id = p.thread_id AND left_.id = p.source_id AND left_.left_at IS NOT NULL)
- ORDER BY place LIMIT :max_pins)
-ORDER BY what, place
+ ORDER BY ordinal LIMIT :max_pins)
+ORDER BY what, ordinal
 
 -- name: facts.forget_fact
 UPDATE facts SET state = 'forgotten', valid_to = greatest(:moment, confirmed_at)

@@ -56,12 +56,12 @@ SELECT * FROM (SELECT 'summary', thread_id, id, 'assistant', NULL, content, crea
 -- name: vectors.passages
 SELECT thread_id, source_id, content FROM (
     SELECT v.thread_id, v.source_id, v.content,
-           row_number() OVER (PARTITION BY v.thread_id, v.source_id ORDER BY distance(v.embedding, :query)) AS place
+           row_number() OVER (PARTITION BY v.thread_id, v.source_id ORDER BY distance(v.embedding, :query)) AS ordinal
     FROM (SELECT json_extract(value, '$[0]') AS thread_id, json_extract(value, '$[1]') AS id
           FROM json_each(zipped(:threads, :ids))) AS wanted
     JOIN vectors AS v ON v.user_id = :user_id AND v.model = :model AND v.thread_id = wanted.thread_id
                      AND v.source_id = wanted.id AND vector_dims(v.embedding) = :dimensions)
-WHERE place = 1
+WHERE ordinal = 1
 
 -- name: vectors.stored
 SELECT * FROM (SELECT model, vector_dims(embedding) AS dimensions FROM vectors

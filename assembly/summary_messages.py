@@ -12,19 +12,19 @@ from ..state.messages import message_text
 from .fence import set_in
 
 
-def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def with_summary_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages with each summary as one that a provider takes, where its sources stood.
 
     After something the user said it is the assistant's, so that no question is left open; else it is the user's.
     Neighbouring summaries become one message.
     """
     told: list[AnyMessage] = []
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if not is_summary(message):
             told.append(message)
             continue
-        text = told_text(message)
-        if place and is_summary(messages[place - 1]):
+        text = summary_message_text(message)
+        if index and is_summary(messages[index - 1]):
             told[-1] = told[-1].model_copy(update={"content": f"{told[-1].content}\n{text}"})
         elif told and isinstance(told[-1], HumanMessage):
             told.append(AIMessage(text, id=message.id))
@@ -33,6 +33,6 @@ def with_summaries_told(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return told
 
 
-def told_text(summary: AnyMessage) -> str:
+def summary_message_text(summary: AnyMessage) -> str:
     """A summary as it is shown in its place; nothing in it looks like what stands after it."""
     return SUMMARY.format(text=set_in(message_text(summary)))

@@ -1,4 +1,4 @@
-"""`Places`: where a user's messages stand, thread by thread in the order they were said."""
+"""`Timeline`: where a user's messages stand, thread by thread in the order they were said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .neighbours import REACH, Weights, neighbours, with_neighbours
 
 
-class Places(NamedTuple):
+class Timeline(NamedTuple):
     """Where a user's messages stand, thread by thread in their order: arrays of one length n.
 
     Attributes:
@@ -41,7 +41,7 @@ class Places(NamedTuple):
         times: NDArray[np.float64],
         lengths: NDArray[np.float64],
     ) -> Self:
-        """The places with their weights."""
+        """The timeline with its weights."""
         weights = neighbours(_begins(starts, len(seqs)), times, lengths)
         return cls(names, starts, seqs, times, lengths, weights, with_neighbours(lengths.astype(np.float32), weights))
 
@@ -58,7 +58,7 @@ class Places(NamedTuple):
         return int(self.seqs[stop - 1]) if stop > start else -1
 
     def only(self, thread: str) -> Self:
-        """The places of one thread: nothing is lent across threads."""
+        """The timeline of one thread: nothing is lent across threads."""
         start, stop = self.span(thread)
         part = slice(start, stop)
         return type(self)(
@@ -74,7 +74,7 @@ class Places(NamedTuple):
     def with_next(
         self, thread: int, name: str, seqs: NDArray[np.int64], times: NDArray[np.float64], lengths: NDArray[np.float64]
     ) -> tuple[Self, int]:
-        """The places with messages that come after all others of a thread; with it, the position of the first of them.
+        """The timeline with messages after all others of a thread; with it, the position of the first of them.
 
         Args:
             thread: the number of the thread, or the next number for one that is new.

@@ -16,9 +16,9 @@ HEAVY: Final = 16_000
 """Characters of a text, or of a block's data, that are too many to be sent each time."""
 
 
-def lighten(chain: ChainView) -> tuple[ChainView, frozenset[str]]:
+def offload(chain: ChainView) -> tuple[ChainView, frozenset[str]]:
     """The chain with what is heavy and older than the newest two turns made light, and the ids of what was."""
-    asked = [place for place, message in enumerate(chain) if isinstance(message, HumanMessage)]
+    asked = [index for index, message in enumerate(chain) if isinstance(message, HumanMessage)]
     old = asked[-2] if len(asked) > 1 else 0
     light = [_light(message) for message in chain[:old]]
     changed = frozenset(str(new.id) for new, whole in zip(light, chain, strict=False) if new is not whole)
