@@ -32,6 +32,8 @@ COMMANDS: Final = {
                          "said."),
     "delete": ("threads", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
                           "checkpoints."),
+    "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
+                               "with --dry-run count it."),
     "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
     "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
                            "again."),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..settings.forms import NamedValues, groups_of
+from ..settings.forms import NamedValues, groups_of, written
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
     if value is None:
         return "unset"
     if isinstance(value, NamedValues):
-        return ",".join(f"{part}={number:g}" for part, number in value if number is not None) or "unset"
+        return ",".join(f"{part}={written(number)}" for part, number in value if number is not None) or "unset"
     if isinstance(value, tuple):
         return ",".join(value) or "none"
     return "empty" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)
