@@ -38,6 +38,7 @@ class Traces:
         rewritten: ids of summaries whose earlier texts held it.
         texts: what was said.
         quotes: sentences of the user's that are looked for word for word.
+        is_by_age: whether it goes because of its age alone: what repeats it later has an age of its own.
     """
 
     threads: Ids = frozenset()
@@ -45,6 +46,7 @@ class Traces:
     rewritten: Ids = frozenset()
     texts: Sequence[str] = ()
     quotes: Sequence[str] = ()
+    is_by_age: bool = False
 
     def questions(self) -> list[str]:
         """How a report of a turn begins that was asked so."""
@@ -52,6 +54,8 @@ class Traces:
 
     def words(self) -> list[str]:
         """The words that a search for it may have asked for."""
+        if self.is_by_age:
+            return []
         found = {term for text in self.texts for term in terms(text) if len(term) >= _WORD}
         return sorted(found)[:MOST_QUOTES]
 

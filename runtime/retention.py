@@ -11,7 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +19,10 @@ from ..settings.retention import Retention
 from ..state.errors import EverthreadError
 from ..state.records import RetentionRun, now
 from ..storage.open import locks_of
+from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.retention_rows import Due, RetentionRows, ThreadRetention
 from ..storage.user_rows import UserRows
+from .forget import Wanted, _forget
 
 if TYPE_CHECKING:
     from .resources import Resources
@@ -56,6 +58,34 @@ async def repeat_retention(resources: Resources, stop: asyncio.Event) -> None:
         except Exception as error:  # nobody else would know; its text may quote what was said
             logger.error("Retention could not be applied: %s", type(error).__name__)  # noqa: TRY400
         seconds = EVERY.total_seconds()
+
+
+class _BusyError(Exception):
+    """A turn runs in a thread."""
+
+
+class _FreeThreads(ThreadLocks):
+    """Locks that wait for no turn.
+
+    Args:
+        locks: those of the graph.
+    """
+
+    def __init__(self, locks: ThreadLocks) -> None:
+        super().__init__()
+        self._locks = locks
+
+    @asynccontextmanager
+    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+        """Keep others out.
+
+        Raises:
+            _BusyError: a turn runs there.
+        """
+        async with self._locks.try_hold(thread_id) as is_free:
+            if not is_free:
+                raise _BusyError
+            yield
 
 
 class RetentionPass:
@@ -127,7 +157,11 @@ class RetentionPass:
             if self._stop.is_set():
                 return False
             gone = self._counts.total()
-            is_free = await self._checkpoints(rows, due) and await self._reports(rows, retention, due)
+            is_free = (
+                await self._reports(rows, retention, due)
+                and await self._checkpoints(rows, due)
+                and await self._messages(rows, retention, due)
+            )
             self._counts["threads"] += self._counts.total() > gone
             self._counts["busy"] += not is_free
         return not self._stop.is_set()
@@ -153,6 +187,27 @@ class RetentionPass:
             return True
         before = self._now - retention.reports
         return await self._drain("reports", lambda: due.delete_reports(rows, before))
+
+    async def _messages(self, rows: UserRows, retention: Retention, due: Due) -> bool:
+        """Forget what was said, with what was made from it, in other threads as well."""
+        if retention.messages is None or not due.messages:
+            return True
+        user, before = self._resources.of_user(rows.user_id), self._now - retention.messages
+        locks = _FreeThreads(self._resources.locks)
+
+        async def delete() -> int:
+            ids = await due.old_messages(rows, before)
+            if not ids:
+                return 0
+            wanted = Wanted("age", ids={due.thread_id: frozenset(ids)})
+            gone = await _forget(user, wanted, "retention", locks)
+            self._counts.update(summaries=gone.summaries + gone.rewritten, reports=gone.reports)
+            return gone.messages
+
+        try:
+            return await self._drain("messages", delete)
+        except _BusyError:
+            return False
 
     async def _checkpoints(self, rows: UserRows, due: Due) -> bool:
         """Whether all that are due are gone, with the values that only they had.

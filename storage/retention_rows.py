@@ -19,6 +19,9 @@ PAGE: Final = 200
 CHECKPOINTS: Final = 50
 """Checkpoints of a batch: each may hold a megabyte, where the storage keeps its values in it."""
 
+MESSAGES: Final = 200
+"""Messages of a batch."""
+
 ROWS: Final = 1_000
 """Rows of a batch that are small."""
 
@@ -54,6 +57,15 @@ class Due(NamedTuple):
         """
         asked = [{"thread_id": thread_id, **_limits(retention, now)} for thread_id, retention in retentions.items()]
         return [cls(**row) for row in await rows.fetch("retention.due", due=Jsonb(asked))]
+
+    async def old_messages(self, rows: UserRows, before: datetime) -> list[str]:
+        """The ids of a batch of the messages that were said before a time, the oldest first.
+
+        Raises:
+            StorageError: the storage fails.
+        """
+        found = await rows.fetch("retention.messages", thread_id=self.thread_id, before=before, most=MESSAGES)
+        return [row["id"] for row in found]
 
     async def checkpoints(self, rows: UserRows) -> list[tuple[str, str]]:
         """Namespaces and ids of the checkpoints that are due, the oldest first.

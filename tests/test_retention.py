@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from command import run as run_command
-from conversation import EchoModel, open_with, say, thread
+from conversation import EchoModel, counting_model, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from everthread import (
@@ -27,8 +28,11 @@ from everthread import (
 from everthread.runtime import retention
 from everthread.state.records import now
 from everthread.state.search_records import SearchResult
+from everthread.storage.open import locks_of
 from everthread.storage.search_cache import SearchCache
 from everthread.storage.storage import Storage
+
+LONG_AGO = "2020-01-01T00:00:00.000000+00:00"
 
 RESULT = SearchResult(title="T", url="https://example.org", content="c", engine="e")
 
@@ -64,9 +68,16 @@ async def checkpoints_of(graph: Any, to: str = "t1") -> list[Any]:
     return [state async for state in graph.aget_state_history(thread(to))]
 
 
+async def by_hand(storage: Storage, statement: str) -> None:
+    async def work(connection: Any) -> None:
+        await connection.execute(statement)
+
+    await storage.run(work)
+
+
 async def count(storage: Storage, table: str) -> int:
     async def work(connection: Any) -> int:
-        row = await (await connection.execute(f"SELECT count(*) AS n FROM {table}")).fetchone()  # noqa: S608
+        row = await (await connection.execute(f"SELECT count(*) AS n FROM {table}")).fetchone()
         return int(row["n"])
 
     return await storage.run(work)
@@ -230,6 +241,64 @@ async def test_nobody_sets_the_retention_of_somebody_else(opened: Callable[..., 
             await retain_thread(graph, "ada", "t1", "mesages=1d")
 
 
+async def talk_in_two_ages(graph: Any, *, turns: int = 8) -> None:
+    """Turns of long ago in the thread t1, and two of today: one there, one in t2 that shows a memory of it."""
+    for n in range(turns):
+        await say(graph, f"My hobby number {n} is collecting stamps of country {n}.")
+    await say(graph, "Remember that my alarm code is ZZ-12.")
+    await graph.asettled()
+    await by_hand(graph.resources.database, f"UPDATE messages SET created_at = '{LONG_AGO}'")
+    await say(graph, "My cat is called Biscuit.")
+    await say(graph, "Which stamps is my hobby number 3, and what is my alarm code?", to="t2")
+    await graph.asettled()
+
+
+async def test_messages_go_by_their_age_with_all_that_was_made_from_them(opened: Callable[..., open_graph]) -> None:
+    async with opened(model=counting_model(), retention="messages=365d") as graph:
+        await talk_in_two_ages(graph)
+        user = graph.resources.of_user("ada")
+        assert any("stamps" in summary.content for summary in await user.archive.summaries("t1"))
+        counted = await run_retention(graph, dry_run=True)
+        assert (counted.messages, counted.threads) == (18, 1)
+        assert len(await user.archive.messages("t1")) == 20
+        gone = await run_retention(graph)
+        assert (gone.messages, gone.threads, gone.busy) == (18, 1, 0)
+        assert gone.summaries > 0
+        texts = [message.text for message in await user.archive.messages("t1")]
+        assert texts == ["My cat is called Biscuit.", "Reply 10."]
+        for summary in await user.archive.summaries("t1"):
+            assert "stamps" not in summary.content
+        shown = (await graph.aget_state(thread())).values["messages"]
+        assert [message.text for message in shown] == texts
+        for table in ("facts", "pins", "vectors", "turn_reports", "summaries", "messages"):
+            assert "country 3" not in await dump(graph.resources.database, table, "t1")
+            assert "ZZ-12" not in await dump(graph.resources.database, table, "t1")
+        state = await say(graph, "Which stamps do I collect, and what is my cat called?", to="t3")
+        recalled = str(state["recall"].memories)
+        assert "Biscuit" in recalled
+        assert "country" not in recalled
+        assert (await say(graph, "And on."))["after_reply"].error is None
+        assert (await run_retention(graph)).messages == 0
+
+
+async def dump(storage: Storage, table: str, thread_id: str) -> str:
+    async def work(connection: Any) -> str:
+        statement = f"SELECT * FROM {table} WHERE thread_id = '{thread_id}'"
+        return str(await (await connection.execute(statement)).fetchall())
+
+    return await storage.run(work)
+
+
+async def test_a_reply_of_today_that_repeats_what_was_said_long_ago_stays(opened: Callable[..., open_graph]) -> None:
+    async with opened(retention="messages=365d") as graph:
+        await say(graph, "The password of the west gate is a long word.")
+        await by_hand(graph.resources.database, f"UPDATE messages SET created_at = '{LONG_AGO}'")
+        await say(graph, "The password of the west gate is a long word.", to="t2")
+        await graph.asettled()
+        assert (await run_retention(graph)).messages == 2
+        assert len(await graph.resources.of_user("ada").archive.messages("t2")) == 2
+
+
 class Slow(EchoModel):
     go: Any = None
     begun: Any = None
@@ -238,3 +307,91 @@ class Slow(EchoModel):
         self.begun.set()
         self.go.wait(60)
         return super()._generate(*args, **more)
+
+
+async def test_a_thread_in_which_a_turn_runs_is_left_to_the_next_run(
+    opened: Callable[..., open_graph], later: Callable[..., None]
+) -> None:
+    model = Slow(prompts=[], go=threading.Event(), begun=threading.Event())
+    model.go.set()
+    async with opened(model=model, retention="checkpoints=1,messages=30d") as graph:
+        for to in ("t1", "t2"):
+            for n in range(3):
+                await say(graph, f"Remark {n}.", to=to)
+        later(days=31)
+        model.go.clear()
+        model.begun.clear()
+        turn = asyncio.create_task(say(graph, "And on."))
+        await asyncio.to_thread(model.begun.wait, 60)
+        gone = await run_retention(graph)
+        assert (gone.busy, gone.messages) == (1, 6)
+        model.go.set()
+        assert (await turn)["after_reply"].error is None
+        gone = await run_retention(graph)
+        assert gone.busy == 0
+        assert gone.messages == 8
+        assert gone.checkpoints > 1
+
+
+async def test_one_process_at_a_time(opened: Callable[..., open_graph]) -> None:
+    async with opened(retention="reports=1d") as graph:
+        if graph.resources.database.kind == "json":
+            pytest.skip("a JSON file takes one process at a time anyway")
+        locks = locks_of(graph.resources.database)
+        async with locks.try_hold("everthread.retention") as is_mine:
+            assert is_mine
+            assert await run_retention(graph) is None
+        await locks.close()
+        assert await run_retention(graph) is not None
+
+
+async def test_it_runs_by_itself_and_reports_what_it_did_without_a_word_of_it(
+    opened: Callable[..., open_graph],
+    later: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(retention, "FIRST_SECONDS", 0.0)
+    async with opened(retention="reports=30d") as graph:
+        await say(graph, "My locker is QX-4471.")
+        assert [run.reports for run in await retention_runs(graph)] == [0]
+    later(days=31)
+    with caplog.at_level(logging.INFO, "everthread.runtime.retention"):
+        async with opened(retention="reports=30d") as graph:
+            while len(await retention_runs(graph)) < 2:
+                await asyncio.sleep(0.01)
+    async with opened(retention="reports=30d") as graph:  # within the hour
+        await say(graph, "And on.")
+        await asyncio.sleep(0.2)
+        runs = await retention_runs(graph)
+    assert [(run.reports, run.error) for run in runs] == [(1, None), (0, None)]
+    (line,) = [record.getMessage() for record in caplog.records if "1 reports" in record.getMessage()]
+    assert line == (
+        "Retention deleted: 0 messages, 0 summaries, 1 reports, 0 search results, 0 checkpoints, in 1 threads"
+    )
+
+
+async def test_without_a_retention_nothing_runs(
+    opened: Callable[..., open_graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "FIRST_SECONDS", 0.0)
+    async with opened() as graph:
+        await say(graph, "One.")
+        await asyncio.sleep(0.2)
+        assert await retention_runs(graph) == []
+
+
+def test_the_command_counts_deletes_and_tells(environment: dict[str, str]) -> None:
+    talk = run_command(environment, "chat", "--thread", "work", typed="One.\nTwo.\nThree.\n")
+    assert talk.returncode == 0
+    environment["EVERTHREAD_RETENTION"] = "checkpoints=2"
+    would = run_command(environment, "retention", "--dry-run").stdout
+    assert "Would delete: 0 messages" in would
+    assert run_command(environment, "retention").stdout == "Retention: checkpoints=2.\n"
+    assert run_command(environment, "retention", "--run").stdout == would.replace("Would delete", "Deleted")
+    assert would.split(": ", 1)[1].rstrip(".\n") in run_command(environment, "retention").stdout
+    given = run_command(environment, "retention", "--thread", "work", "--own", "reports=1w")
+    assert given.stdout == "work: reports=1w.\n"
+    wrong = run_command(environment, "retention", "--thread", "work")
+    assert wrong.returncode == 1
+    assert "--own" in wrong.stderr

@@ -23,6 +23,10 @@ FROM jsonb_to_recordset(:due::jsonb) AS due(
          thread_id text, messages timestamptz, reports timestamptz, kept integer, since text)
      JOIN threads AS t ON t.thread_id = due.thread_id AND t.user_id = :user_id
 
+-- name: retention.messages
+SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND created_at < :before
+ORDER BY created_at LIMIT :most
+
 -- name: retention.checkpoints
 -- Those before the oldest that stays, the oldest first. Those of a graph inside another one go with its task; of other
 -- graphs with a state of their own the newest stays.
