@@ -38,6 +38,10 @@ EVERY: Final = timedelta(hours=1)
 _RESTS: Final = 4.0
 """How much longer than a batch it rests after it: it takes a fifth of the storage's time."""
 
+_TRIES: Final = 5
+_TRY_SECONDS: Final = 1.0
+"""How often, and after how long, it is tried again where a turn runs, before that is left to the next run."""
+
 _LOCK: Final = "everthread.retention"
 
 
@@ -100,6 +104,7 @@ class RetentionPass:
         self._resources = resources
         self._of_all = resources.settings.retention
         self._rows = RetentionRows(resources.database)
+        self._locks = _FreeThreads(resources.locks)
         self._stop = stop or asyncio.Event()
         self._counts: Counter[str] = Counter()
         self._now, self._begun = now(), time.perf_counter()
@@ -193,21 +198,17 @@ class RetentionPass:
         if retention.messages is None or not due.messages:
             return True
         user, before = self._resources.of_user(rows.user_id), self._now - retention.messages
-        locks = _FreeThreads(self._resources.locks)
 
         async def delete() -> int:
             ids = await due.old_messages(rows, before)
             if not ids:
                 return 0
             wanted = Wanted("age", ids={due.thread_id: frozenset(ids)})
-            gone = await _forget(user, wanted, "retention", locks)
+            gone = await _forget(user, wanted, "retention", self._locks)
             self._counts.update(summaries=gone.summaries + gone.rewritten, reports=gone.reports)
             return gone.messages
 
-        try:
-            return await self._drain("messages", delete)
-        except _BusyError:
-            return False
+        return await self._drain("messages", delete)
 
     async def _checkpoints(self, rows: UserRows, due: Due) -> bool:
         """Whether all that are due are gone, with the values that only they had.
@@ -235,15 +236,26 @@ class RetentionPass:
         """
         while not self._stop.is_set():
             begun = time.perf_counter()
-            async with AsyncExitStack() as held:
-                if of is not None and not await held.enter_async_context(self._resources.locks.try_hold(of)):
-                    return False
-                number = await delete()
+            if (number := await self._tried(delete, of)) is None:
+                return False
             if not number:
                 return True
             self._counts[kind] += number
             await _is_set(self._stop, (time.perf_counter() - begun) * _RESTS)
         return False
+
+    async def _tried(self, delete: Callable[[], Awaitable[int]], of: str | None) -> int | None:
+        """How many a batch has deleted; None where a turn runs in one of its threads again and again."""
+        for _ in range(_TRIES):
+            try:
+                async with AsyncExitStack() as held:
+                    if of is not None:
+                        await held.enter_async_context(self._locks.hold(of))
+                    return await delete()
+            except _BusyError:
+                if await _is_set(self._stop, _TRY_SECONDS):
+                    break
+        return None
 
 
 async def _is_due(rows: RetentionRows, of_all: Retention) -> bool:

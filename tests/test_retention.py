@@ -270,6 +270,7 @@ async def test_messages_go_by_their_age_with_all_that_was_made_from_them(opened:
             assert "stamps" not in summary.content
         shown = (await graph.aget_state(thread())).values["messages"]
         assert [message.text for message in shown] == texts
+        assert "country 3" not in await dump(graph.resources.database, "turn_reports", "t2")
         for table in ("facts", "pins", "vectors", "turn_reports", "summaries", "messages"):
             assert "country 3" not in await dump(graph.resources.database, table, "t1")
             assert "ZZ-12" not in await dump(graph.resources.database, table, "t1")
