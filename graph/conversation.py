@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from ..runtime.forget import AskedBy, forget_fact, forget_messages, forget_span, forget_threads
+from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError
@@ -51,7 +51,9 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        return await forget_threads(self.resources.of_user(user_id), thread_id, locks=self.resources.locks)
+        user = self.resources.of_user(user_id)
+        wanted = await whole_threads(user, thread_id)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -66,7 +68,6 @@ class Conversation(CompiledConversation):
         since: datetime | None = None,
         until: datetime | None = None,
         fact: str | None = None,
-        asked_by: AskedBy = "program",
     ) -> Deleted:
         """Forget a part of what a user said, with all that was made from it: messages, a span of time, or a fact.
 
@@ -79,20 +80,21 @@ class Conversation(CompiledConversation):
             since: from this moment on.
             until: before this moment.
             fact: the id of a fact or pin, which goes with the messages that say it.
-            asked_by: who asks, for the record that remains.
 
         Raises:
             InputError: not one of these is named, or it is not there.
             EverthreadError: something failed, and nothing was forgotten.
         """
-        user, locks = self.resources.of_user(user_id), self.resources.locks
+        user = self.resources.of_user(user_id)
         if messages and thread_id is not None and not (since or until or fact):
-            return await forget_messages(user, thread_id, messages, asked_by=asked_by, locks=locks)
-        if (since or until) and not (messages or fact):
-            return await forget_span(user, since, until, thread_id=thread_id, asked_by=asked_by, locks=locks)
-        if fact is not None and not (messages or thread_id):
-            return await forget_fact(user, fact, asked_by=asked_by, locks=locks)
-        raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; a thread: `adelete`.")
+            wanted = await some_messages(user, thread_id, messages)
+        elif (since or until) and not (messages or fact):
+            wanted = await span_of_time(user, since, until, thread_id)
+        elif fact is not None and not (messages or thread_id or since or until):
+            wanted = await a_fact(user, fact)
+        else:
+            raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
         """`aforget`, blocking."""
