@@ -131,13 +131,13 @@ async def _in_columns(connection: Connection, schema: str, texts: Sequence[str])
     columns: dict[str, list[sql.Composable]] = {}
     for row in await (await connection.execute(_COLUMNS, {"schema": schema})).fetchall():
         as_bytes = row["data_type"] == "bytea"
-        shape = "position(needle.raw IN {}) > 0" if as_bytes else "strpos({}::text, needle.text) > 0"
+        shape = "position(needle.raw IN held.{}) > 0" if as_bytes else "strpos(held.{}::text, needle.text) > 0"
         columns.setdefault(row["table_name"], []).append(sql.SQL(shape).format(sql.Identifier(row["column_name"])))
     values: dict[str, Any] = {"raw": [form for text in texts for form in forms(text)]}
     found: list[str] = []
     for table, held in columns.items():
         query = sql.SQL(
-            "SELECT count(*) AS n FROM {} WHERE EXISTS (SELECT FROM (SELECT raw, convert_from(raw, 'UTF8') AS text "
+            "SELECT count(*) AS n FROM {} AS held WHERE EXISTS (SELECT FROM (SELECT raw, convert_from(raw, 'UTF8') AS text "
             "FROM unnest(%(raw)s::bytea[]) AS raw) AS needle WHERE {})"
         ).format(sql.Identifier(schema, table), sql.SQL(" OR ").join(held))
         counted = await (await connection.execute(query, values)).fetchone()

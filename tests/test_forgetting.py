@@ -20,16 +20,16 @@ from everthread.maintenance.transfer import export_rows
 from everthread.runtime import forget as forgetting
 from everthread.state.search_records import SearchResult
 
-CANARY = "CANARY-7731-QX"
-SAID = f"My locker code is {CANARY} since last May."
+CANARY = "Canaryville7731"
+SAID = f"I live in {CANARY} by the sea."
 
 
 class Parrot(EchoModel):
-    """A chat model that repeats what the user said about the locker, in whatever thread it is asked."""
+    """A chat model that repeats what the user said about their home, in whatever thread it is asked."""
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         asked = messages[-1].text
-        told = f"You told me: {SAID}" if "Which locker" in asked or CANARY in asked else f"Noted: {asked[-80:]}"
+        told = f"You told me: {SAID}" if "Where do I live" in asked or CANARY in asked else f"Noted: {asked[-80:]}"
         return ChatResult(generations=[ChatGeneration(message=AIMessage(told))])
 
 
@@ -67,19 +67,31 @@ async def talk(stored: Settings, embeddings: Embeddings) -> AsyncIterator[Conver
 
 
 async def spread(graph: Conversation) -> str:
-    """Say the canary, and let it be summarized, embedded, searched for, quoted, pinned; returns the id of the message."""
+    """Say the canary, and let it be summarized, embedded, searched for, quoted, pinned; returns its id."""
     for n in range(3):
         await say(graph, f"Before {n}: the bus to the harbour number {n} was late again today.")
     state = await say(graph, SAID)
     id_ = next(m.id for m in reversed(state["messages"]) if m.type == "human")
-    await say(graph, f"Please search the web for {CANARY} lockers.", web_search="auto")
-    await say(graph, f"Remember that my locker code is {CANARY}.")
+    await say(graph, f"Please search the web for the ferry to {CANARY}.", web_search="auto")
+    await say(graph, f"Remember that {CANARY} has no station.")
     for n in range(6):
         await say(graph, f"After {n}: we talked about the garden and the tomatoes of row {n}.")
     await graph.asettled()
-    await say(graph, "Which locker did I speak of?", to="t2")
+    await say(graph, "Where do I live?", to="t2")
     await graph.asettled()
     return str(id_)
+
+
+def folder_of(graph: Conversation) -> Path:
+    folder = graph.resources.settings.data_dir
+    assert folder is not None
+    return folder
+
+
+def holding(folder: Path) -> list[str]:
+    """The files of a storage that hold the canary: looked at beside the code that is tested."""
+    files = (file for file in folder.rglob("*") if file.is_file() and "bin-" not in str(file))
+    return [file.name for file in files if CANARY.encode() in file.read_bytes()]
 
 
 async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tmp_path: Path) -> None:
@@ -93,15 +105,20 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     needles = await forgetting.needles(user, wanted)
     assert CANARY in needles.texts
     before = await user.archive.known_count("t1")
+    there = await prove(storage, needles)
+    assert any("messages" in place for place in there.remains), there
     gone = await forgetting.forget(user, wanted, asked_by="program", locks=talk.resources.locks)
     assert gone.messages >= 6  # three that were said, and the replies that repeat them
-    assert gone.rewritten or gone.summaries
+    assert gone.rewritten
+    assert gone.facts
+    assert gone.reports
     assert await user.archive.known_count("t1") < before
 
     proof = await prove(storage, needles)
     assert proof.remains == (), proof
+    assert await asyncio.to_thread(holding, folder_of(talk)) == []
     exported = tmp_path / "all.jsonl"
-    await export_rows(user.rows, exported)
+    await export_rows(user.rows, exported, written=lambda *_: None)
     assert CANARY not in await asyncio.to_thread(exported.read_text)
     state = await say(talk, "Which bus was late?")
     assert CANARY not in str(state["messages"][:-2])
