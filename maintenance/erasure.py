@@ -58,11 +58,16 @@ async def _rewrite_tables(database: Database) -> list[str]:
             await connection.execute(sql.SQL("SET lock_timeout = {}").format(f"{_LOCK_SECONDS}s"))
             for table in TABLES:
                 name = sql.Identifier(database.schema, table)
+                of = sql.Literal(f'"{database.schema}"."{table}"')
+                await _tried(connection, sql.SQL(_STATISTICS).format(of), f"the statistics of {table}", refused)
                 await _tried(connection, sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name), table, refused)
             for statement, what in _OF_SERVER:
                 await _tried(connection, sql.SQL(statement), what, refused)
     return refused
 
+
+_STATISTICS: Final = "DELETE FROM pg_catalog.pg_statistic WHERE starelid = {}::regclass"
+"""They hold texts that come often; of an empty table nothing takes their place."""
 
 _OF_SERVER: Final = (
     ("VACUUM FULL pg_catalog.pg_statistic", "the server's statistics"),

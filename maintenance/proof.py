@@ -137,8 +137,8 @@ async def _in_columns(connection: Connection, schema: str, texts: Sequence[str])
     found: list[str] = []
     for table, held in columns.items():
         query = sql.SQL(
-            "SELECT count(*) AS n FROM {} AS held WHERE EXISTS (SELECT FROM (SELECT raw, convert_from(raw, 'UTF8') AS text "
-            "FROM unnest(%(raw)s::bytea[]) AS raw) AS needle WHERE {})"
+            "SELECT count(*) AS n FROM {} AS held WHERE EXISTS (SELECT FROM "
+            "(SELECT raw, convert_from(raw, 'UTF8') AS text FROM unnest(%(raw)s::bytea[]) AS raw) AS needle WHERE {})"
         ).format(sql.Identifier(schema, table), sql.SQL(" OR ").join(held))
         counted = await (await connection.execute(query, values)).fetchone()
         if counted and counted["n"]:

@@ -234,6 +234,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
     facts, numbers = list(wanted.facts), Counter[str]()
     for scope in _scopes(traces.threads, traces.ids):
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
+        facts += await _read_beside(rows, scope)
         numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
         numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
         numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
@@ -261,6 +262,20 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
 
 def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:
     return {"deleted_at": now(), "kind": kind, "asked_by": asked_by, **done.model_dump()}
+
+
+async def _read_beside(rows: Exchange, scope: Mapping[str, Any]) -> list[str]:
+    """Facts of answers to what is forgotten, as "yes" is to a question: these are read again without it.
+
+    What the user wanted forgotten stays so.
+    """
+    answers = [row["id"] for row in await rows.fetch("deletion.said_after", **scope)] if scope["ids"] else []
+    if not answers:
+        return []
+    of = {"threads": [], "thread_id": scope["thread_id"], "ids": answers}
+    found = [row["id"] for row in await rows.fetch("deletion.facts_from", **of) if row["state"] != "forgotten"]
+    await rows.fetch("facts.not_read", threads=[scope["thread_id"]] * len(answers), ids=answers)
+    return found
 
 
 def _scopes(threads: frozenset[str], ids: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
