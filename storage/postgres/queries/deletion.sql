@@ -31,8 +31,17 @@ SELECT thread_id, id, role, text FROM messages
 WHERE user_id = :user_id AND created_at >= :since
   AND EXISTS (SELECT FROM unnest(:quotes::text[]) AS quote WHERE strpos(text, quote) > 0)
 
+-- name: deletion.said_after
+-- The user's messages that were read for facts beside one of these: what was said right before them.
+WITH said AS (
+    SELECT id, role, id = ANY(:ids::text[]) AS gone,
+           sum(CASE WHEN role = 'user' THEN 1 ELSE 0 END) OVER (ORDER BY seq) AS exchange
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+)
+SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT exchange FROM said WHERE gone)
+
 -- name: deletion.facts_from
-SELECT id, thread_id, source_id, text FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
+SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
 
 -- name: deletion.fact_said_in
 -- The messages that a fact or pin was read from, and the last that said it again.
