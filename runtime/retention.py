@@ -22,7 +22,7 @@ from ..storage.open import locks_of
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.retention_rows import Due, RetentionRows, ThreadRetention
 from ..storage.user_rows import UserRows
-from .forget import Wanted, _forget
+from .forget import Wanted, forget
 
 if TYPE_CHECKING:
     from .resources import Resources
@@ -204,7 +204,7 @@ class RetentionPass:
             if not ids:
                 return 0
             wanted = Wanted("age", ids={due.thread_id: frozenset(ids)})
-            gone = await _forget(user, wanted, "retention", self._locks)
+            gone = await forget(user, wanted, asked_by="retention", locks=self._locks)
             self._counts.update(summaries=gone.summaries + gone.rewritten, reports=gone.reports)
             return gone.messages
 
