@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ..settings.retention import Retention
@@ -35,8 +35,8 @@ FIRST_SECONDS: Final = 30.0
 EVERY: Final = timedelta(hours=1)
 """Between two runs, of whichever process."""
 
-_RESTS: Final = 4.0
-"""How much longer than a batch it rests after it: it takes a fifth of the storage's time."""
+_RESTS: Final = 9.0
+"""How much longer than a batch it rests after it: it takes a tenth of the time."""
 
 _TRIES: Final = 5
 _TRY_SECONDS: Final = 1.0
@@ -128,7 +128,7 @@ class RetentionPass:
         Raises:
             StorageError: the storage fails.
         """
-        self._counts["search_results"] = await self._rows.search_results(self._now - self._of_all.search_cache)
+        self._counts["search_results"] = await self._rows.search_results(self._search_results_before)
         async for rows, _, due in self._due():
             number = len(await due.checkpoints(rows))
             self._counts.update(messages=due.messages, reports=due.reports, checkpoints=number)
@@ -154,9 +154,14 @@ class RetentionPass:
         milliseconds = round((time.perf_counter() - self._begun) * 1000, 1)
         return RetentionRun(started_at=self._now, milliseconds=milliseconds, error=error or None, **counts)
 
+    @property
+    def _search_results_before(self) -> datetime:
+        """Results are as old as what they were searched for."""
+        return self._now - min(self._of_all.search_cache, self._of_all.messages or self._of_all.search_cache)
+
     async def _apply(self) -> bool:
         """Whether it came to the end."""
-        before = self._now - self._of_all.search_cache
+        before = self._search_results_before
         await self._drain("search_results", lambda: self._rows.delete_search_results(before))
         async for rows, retention, due in self._due():
             if self._stop.is_set():
@@ -168,7 +173,7 @@ class RetentionPass:
                 and await self._messages(rows, retention, due)
             )
             self._counts["threads"] += self._counts.total() > gone
-            self._counts["busy"] += not is_free
+            self._counts["busy"] += not is_free and not self._stop.is_set()
         return not self._stop.is_set()
 
     async def _due(self) -> AsyncIterator[tuple[UserRows, Retention, Due]]:

@@ -19,7 +19,7 @@ PAGE: Final = 200
 CHECKPOINTS: Final = 50
 """Checkpoints of a batch: each may hold a megabyte, where the storage keeps its values in it."""
 
-MESSAGES: Final = 200
+MESSAGES: Final = 100
 """Messages of a batch."""
 
 ROWS: Final = 1_000

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import statistics
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +16,14 @@ import pytest
 from command import run as run_command
 from conversation import EchoModel, counting_model, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import (
     InputError,
     Retention,
     Settings,
     SettingsError,
+    Summary,
     open_graph,
     retain_thread,
     retention_runs,
@@ -396,3 +400,69 @@ def test_the_command_counts_deletes_and_tells(environment: dict[str, str]) -> No
     wrong = run_command(environment, "retention", "--thread", "work")
     assert wrong.returncode == 1
     assert "--own" in wrong.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+async def test_a_thread_of_ten_thousand_messages_goes_while_turns_are_as_quick_as_before(
+    kind: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is begun again where it was ended; the turns of others meanwhile take up to 1.2 times as long."""
+    stored = settings if kind == "postgres" else settings.but(database_url=kind, data_dir=tmp_path)
+    components: Any = {"model": counting_model(), "embeddings": DeterministicFakeEmbedding(size=8)}
+    async with open_with(stored, **components, retention="messages=365d,reports=30d,checkpoints=20") as graph:
+        await add_messages(graph, 10_000)
+        for _ in range(10):
+            await say(graph, "Something new.")
+        await timed_turns(graph, 10)
+        before = await timed_turns(graph, 40)
+        stop = asyncio.Event()
+        running = asyncio.create_task(retention.RetentionPass(graph.resources, stop).run())
+        during = await timed_turns(graph, 80)
+        stop.set()
+        begun = await running
+        after = await timed_turns(graph, 40)
+        assert begun is not None
+        assert begun.error == "It was ended before it was done."
+        assert begun.messages > 0
+        assert statistics.median(during) <= 1.2 * statistics.median(before + after)
+        monkeypatch.setattr(retention, "_RESTS", 0.0)
+        rest = await run_retention(graph)
+        assert rest is not None
+        assert begun.messages + rest.messages == 10_000
+        assert rest.milliseconds < 120_000
+        assert len(await graph.resources.of_user("ada").archive.messages("t1")) == 20  # type: ignore[attr-defined]
+
+
+async def add_messages(graph: Any, number: int) -> None:
+    """Messages of long ago, each ten of them with a summary, and each ten of these."""
+    archive = graph.resources.of_user("ada").archive
+    for start in range(0, number, 1_000):
+        kinds = [HumanMessage, AIMessage] * 500
+        said = [
+            kind(f"Remark {n}: house {n} has roses.", id=f"m{n}", additional_kwargs={"created_at": LONG_AGO})
+            for n, kind in enumerate(kinds, start)
+        ]
+        await archive.add_messages("t1", said)
+    level, below = 1, [f"m{n}" for n in range(number)]
+    while len(below) > 1:
+        above = [
+            Summary(
+                id=f"s{level}-{n}", level=level, content="Roses.", source_ids=tuple(below[n : n + 10]), covers=10**level
+            )
+            for n in range(0, len(below), 10)
+        ]
+        for summary in above:
+            await archive.add_summary("t1", summary)
+        level, below = level + 1, [summary.id for summary in above]
+    await graph.asettled()
+
+
+async def timed_turns(graph: Any, number: int) -> list[float]:
+    """Seconds of turns of somebody else."""
+    seconds = []
+    for n in range(number):
+        begun = time.perf_counter()
+        await say(graph, f"What about remark {n}?", to="of bob", user="bob")
+        seconds.append(time.perf_counter() - begun)
+    return seconds
