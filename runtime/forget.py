@@ -37,6 +37,7 @@ STORE_SECONDS: Final = 60.0
 
 _OF_THREADS: Final = (
     "deletion.turn_reports",
+    "deletion.all_numbers",
     "deletion.checkpoint_writes",
     "deletion.checkpoint_blobs",
     "deletion.checkpoints",
@@ -237,11 +238,13 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
         facts += await _read_beside(rows, scope)
         numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
+        await rows.fetch("deletion.numbers", **scope)
         numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
         numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
         texts = {**scope, "ids": [*scope["ids"], *traces.rewritten]}
         await rows.fetch("deletion.vectors", **texts)
         await rows.fetch("deletion.summary_versions", **texts)
+    facts = list(dict.fromkeys(facts))
     await release_facts(rows, facts)
     await rows.fetch("deletion.facts", facts=facts)
     for thread, summaries in above.items():

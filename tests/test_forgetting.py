@@ -90,7 +90,7 @@ async def spread(graph: Conversation) -> str:
         await say(graph, f"Before {n}: the bus to the harbour number {n} was late again today.")
     state = await say(graph, SAID)
     id_ = next(m.id for m in reversed(state["messages"]) if m.type == "human")
-    await say(graph, f"Please search the web for the ferry to {CANARY}.", web_search="auto")
+    await say(graph, f"Please search the web for the ferry to {CANARY}.", web_search="auto", redact_queries=False)
     await say(graph, f"Remember that {CANARY} has no station.")
     for n in range(6):
         await say(graph, f"After {n}: we talked about the garden and the tomatoes of row {n}.")
@@ -149,15 +149,13 @@ async def test_summaries_above_stand_for_what_is_left_and_say_nothing_of_what_is
         await say(graph, f"Remark number {n}: the tomatoes of row {n} are ripe.")
     await graph.asettled()
     user = graph.resources.of_user("ada")
-    first = (await user.archive.messages("t1"))[0]
-    levels = {
-        summary.level for summary in await user.archive.summaries("t1") if await holds(user, summary.id, first.id)
-    }
-    assert levels >= {1, 2}
+    top = max(await user.archive.summaries("t1"), key=lambda summary: summary.level)
+    assert top.level > 1
+    first = (await user.archive.sources("t1", top.id)).messages()[0]
     await graph.aforget("ada", "t1", messages=[first.id])
     for summary in await user.archive.summaries("t1"):
         assert first.id not in summary.source_ids
-        assert "Remark number 0:" not in summary.content
+        assert first.text not in summary.content
         tree = await user.archive.sources("t1", summary.id)
         assert tree is not None
         assert tree.missing == ()
@@ -165,11 +163,6 @@ async def test_summaries_above_stand_for_what_is_left_and_say_nothing_of_what_is
     state = await say(graph, "Which rows are ripe?")
     assert first.id not in str(state["chain"])
     assert [finding for checkup in await examine(graph, "ada") for finding in checkup.findings] == []
-
-
-async def holds(user: Any, summary_id: str, message_id: str) -> bool:
-    tree = await user.archive.sources("t1", summary_id)
-    return message_id in {message.id for message in tree.messages()}
 
 
 async def test_a_models_summary_is_replaced_at_once_and_made_again_later(graph: Conversation) -> None:
@@ -297,6 +290,7 @@ async def test_what_removing_a_message_means_is_the_operators_to_say(
 
 
 def test_the_command_forgets_asks_proves_and_lists(environment: dict[str, str]) -> None:
+    environment["COLUMNS"] = "200"
     run(environment, "chat", "--thread", "work", typed=f"{SAID}\nThe bus is late.\n")
     assert "Aborted" in run(environment, "forget", "--thread", "work", typed="n\n").stderr
     assert CANARY in run(environment, "history", "work").stdout

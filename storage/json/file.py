@@ -34,6 +34,7 @@ _USER_TABLES: Final = (
     "turn_reports",
     "vectors",
     "deletions",
+    "forgotten_numbers",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (

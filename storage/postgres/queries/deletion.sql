@@ -57,6 +57,14 @@ WHERE p.user_id = :user_id AND p.id = :id
 -- name: deletion.facts
 DELETE FROM facts WHERE user_id = :user_id AND id = ANY(:facts::text[])
 
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
+
 -- name: deletion.pins
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 

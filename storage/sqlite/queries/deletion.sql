@@ -45,6 +45,14 @@ SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_sour
 -- name: deletion.facts
 DELETE FROM facts WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:facts))
 
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+
 -- name: deletion.pins
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 
