@@ -234,6 +234,18 @@ async def test_a_threads_own_counts_where_the_operator_keeps_everything(
         assert await graph.resources.of_user("ada").reports.find("t2", 1) is not None
 
 
+async def test_a_copied_thread_has_the_retention_of_the_original(
+    opened: Callable[..., open_graph], later: Callable[..., None]
+) -> None:
+    async with opened() as graph:
+        await say(graph, "One.")
+        await retain_thread(graph, "ada", "t1", "messages=1h")
+        await graph.checkpointer.acopy_thread("t1", "t2")  # type: ignore[union-attr]
+        later(hours=2)
+        gone = await run_retention(graph)
+        assert (gone.messages, gone.threads) == (4, 2)
+
+
 async def test_nobody_sets_the_retention_of_somebody_else(opened: Callable[..., open_graph]) -> None:
     async with opened() as graph:
         await say(graph, "One.")
