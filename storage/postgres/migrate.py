@@ -19,6 +19,7 @@ from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow
 
 from ...state.errors import StorageError
+from .row_security import lift, secure
 
 Connection = AsyncConnection[DictRow]
 
@@ -61,6 +62,8 @@ async def migrate(connection: Connection, schema: str) -> list[int]:
                 f"The schema {schema!r} is at version {max(newer)}, which this everthread does not know: upgrade it."
             )
         due = [step for step in steps if step.version not in applied]
+        if due:
+            await lift(connection)
         for step in due:
             async with connection.transaction():
                 await connection.execute(step.statements, prepare=False)  # several statements at once
@@ -68,6 +71,7 @@ async def migrate(connection: Connection, schema: str) -> list[int]:
                     "INSERT INTO everthread_migrations (version, name) VALUES (%s, %s)", (step.version, step.name)
                 )
         await AsyncPostgresSaver(cast("Any", connection)).setup()
+        await secure(connection)
     return [step.version for step in due]
 
 

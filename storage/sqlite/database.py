@@ -96,6 +96,9 @@ class SqliteDatabase:
 
         return await io_thread.run(transaction())
 
+    def scope(self, user_id: str | None) -> None:
+        """Nothing: SQLite has no row-level security."""
+
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""
         return {}
