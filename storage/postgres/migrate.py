@@ -8,6 +8,7 @@ LangGraph's migrations) waits for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -78,7 +79,8 @@ async def migrate(connection: Connection, schema: str) -> list[int]:
 async def _prepare(connection: Connection, schema: str) -> None:
     try:
         await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+        with contextlib.suppress(errors.UniqueViolation):  # another schema's process makes it at this moment
+            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
         raise StorageError(
             "The database server has no pgvector: install the extension 'vector' there, or unset "
