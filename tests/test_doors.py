@@ -75,7 +75,7 @@ def test_it_works_in_blocking_code_as_well(settings: Settings, embeddings: Embed
         assert [memory.pins(), memory.summaries("t1")] == [[], []]
         (oslo,) = [fact for fact in memory.facts() if "Oslo" in fact.text]
         assert memory.forget_fact(oslo.id) == "I live in Oslo"
-        assert memory.delete("t1").messages == 3
+        assert memory.delete().messages == 3
         assert memory.threads() == []
 
 
