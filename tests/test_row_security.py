@@ -223,7 +223,7 @@ async def test_a_login_that_no_policy_binds_and_that_may_make_no_role_is_told(
         database = Database(own)
         await Archive(UserRows(database, "ada")).add_messages("t", [HumanMessage("Still works.", id="q")])
         assert not database.row_security
-        assert [r.message for r in caplog.records if "does not stand" in r.message]
+        assert [r.message for r in caplog.records if "does not keep users apart" in r.message]
         await database.close()
 
 

@@ -45,9 +45,9 @@ SELECT login.rolsuper OR login.rolbypassrls AS bypasses,
                 AND has_schema_privilege(rows.oid, current_schema(), 'USAGE'), false) AS has_role,
        NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
                    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'user_id'
-                     AND NOT (c.relrowsecurity AND c.relforcerowsecurity))
-       AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v'
-                       AND NOT 'security_invoker=true' = ANY(coalesce(reloptions, '{}'))) AS secured
+                     AND NOT (c.relrowsecurity AND c.relforcerowsecurity)) AS tables,
+       NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v'
+                       AND NOT 'security_invoker=true' = ANY(coalesce(reloptions, '{}'))) AS views
 FROM pg_roles AS login LEFT JOIN pg_roles AS rows ON rows.rolname = 'everthread_rows'
 WHERE login.rolname = current_user"""
 
@@ -88,10 +88,10 @@ async def standing(connection: Connection) -> Wall:
     """How the wall stands for this login; a warning where it does not."""
     row = await (await connection.execute(_STANDING)).fetchone() or {}
     as_role = bool(row["bypasses"] and row["has_role"])
-    wall = Wall(stands=bool(row["secured"] and (as_role or not row["bypasses"])), as_role=as_role)
+    wall = Wall(stands=bool(row["tables"] and (not row["bypasses"] or (as_role and row["views"]))), as_role=as_role)
     if not wall.stands:
         logger.warning(
-            "Row-level security does not stand between users: the database's login passes it by, and may not make the "
-            "role everthread_rows. Connect as a role without SUPERUSER and BYPASSRLS that owns the schema."
+            "Row-level security does not keep users apart in this database: the login does not own the tables, or "
+            "passes policies by and may not use the role everthread_rows. See SECURITY.md."
         )
     return wall
