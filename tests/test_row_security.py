@@ -82,6 +82,12 @@ async def database(walled: Settings) -> AsyncIterator[Database]:
     await opened.close()
 
 
+async def opened_and_closed(settings: Settings) -> None:
+    database = Database(settings)
+    await database.open()
+    await database.close()
+
+
 async def everything(database: Database, server_url: str, query: str) -> list[Any]:
     """Rows as a superuser has them, whom no policy binds."""
     async with await psycopg.AsyncConnection.connect(server_url) as connection:
@@ -225,6 +231,19 @@ async def test_a_login_that_no_policy_binds_and_that_may_make_no_role_is_told(
         assert not database.row_security
         assert [r.message for r in caplog.records if "does not keep users apart" in r.message]
         await database.close()
+
+
+async def test_a_login_that_no_policy_binds_works_as_the_role_that_an_administrator_lends_it(
+    settings: Settings,
+) -> None:
+    await opened_and_closed(settings)  # which makes the role
+    with login(settings, "BYPASSRLS NOCREATEROLE IN ROLE everthread_rows") as own:
+        lent = Database(own)
+        await Archive(UserRows(lent, "ada")).add_messages("t", [HumanMessage("Mine.", id="q")])
+        await Archive(UserRows(lent, "bob")).add_messages("u", [HumanMessage("His.", id="q")])
+        assert lent.row_security
+        assert await UserRows(lent, "ada").fetch(OF_ANYBODY) == [{"text": "Mine."}]
+        await lent.close()
 
 
 @pytest.mark.slow
