@@ -25,6 +25,7 @@ _SHOWN: Final[Mapping[str, frozenset[str]]] = {
     "doctor": frozenset({"summary_model"}),
     "import": frozenset({"embedding_model"}),
     "reindex": frozenset({"embedding_model"}),
+    "retention": frozenset({"retention"}),
 }
 """Settings that the help of a command shows beside those of the storage."""
 
