@@ -205,15 +205,11 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
     for scope in _scopes(frozenset(wanted.threads), wanted.ids):
         said += await rows.fetch("deletion.said", **scope)
     since = min((row["created_at"] for row in said), default=None)
-<<<<<<< HEAD
-    texts, is_by_age = [row["text"] for row in said], wanted.kind == "age"
-    traces = Traces(frozenset(wanted.threads), wanted.ids, texts=texts, is_by_age=is_by_age)
-    if since is not None and wanted.kind not in {"user", "age"}:
-=======
     texts = [row["text"] for row in said]
-    traces = Traces(frozenset(wanted.threads), wanted.ids, texts=texts, quotes=wanted.quotes or ())
+    traces = Traces(
+        frozenset(wanted.threads), wanted.ids, frozenset(), texts, wanted.quotes or (), wanted.kind == "age"
+    )
     if since is not None and wanted.kind != "user" and wanted.quotes is None:
->>>>>>> refs/heads/forget
         traces = await _with_quotes(rows, traces, quotable(row["text"] for row in said if row["role"] == "user"), since)
     above = {thread: await summaries_above(rows, thread, list(ids)) for thread, ids in traces.ids.items()}
     rewritten = frozenset(row["id"] for summaries in above.values() for row in summaries.kept)

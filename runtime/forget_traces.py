@@ -56,15 +56,10 @@ class Traces:
 
     @cached_property
     def words(self) -> list[str]:
-<<<<<<< HEAD
-        """The words that a search for it may have asked for."""
+        """The words that a search for it may have asked for; of very much, those of its beginning."""
         if self.is_by_age:
             return []
-        found = {term for text in self.texts for term in terms(text) if len(term) >= _WORD}
-=======
-        """The words that a search for it may have asked for; of very much, those of its beginning."""
         found = {term for text in self.texts[:MOST_QUOTES] for term in terms(text) if len(term) >= _WORD}
->>>>>>> refs/heads/forget
         return sorted(found)[:MOST_QUOTES]
 
     def removed_from(self, value: Any, thread_id: str) -> Any:

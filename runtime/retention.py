@@ -208,7 +208,7 @@ class RetentionPass:
             ids = await due.old_messages(rows, before)
             if not ids:
                 return 0
-            wanted = Wanted("age", ids={due.thread_id: frozenset(ids)})
+            wanted = Wanted("age", ids={due.thread_id: frozenset(ids)}, quotes=())
             gone = await forget(user, wanted, asked_by="retention", locks=self._locks)
             self._counts.update(summaries=gone.summaries + gone.rewritten, reports=gone.reports)
             return gone.messages
