@@ -58,6 +58,11 @@ def opened(stored: Settings) -> Callable[..., open_graph]:
     return again
 
 
+@pytest.fixture(autouse=True)
+def _at_a_word_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "FIRST_SECONDS", 86_400.0)
+
+
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Move the clock of retention forward."""
@@ -427,21 +432,23 @@ async def test_a_thread_of_ten_thousand_messages_goes_while_turns_are_as_quick_a
         for _ in range(10):
             await say(graph, "Something new.")
         await timed_turns(graph, 10)
-        before = await timed_turns(graph, 40)
-        stop = asyncio.Event()
-        running = asyncio.create_task(retention.RetentionPass(graph.resources, stop).run())
-        during = await timed_turns(graph, 80)
-        stop.set()
-        begun = await running
-        after = await timed_turns(graph, 40)
-        assert begun is not None
-        assert begun.error == "It was ended before it was done."
-        assert begun.messages > 0
-        assert statistics.median(during) <= 1.2 * statistics.median(before + after)
+        alone, beside, gone = [], [], 0
+        for _ in range(4):  # in turn, as other work on the machine comes and goes
+            alone += await timed_turns(graph, 20)
+            stop = asyncio.Event()
+            running = asyncio.create_task(retention.RetentionPass(graph.resources, stop).run())
+            beside += await timed_turns(graph, 20)
+            stop.set()
+            begun = await running
+            assert begun is not None
+            assert begun.error == "It was ended before it was done."
+            gone += begun.messages
+        assert gone > 0
+        assert statistics.median(beside) <= 1.2 * statistics.median(alone)
         monkeypatch.setattr(retention, "_RESTS", 0.0)
         rest = await run_retention(graph)
         assert rest is not None
-        assert begun.messages + rest.messages == 10_000
+        assert gone + rest.messages == 10_000
         assert rest.milliseconds < 120_000
         assert len(await graph.resources.of_user("ada").archive.messages("t1")) == 20  # type: ignore[attr-defined]
 
