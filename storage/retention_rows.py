@@ -41,7 +41,7 @@ class ThreadRetention(NamedTuple):
 
 
 class Due(NamedTuple):
-    """What of a thread is due: numbers of messages and reports, and the oldest checkpoint that stays."""
+    """What of a thread is due: numbers of messages and reports, and the oldest checkpoint that stays; None: all do."""
 
     thread_id: str
     messages: int
@@ -68,7 +68,7 @@ class Due(NamedTuple):
         return [row["id"] for row in found]
 
     async def checkpoints(self, rows: UserRows) -> list[tuple[str, str]]:
-        """Namespaces and ids of the checkpoints that are due, the oldest first.
+        """Namespaces and ids of the checkpoints that are due, the last one of the whole graph.
 
         Raises:
             StorageError: the storage fails.

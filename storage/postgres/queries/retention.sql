@@ -9,16 +9,16 @@ WHERE thread_id > :after AND (:all_threads::boolean OR retention IS NOT NULL)
 ORDER BY thread_id LIMIT :most
 
 -- name: retention.due
--- How much of some threads is due. `oldest` is the oldest checkpoint of a thread that stays.
+-- How much of some threads is due. `oldest` is the oldest checkpoint of a thread that stays; NULL where all do.
 SELECT due.thread_id,
        (SELECT count(*) FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = due.thread_id
           AND m.created_at < due.messages) AS messages,
        (SELECT count(*) FROM turn_reports AS r WHERE r.user_id = :user_id AND r.thread_id = due.thread_id
           AND r.started_at < due.reports) AS reports,
-       (SELECT min(checkpoint_id)
+       (SELECT nullif(min(checkpoint_id) FILTER (WHERE place = 1 OR (place <= due.kept AND checkpoint_id >= due.since)),
+                      min(checkpoint_id))
         FROM (SELECT c.checkpoint_id, row_number() OVER (ORDER BY c.checkpoint_id DESC) AS place
-              FROM checkpoints AS c WHERE c.thread_id = due.thread_id AND c.checkpoint_ns = '') AS newest
-        WHERE place = 1 OR (place <= due.kept AND checkpoint_id >= due.since)) AS oldest
+              FROM checkpoints AS c WHERE c.thread_id = due.thread_id AND c.checkpoint_ns = '') AS newest) AS oldest
 FROM jsonb_to_recordset(:due::jsonb) AS due(
          thread_id text, messages timestamptz, reports timestamptz, kept integer, since text)
      JOIN threads AS t ON t.thread_id = due.thread_id AND t.user_id = :user_id
@@ -28,7 +28,8 @@ SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND 
 ORDER BY created_at LIMIT :most
 
 -- name: retention.checkpoints
--- Those before the oldest that stays, the oldest first. Those of a graph inside another one go with its task; of other
+-- Those before the oldest that stays; the last of them is one of the whole graph, by which a run that ended early is seen.
+-- Those of a graph inside another one go with its task; of other
 -- graphs with a state of their own the newest stays.
 SELECT old.checkpoint_ns, old.checkpoint_id
 FROM checkpoints AS old JOIN threads AS t ON t.thread_id = old.thread_id AND t.user_id = :user_id
@@ -36,7 +37,7 @@ WHERE old.thread_id = :thread_id AND old.checkpoint_id < :oldest
   AND (old.checkpoint_ns LIKE '%:%' OR EXISTS (
       SELECT 1 FROM checkpoints AS new WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns
         AND new.checkpoint_id > old.checkpoint_id))
-ORDER BY old.checkpoint_id
+ORDER BY old.checkpoint_ns = '', old.checkpoint_id
 
 -- name: retention.delete_checkpoints
 DELETE FROM checkpoints WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id

@@ -9,10 +9,11 @@ SELECT t.thread_id,
           AND m.created_at < json_extract(due.value, '$.messages')) AS messages,
        (SELECT count(*) FROM turn_reports AS r WHERE r.user_id = :user_id AND r.thread_id = t.thread_id
           AND r.started_at < json_extract(due.value, '$.reports')) AS reports,
-       (SELECT min(checkpoint_id)
+       (SELECT nullif(min(checkpoint_id) FILTER (WHERE place = 1 OR (
+                          place <= json_extract(due.value, '$.kept')
+                          AND checkpoint_id >= json_extract(due.value, '$.since'))), min(checkpoint_id))
         FROM (SELECT c.checkpoint_id, row_number() OVER (ORDER BY c.checkpoint_id DESC) AS place
-              FROM checkpoints AS c WHERE c.thread_id = t.thread_id AND c.checkpoint_ns = '') AS newest
-        WHERE place = 1 OR (place <= json_extract(due.value, '$.kept') AND checkpoint_id >= json_extract(due.value, '$.since'))) AS oldest
+              FROM checkpoints AS c WHERE c.thread_id = t.thread_id AND c.checkpoint_ns = '') AS newest) AS oldest
 FROM json_each(:due) AS due JOIN threads AS t ON t.thread_id = json_extract(due.value, '$.thread_id') AND t.user_id = :user_id
 
 -- name: retention.delete_checkpoints
