@@ -28,9 +28,8 @@ SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND 
 ORDER BY created_at LIMIT :most
 
 -- name: retention.checkpoints
--- Those before the oldest that stays; the last of them is one of the whole graph, by which a run that ended early is seen.
--- Those of a graph inside another one go with its task; of other
--- graphs with a state of their own the newest stays.
+-- Those before the oldest that stays. Those of a graph inside another one go with its task; of one with a state of its
+-- own the newest stays. The last is of the graph itself: by it the next run sees that this one ended early.
 SELECT old.checkpoint_ns, old.checkpoint_id
 FROM checkpoints AS old JOIN threads AS t ON t.thread_id = old.thread_id AND t.user_id = :user_id
 WHERE old.thread_id = :thread_id AND old.checkpoint_id < :oldest

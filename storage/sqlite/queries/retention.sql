@@ -14,7 +14,8 @@ SELECT t.thread_id,
                           AND checkpoint_id >= json_extract(due.value, '$.since'))), min(checkpoint_id))
         FROM (SELECT c.checkpoint_id, row_number() OVER (ORDER BY c.checkpoint_id DESC) AS place
               FROM checkpoints AS c WHERE c.thread_id = t.thread_id AND c.checkpoint_ns = '') AS newest) AS oldest
-FROM json_each(:due) AS due JOIN threads AS t ON t.thread_id = json_extract(due.value, '$.thread_id') AND t.user_id = :user_id
+FROM json_each(:due) AS due
+     JOIN threads AS t ON t.thread_id = json_extract(due.value, '$.thread_id') AND t.user_id = :user_id
 
 -- name: retention.delete_checkpoints
 DELETE FROM checkpoints WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id
