@@ -125,7 +125,8 @@ class RetentionRows:
         Raises:
             StorageError: the storage fails.
         """
-        rows = await across_users(self._storage, "retention.threads", after=after, all_threads=all_threads, most=PAGE)
+        limits = {"after": after, "all_threads": all_threads, "most": PAGE}
+        rows = await across_users(self._storage, "retention.threads", **limits)
         return [ThreadRetention(row["thread_id"], row["user_id"], row["retention"]) for row in rows]
 
     async def search_results(self, before: datetime) -> int:
