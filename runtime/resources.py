@@ -79,7 +79,7 @@ class Resources:
         responder = components.get("responder")
         self.responder = Responder(responder) if responder is not None else None
 
-        self.database = database or storage_of(settings)
+        self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
 
         embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
