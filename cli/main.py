@@ -37,6 +37,8 @@ COMMANDS: Final = {
                            "again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
     "forget": ("facts", "Forget a fact or a pin: it is never used again. What you said stays in the archive."),
+    "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
+                     "key."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

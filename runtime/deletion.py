@@ -75,7 +75,10 @@ class Deletion:
             for thread in threads:  # in one order everywhere, so that two deletions do not wait for each other
                 await running.enter_async_context(self._locks.hold(thread))
             await self._vectors.forget(threads, timeout=timeout)
-            return await self._rows.exclusive(lambda exchange: _delete(exchange, threads))
+            deleted = await self._rows.exclusive(lambda exchange: _delete(exchange, threads))
+            if thread_id is None:
+                await self._rows.destroy_key()
+            return deleted
 
 
 async def _delete(rows: Exchange, threads: Sequence[str]) -> Deleted:

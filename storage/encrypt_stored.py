@@ -1,9 +1,9 @@
-"""`encrypt_stored`: what a user has from before encryption was turned on is sealed, in batches that stand each alone."""
+"""`encrypt_stored`: what a user has from before encryption was turned on is sealed, in batches."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from psycopg.types.json import Jsonb
 
@@ -12,6 +12,10 @@ from .memory_changes import array_bytes, term_numbers
 from .queries import for_psycopg
 from .sealed_columns import hashed, is_sealed, seal
 from .storage import Connection, Row, Storage
+from .user_keys import NOBODY
+
+if TYPE_CHECKING:
+    from .postgres.database import Database
 
 BATCH_ROWS: Final = 500
 
@@ -38,6 +42,7 @@ _TABLES: Final[dict[str, _Table]] = {
     "vectors": _Table({"langchain_id": ""}, "vectors", ("content",)),
     "turn_reports": _Table({"thread_id": "", "turn": -1}, "turn_reports", ("report",)),
 }
+_OTHER_TABLES: Final = ("search_cache", "checkpoints", "checkpoint_blobs", "checkpoint_writes")
 _CASTS: Final = {"term_keys": "::bigint[]", "meaning": "::uuid", "slot": "::uuid", "langchain_id": "::uuid"}
 
 
@@ -85,9 +90,10 @@ def _statements(name: str, table: _Table, *, in_postgres: bool) -> tuple[str, st
         f"AND ({', '.join(order)}) > ({', '.join(f':{key}' for key in table.keys)}) "
         f"ORDER BY {', '.join(order)} LIMIT :limit"
     )
+    given = {column: f"{column} = :{column}{casts.get(column, '')}" for column in (*columns, *table.keys)}
     update = (
-        f"UPDATE {name} SET {', '.join(f'{column} = :{column}{casts.get(column, "")}' for column in columns)} "  # noqa: S608
-        f"WHERE user_id = :user_id AND {' AND '.join(f'{key} = :{key}{casts.get(key, "")}' for key in table.keys)}"
+        f"UPDATE {name} SET {', '.join(given[column] for column in columns)} "  # noqa: S608
+        f"WHERE user_id = :user_id AND {' AND '.join(given[key] for key in table.keys)}"
     )
     return (for_psycopg(select), for_psycopg(update)) if in_postgres else (select, update)
 
@@ -106,3 +112,26 @@ def _sealed(cipher: Cipher, table: _Table, row: Row, in_postgres: bool) -> dict[
         else:
             new[column] = cipher.terms(json.loads(stored))
     return new
+
+
+async def erase_plain(database: Storage) -> None:
+    """Have the storage rewrite its files, in which rows still stand as they were before they were sealed.
+
+    A server that gives no right for it keeps them until its next VACUUM FULL, and in its write-ahead log for a while.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    if database.kind == "postgres":
+        from .postgres.rewrite import rewrite
+
+        await rewrite(cast("Database", database), [*_TABLES, *_OTHER_TABLES])
+        return
+
+    async def work(connection: Connection) -> None:
+        # A removal has the JSON file written twice, so that its backup is new, too.
+        await connection.execute(database.queries["branches.read_anew"], {"user_id": NOBODY})
+        for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            await connection.execute(statement)
+
+    await database.run(work, one_statement=True)

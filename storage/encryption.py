@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -27,6 +28,12 @@ MARK: Final = "evt1."
 
 KEY_BYTES: Final = 32
 _NONCE: Final = 12
+_SEALED: Final = re.compile(r"evt1\.[a-z_]+\.[a-z]+\.[A-Za-z0-9+/]{20,}=*[?\uff1f\u061f]?")
+
+
+def looks_sealed(text: str) -> bool:
+    """Whether a text has the form of one that `Cipher.seal` made."""
+    return _SEALED.fullmatch(text) is not None
 
 
 class MasterKey(Protocol):

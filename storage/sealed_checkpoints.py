@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _NAME: Final = "evt1."
 """What the name of a cipher begins with: then the id of the key."""
 
+_INLINE: Final = re.compile(r"evt1\.([0-9a-f]{32})\.([A-Za-z0-9+/]+=*)")
 _FIELD: Final = "checkpoints.value"
 
 
@@ -91,6 +93,17 @@ def seal_inline(cipher: Cipher, checkpoint: Checkpoint) -> Checkpoint:
     return {**checkpoint, "channel_values": sealed}
 
 
+def has_open_texts(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint holds texts that `seal_inline` would seal, and has not."""
+    texts = [value for value in checkpoint["channel_values"].values() if isinstance(value, str) and value]
+    return not all(map(_INLINE.fullmatch, texts))
+
+
+def sealed_value(cipher: Cipher, type_: str, value: bytes) -> tuple[str, bytes]:
+    """A serialized value and its type, as `sealed_serializer` would have made them."""
+    return f"{type_}+{_NAME}{cipher.id}", cipher.seal_bytes(_FIELD, value)
+
+
 def open_inline(keys: UserKeys, found: CheckpointTuple) -> CheckpointTuple:
     """The checkpoint again.
 
@@ -99,9 +112,8 @@ def open_inline(keys: UserKeys, found: CheckpointTuple) -> CheckpointTuple:
     """
     values = found.checkpoint["channel_values"]
     for name, value in values.items():
-        if isinstance(value, str) and value.startswith(_NAME):
-            key_id, _, sealed = value.removeprefix(_NAME).partition(".")
-            values[name] = cipher_named(keys, key_id).open_bytes(_FIELD, base64.b64decode(sealed)).decode()
+        if isinstance(value, str) and (sealed := _INLINE.fullmatch(value)):
+            values[name] = cipher_named(keys, sealed[1]).open_bytes(_FIELD, base64.b64decode(sealed[2])).decode()
     return found
 
 

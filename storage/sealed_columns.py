@@ -15,10 +15,12 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from .encryption import Cipher
+from .encryption import Cipher, looks_sealed
 from .queries import read_queries
 
 Values = Mapping[str, Any]
+Row = dict[str, Any]
+Plain = tuple[Any, ...]
 
 SEALED: Final[Mapping[str, Collection[str]]] = {
     "threads": ("name",),
@@ -78,46 +80,77 @@ def _statement(query: str) -> tuple[str, Collection[str]]:
 
 
 class Sealing:
-    """How the values of one user's statements are stored.
+    """How the values of one user's statements are stored: as they are.
 
     Args:
         user_id: whose rows they are.
-        cipher: the user's; None where nothing is encrypted.
     """
 
-    def __init__(self, user_id: str, cipher: Cipher | None) -> None:
+    def __init__(self, user_id: str) -> None:
         self.user_id = user_id
-        self.cipher = cipher
+
+    def values(self, query: str, values: Values) -> dict[str, Any]:  # for `UnderKey`
+        """The parameters of a statement, the user among them."""
+        return {**values, "user_id": self.user_id}
+
+    def rows(self, query: str, values: Values, rows: list[Row]) -> list[Row]:
+        """Rows of a statement, as they were before they were stored."""
+        return rows
+
+    def tuples(self, query: str, names: Sequence[str], rows: list[Plain]) -> list[Plain]:
+        """The same for plain rows, whose columns have these names."""
+        return rows
+
+    def terms(self, keys: list[int]) -> list[int]:
+        """The numbers of terms, see `term_keys`, as they are stored."""
+        return keys
+
+
+class UnderKey(Sealing):
+    """How they are stored under the user's key.
+
+    Args:
+        cipher: the user's.
+    """
+
+    def __init__(self, cipher: Cipher) -> None:
+        super().__init__(cipher.user_id)
+        self._cipher = cipher
 
     def values(self, query: str, values: Values) -> dict[str, Any]:
-        """The parameters of a statement, the user among them."""
-        given = {**values, "user_id": self.user_id}
-        if self.cipher is None:
-            return given
+        """The parameters of a statement, sealed."""
         table, _ = _statement(query)
+        given = super().values(query, values)
         for name, value in values.items():
             if name == "rows":
-                given[name] = self._rows(table, value)
+                given[name] = self._array(table, value)
             elif name == "characters":
                 given[name] = _UNCUT
             elif name in HASHED:
-                given[name] = hashed(self.cipher, value)
+                given[name] = hashed(self._cipher, value)
             elif column := _GIVEN.get((table, name)):
                 given[name] = self._given(table, column, value)
         return given
 
-    def rows(self, query: str, values: Values, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Rows of a statement, as they were before they were sealed."""
-        if self.cipher is not None and rows:
-            _, tables = _statement(query)
-            for row in rows:
-                self._open(row, tables, values.get("characters"))
+    def rows(self, query: str, values: Values, rows: list[Row]) -> list[Row]:
+        """Rows of a statement, opened.
+
+        Raises:
+            StorageError: a value was sealed under another key or in another place, or not at all.
+        """
+        _, tables = _statement(query)
+        for row in rows:
+            self._open(row, tables, values.get("characters"))
         return rows
 
-    def tuples(self, query: str, names: Sequence[str], rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """The same for plain rows, whose columns have these names."""
-        at = [(place, name) for place, name in enumerate(names) if name in _COMES_FROM] if self.cipher else []
-        if not at or not rows:
+    def tuples(self, query: str, names: Sequence[str], rows: list[Plain]) -> list[Plain]:
+        """The same for plain rows.
+
+        Raises:
+            StorageError: as `rows`.
+        """
+        at = [(place, name) for place, name in enumerate(names) if name in _COMES_FROM]
+        if not at:
             return rows
         _, tables = _statement(query)
         opened = []
@@ -129,77 +162,73 @@ class Sealing:
         return opened
 
     def terms(self, keys: list[int]) -> list[int]:
-        """The numbers of terms, see `term_keys`, as they are stored."""
-        return keys if self.cipher is None else self.cipher.terms(keys)
+        """The numbers of terms, hashed."""
+        return self._cipher.terms(keys)
 
-    def _rows(self, table: str, value: Any) -> Any:
+    def _array(self, table: str, value: Any) -> Any:
         """The parameter `rows`: an array of objects, as Jsonb or as text."""
-        text = value if isinstance(value, str) else (value.dumps or json.dumps)(value.obj)
-        sealed = [self.row(table, row) for row in json.loads(text)]
+        rows = json.loads(value if isinstance(value, str) else _text(value))
+        sealed = [{name: self._column(table, name, of) for name, of in row.items()} for row in rows]
         return json.dumps(sealed) if isinstance(value, str) else Jsonb(sealed)
 
-    def row(self, table: str, row: Values) -> dict[str, Any]:
-        """Columns of a row, sealed."""
-        cipher = self.cipher
-        assert cipher is not None
-        columns = SEALED.get(table, ())
-        return {
-            name: seal(cipher, table, name, value) if name in columns
-            else hashed(cipher, value) if name in HASHED
-            else value
-            for name, value in row.items()
-        }  # fmt: skip
+    def _column(self, table: str, name: str, value: Any) -> Any:
+        if name in SEALED.get(table, ()):
+            return seal(self._cipher, table, name, value)
+        return hashed(self._cipher, value) if name in HASHED else value
 
     def _given(self, table: str, column: str, value: Any) -> Any:
-        assert self.cipher is not None
         if isinstance(value, Jsonb):
-            return Jsonb(seal(self.cipher, table, column, json.loads((value.dumps or json.dumps)(value.obj))))
+            return Jsonb(seal(self._cipher, table, column, json.loads(_text(value))))
         if isinstance(value, list):
-            return [seal(self.cipher, table, column, one) for one in value]
-        return seal(self.cipher, table, column, value)
+            return [seal(self._cipher, table, column, one) for one in value]
+        return seal(self._cipher, table, column, value)
 
-    def _open(self, row: dict[str, Any], tables: Collection[str], characters: int | None) -> None:
+    def _open(self, row: Row, tables: Collection[str], characters: int | None) -> None:
         for name, value in row.items():
             if name in _COMES_FROM:
                 row[name] = opened = self._opened(name, value, tables)
                 if characters is not None and name in _CUT and opened is not None:
                     row[name] = opened[:characters]
             elif name == "calls" and value:
-                assert self.cipher is not None
-                row[name] = json.loads(self.cipher.open_equal(value[0], _CALLS))
+                row[name] = json.loads(self._cipher.open_equal(value[0], _CALLS))
             elif name == "row":
                 self._open(value, tables, None)
 
     def _opened(self, name: str, value: Any, tables: Collection[str]) -> Any:
-        assert self.cipher is not None
-        if value is None or value == [] or (isinstance(value, str) and not value.strip()):
+        if _is_blank(value):
             return value
         fields = {f"{table}.{column}" for column in _COMES_FROM[name] for table in tables}
         if isinstance(value, dict):
-            return json.loads(self.cipher.open(value.get("sealed", ""), fields))
+            return json.loads(self._cipher.open(value.get("sealed", ""), fields))
         if isinstance(value, list):
-            return json.loads(self.cipher.open(value[0], fields))
+            return json.loads(self._cipher.open(value[0], fields))
         if name == "name" and not is_sealed(value):
             return value  # a word of the statement itself
-        text = self.cipher.open(value, fields)
+        text = self._cipher.open(value, fields)
         return json.loads(text) if name == "report" else text
+
+
+def _text(value: Jsonb) -> str:
+    return str((value.dumps or json.dumps)(value.obj))
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
 
 
 def is_sealed(value: Any) -> bool:
     """Whether a value of a column is sealed."""
-    from .encryption import MARK
-
     if isinstance(value, dict):
         return "sealed" in value
     if isinstance(value, list):
         return len(value) == 1 and is_sealed(value[0])
-    return isinstance(value, str) and value.startswith(MARK)
+    return isinstance(value, str) and looks_sealed(value)
 
 
 def seal(cipher: Cipher, table: str, column: str, value: Any) -> Any:
     """A value as its column holds it: a text, the JSON of a message, of a report, or an array of texts."""
     field = f"{table}.{column}"
-    if value is None or value == [] or (isinstance(value, str) and not value.strip()):
+    if _is_blank(value):
         return value
     if isinstance(value, str):
         ending = value[-40:].rstrip(" ")[-1:] if field == "messages.text" else ""

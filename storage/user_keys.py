@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
-from ..state.errors import EverthreadError, StorageError
+from ..state.errors import StorageError
 from .encryption import KEY_BYTES, Cipher, MasterKey, MasterKeySource, master_key_of
 from .loop_thread import io_thread
 
@@ -66,7 +66,7 @@ class UserKeys:
         await self.check()
         if self._master is None:
             return None
-        return self._fresh.get(user_id) or await io_thread.run(self._cipher(user_id))
+        return self._fresh.get(user_id) or await io_thread.run(self._cipher(user_id, self._master))
 
     async def of_thread(self, thread_id: str) -> Cipher | None:
         """The cipher of who owns a thread; that of the database where nobody does yet.
@@ -97,16 +97,18 @@ class UserKeys:
         rows = await self._rows("user_keys.with_id", key_id=key_id)
         if not rows or self._master is None:
             raise StorageError("What is stored there was sealed under a key that was destroyed: it cannot be read.")
-        self._by_id[key_id] = await self._unwrapped(rows[0])
+        self._by_id[key_id] = await _unwrapped(rows[0], self._master)
 
     async def encrypt_all(self, done: Callable[[str], None] = lambda _: None) -> int:
-        """Encrypt what users have from before; returns how many users it was.
+        """Encrypt what users have from before; returns how many users it was. Their plain rows leave the files.
 
         Raises:
             StorageError: there is no master key, or the database fails; what was done stays done.
         """
-        await self.check()
-        if self._master is None:
+        from .encrypt_checkpoints import encrypt_checkpoints  # which know this module
+        from .encrypt_stored import erase_plain
+
+        if (own := await self.of(NOBODY)) is None:
             raise StorageError(
                 "There is no master key: set EVERTHREAD_ENCRYPTION_KEY. `everthread keys new` makes one."
             )
@@ -114,6 +116,9 @@ class UserKeys:
         for user_id in users:
             await self.of(user_id)
             done(user_id)
+        await encrypt_checkpoints(self._database, own)
+        await self._rows("user_keys.empty_cache")
+        await erase_plain(self._database)
         return len(users)
 
     async def rotate(self, source: MasterKeySource) -> int:
@@ -137,7 +142,7 @@ class UserKeys:
             for row in rows:
                 data_key = await asyncio.to_thread(old.unwrap, base64.b64decode(row["wrapped"]))
                 wrapped = base64.b64encode(await asyncio.to_thread(new.wrap, data_key)).decode()
-                values = {"user_id": row["user_id"], "wrapped": wrapped, "master_id": new.id}
+                values = {"owner": row["owner"], "wrapped": wrapped, "master_id": new.id}
                 await connection.execute(queries["user_keys.rewrap"], values)
             return len(rows)
 
@@ -148,7 +153,7 @@ class UserKeys:
     async def destroy(self, user_id: str) -> None:
         """Destroy the key of a user: what it sealed cannot be read again, wherever a copy of it is."""
         if self._master is not None or not self._checked:
-            await self._rows("user_keys.destroy", user_id=user_id)
+            await self._rows("user_keys.destroy", owner=user_id)
             if (cipher := self._fresh.pop(user_id, None)) is not None:
                 self._by_id.pop(cipher.id, None)
 
@@ -156,7 +161,7 @@ class UserKeys:
         async with self._locks.setdefault(NOBODY, asyncio.Lock()):
             if self._checked:
                 return
-            rows = await self._rows("user_keys.find", user_id=NOBODY)
+            rows = await self._rows("user_keys.find", owner=NOBODY)
             if rows and self._source is None:
                 raise StorageError(
                     "This database is encrypted: set EVERTHREAD_ENCRYPTION_KEY to the master key it was encrypted with."
@@ -164,49 +169,42 @@ class UserKeys:
             if self._source is not None:
                 master = await asyncio.to_thread(master_key_of, self._source)
                 row = rows[0] if rows else await self._made(NOBODY, master)
-                self._by_id[row["key_id"]] = self._fresh[NOBODY] = await self._unwrapped(row, master)
+                self._by_id[row["key_id"]] = self._fresh[NOBODY] = await _unwrapped(row, master)
                 self._master = master
             self._checked = True
 
-    async def _cipher(self, user_id: str) -> Cipher:
+    async def _cipher(self, user_id: str, master: MasterKey) -> Cipher:
         async with self._locks.setdefault(user_id, asyncio.Lock()):
             if (cipher := self._fresh.get(user_id)) is not None:
                 return cipher
-            rows = await self._rows("user_keys.find", user_id=user_id)
-            assert self._master is not None
-            row = rows[0] if rows else await self._made(user_id, self._master)
-            cipher = self._by_id.get(row["key_id"]) or await self._unwrapped(row)
+            rows = await self._rows("user_keys.find", owner=user_id)
+            row = rows[0] if rows else await self._made(user_id, master)
+            cipher = self._by_id.get(row["key_id"]) or await _unwrapped(row, master)
             if not row["is_complete"]:
-                from .encrypt_stored import encrypt_stored  # which is seldom needed
+                from .encrypt_checkpoints import encrypt_checkpoints  # which know this module
+                from .encrypt_stored import encrypt_stored
 
                 await encrypt_stored(self._database, cipher)
-                await self._rows("user_keys.complete", user_id=user_id)
+                await encrypt_checkpoints(self._database, cipher)
+                await self._rows("user_keys.complete", owner=user_id)
             self._by_id[cipher.id] = self._fresh[user_id] = cipher
             return cipher
 
     async def _made(self, user_id: str, master: MasterKey) -> Row:
         """The row of a user that has none yet; that of another process where it was faster."""
         wrapped = await asyncio.to_thread(master.wrap, secrets.token_bytes(KEY_BYTES))
-        values = {"key_id": uuid4().hex, "master_id": master.id, "wrapped": base64.b64encode(wrapped).decode()}
-        await self._rows("user_keys.add", user_id=user_id, **values)
-        rows = await self._rows("user_keys.find", user_id=user_id)
+        await self._rows(
+            "user_keys.add",
+            owner=user_id,
+            key_id=uuid4().hex,
+            master_id=master.id,
+            wrapped=base64.b64encode(wrapped).decode(),
+            is_complete=not (await self._rows("user_keys.has_threads", user_id=user_id))[0]["found"],
+        )
+        rows = await self._rows("user_keys.find", owner=user_id)
         if not rows:
             raise StorageError("The master key was replaced: start again with the new EVERTHREAD_ENCRYPTION_KEY.")
         return rows[0]
-
-    async def _unwrapped(self, row: Row, master: MasterKey | None = None) -> Cipher:
-        master = master or self._master
-        assert master is not None
-        try:
-            data_key = await asyncio.to_thread(master.unwrap, base64.b64decode(row["wrapped"]))
-        except EverthreadError:
-            raise
-        except Exception as error:  # whatever a service raises
-            raise StorageError(
-                f"EVERTHREAD_ENCRYPTION_KEY is not the master key of this database: the key {row['master_id']} is "
-                f"wanted, and {master.id} was given ({type(error).__name__})."
-            ) from error
-        return Cipher(row["user_id"], row["key_id"], data_key)
 
     async def _rows(self, query: str, **values: Any) -> list[Row]:
         statement = self._database.queries[query]
@@ -216,3 +214,14 @@ class UserKeys:
             return await cursor.fetchall() if cursor.description is not None else []
 
         return await self._database.run(work, one_statement=True)
+
+
+async def _unwrapped(row: Row, master: MasterKey) -> Cipher:
+    try:
+        data_key = await asyncio.to_thread(master.unwrap, base64.b64decode(row["wrapped"]))
+    except Exception as error:  # whatever a service raises
+        raise StorageError(
+            f"EVERTHREAD_ENCRYPTION_KEY is not the master key of this database: the key {row['master_id']} is wanted, "
+            f"and {master.id} was given ({type(error).__name__})."
+        ) from error
+    return Cipher(row["owner"], row["key_id"], data_key)

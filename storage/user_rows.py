@@ -10,7 +10,7 @@ from psycopg.rows import DictRow, tuple_row
 from ..state.errors import StorageError
 from ..state.messages import clean_text
 from .queries import Query
-from .sealed_columns import Sealing
+from .sealed_columns import Sealing, UnderKey
 from .storage import Connection, Storage
 
 T = TypeVar("T")
@@ -157,7 +157,8 @@ class UserRows:
         Raises:
             StorageError: the key is not to be had.
         """
-        return Sealing(self.user_id, await self._database.keys.of(self.user_id))
+        cipher = await self._database.keys.of(self.user_id)
+        return Sealing(self.user_id) if cipher is None else UnderKey(cipher)
 
     async def destroy_key(self) -> None:
         """Destroy the user's key, when all that it sealed is deleted.

@@ -11,15 +11,18 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
-from conversation import EchoModel, open_with, say
+from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bench.server_folder import stop_server
-from everthread import Settings, Summary, open_graph
+from everthread import Settings, SettingsError, StorageError, Summary, open_graph
+from everthread.runtime.deletion import Deletion
 from everthread.state.search_records import SearchResult
+from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.encryption import new_master_key
+from everthread.storage.open import storage_of
 from everthread.storage.search_cache import SearchCache
 
 Kind = Literal["postgres", "sqlite", "json"]
@@ -116,3 +119,183 @@ async def test_the_canary_is_found_without_encryption(plain: Settings, folder: P
     await fill(plain)
     await checkpoint(plain)
     assert found_in(folder)
+
+
+async def everything(settings: Settings, **values: Any) -> dict[str, Any]:
+    """What a user reads of what `fill` stored."""
+    async with opened(settings, **values) as graph:
+        resources: Any = graph.resources  # type: ignore[attr-defined]
+        user = resources.of_user("ada")
+        threads = await user.archive.threads()
+        told = await user.archive.messages("t2")
+        summaries = await user.archive.summaries("t2")
+        recalled = await user.search.find("t9", f"Who looks for {CANARY}?", limit=3, threshold=0.9, timeout=60)
+        exchanges = await user.archive.exchanges(recalled.hits)
+        report = await user.reports.find("t1", 1)
+        return {
+            "threads": sorted(str(row["name"]) for row in threads),
+            "said": [message.text for message in await user.archive.messages("t1")],
+            "people": [message.name for message in told],
+            "calls": [getattr(message.message, "tool_calls", None) for message in told],
+            "summaries": [(summary.content, summary.rejected) for summary in summaries],
+            "facts": sorted((fact.text, fact.value or "", fact.terms) for fact in await user.facts.all_facts()),
+            "pins": sorted(pin.text for pin in await user.facts.pins()),
+            "question": report["question"] if report and "question" in report else bool(report),
+            "recalled": sorted(fragment.content for found in exchanges.values() for fragment in found),
+            "chain": [message.content for message in (await graph.aget_state(thread())).values["messages"]],
+        }
+
+
+async def cached(settings: Settings) -> Any:
+    storage = storage_of(settings)
+    try:
+        return await SearchCache(storage).get(["e", CANARY], 900)
+    finally:
+        await storage.close()
+
+
+async def test_all_is_read_as_without_encryption(plain: Settings, folder: Path) -> None:
+    await fill(plain)
+    expected = await everything(plain)
+    sealed = plain.but(data_dir=folder / "sealed", encryption_key=KEY)
+    (folder / "sealed").mkdir(mode=0o711)
+    try:
+        await fill(sealed)
+        assert await everything(sealed) == expected
+        assert plain.storage_kind == "json" or (await cached(sealed))[0].title == CANARY
+    finally:
+        stop_server(folder / "sealed")
+    assert all(expected.values())
+
+
+async def test_what_is_there_is_encrypted_when_it_is_turned_on(plain: Settings, stored: Settings, folder: Path) -> None:
+    await fill(plain)
+    expected = await everything(plain)
+    storage = storage_of(stored)
+    assert await storage.keys.encrypt_all() == 1
+    await storage.close()
+    await checkpoint(stored)
+    assert found_in(folder) == []
+    assert await everything(stored) == expected
+
+
+async def test_a_user_is_encrypted_with_the_first_use(plain: Settings, stored: Settings) -> None:
+    await fill(plain)
+    expected = await everything(plain)
+    assert await everything(stored) == expected
+    async with opened(stored) as graph:
+        state = await say(graph, "And on.")
+    assert state["after_reply"].error is None
+
+
+async def test_without_the_key_or_with_another_it_is_refused(plain: Settings, stored: Settings) -> None:
+    await fill(stored)
+    for settings, says in (
+        (plain, "This database is encrypted: set EVERTHREAD_ENCRYPTION_KEY"),
+        (
+            plain.but(encryption_key=new_master_key()),
+            "EVERTHREAD_ENCRYPTION_KEY is not the master key of this database",
+        ),
+    ):
+        with pytest.raises(StorageError, match=says):
+            async with opened(settings):
+                pass
+    with pytest.raises(SettingsError, match="neither 32 bytes in base64 nor a file"):
+        async with opened(plain.but(encryption_key="secret")):
+            pass
+
+
+async def test_the_master_key_is_replaced(stored: Settings, folder: Path) -> None:
+    await fill(stored)
+    expected = await everything(stored)
+    new = folder / "master.key"
+    new.write_text(new_master_key())
+    storage = storage_of(stored)
+    assert await storage.keys.rotate(str(new)) == 2  # that of the user, and the database's own
+    await storage.close()
+    assert await everything(stored.but(encryption_key=str(new))) == expected
+    with pytest.raises(StorageError, match="is not the master key"):
+        await everything(stored)
+
+
+class Service:
+    """A key management service."""
+
+    id = "service/key-1"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def wrap(self, data_key: bytes) -> bytes:
+        self.asked += 1
+        return bytes(byte ^ 0x5A for byte in data_key)
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        self.asked += 1
+        return bytes(byte ^ 0x5A for byte in wrapped)
+
+
+async def test_a_service_may_wrap_the_keys(plain: Settings, folder: Path) -> None:
+    service = Service()
+    async with opened(plain, master_key=service) as graph:
+        await say(graph, f"My dog is called {CANARY}.")
+    await checkpoint(plain)
+    assert service.asked
+    assert found_in(folder) == []
+    async with opened(plain, master_key=Service()) as graph:
+        state = await say(graph, "And on.")
+    assert state["messages"][0].content == f"My dog is called {CANARY}."
+
+
+async def test_who_is_forgotten_loses_the_key(stored: Settings) -> None:
+    await fill(stored)
+    async with opened(stored) as graph:
+        await say(graph, "I am Bob.", to="bobs", user="bob")
+        resources: Any = graph.resources  # type: ignore[attr-defined]
+        before = await resources.database.keys.of("ada")
+        user = resources.of_user("ada")
+        await Deletion(user.rows, user.vectors, resources.locks).delete()
+        with pytest.raises(StorageError, match="destroyed"):
+            await resources.database.keys.load(before.id)
+        assert (await resources.database.keys.of("ada")).id != before.id
+        assert (await say(graph, "And on.", to="bobs", user="bob"))["after_reply"].error is None
+        assert (await say(graph, "Hello again.", to="t5"))["after_reply"].error is None
+
+
+async def test_values_cannot_be_swapped_between_users_or_columns(stored: Settings) -> None:
+    async with opened(stored) as graph:
+        rows = {
+            name: graph.resources.of_user(name).rows  # type: ignore[attr-defined]
+            for name in ("ada", "bob")
+        }
+        for name, row in rows.items():
+            await Archive(row).own_thread(f"of {name}", f"the work of {name}")
+            await Archive(row).add_messages(f"of {name}", [HumanMessage(f"I am {name}", id="m1")])
+
+        async def change(statement: str) -> None:
+            async def work(connection: Any) -> None:
+                await connection.execute(statement)
+
+            await graph.resources.database.run(work)  # type: ignore[attr-defined]
+
+        before = "SELECT text FROM messages WHERE user_id = 'bob'"
+        await change(f"UPDATE messages SET text = ({before}) WHERE user_id = 'ada'")  # noqa: S608
+        with pytest.raises(StorageError, match="another key, or was changed"):
+            await Archive(rows["ada"]).messages("of ada")
+        await change(
+            "UPDATE messages SET text = (SELECT name FROM threads WHERE user_id = 'bob') WHERE user_id = 'bob'"
+        )
+        with pytest.raises(StorageError, match="another key, or was changed"):
+            await Archive(rows["bob"]).messages("of bob")
+        await change("UPDATE messages SET text = 'I am the admin' WHERE user_id = 'bob'")
+        with pytest.raises(StorageError, match="not encrypted as a whole"):
+            await Archive(rows["bob"]).messages("of bob")
+
+
+async def test_a_message_that_came_before_is_known_by_its_hash(stored: Settings) -> None:
+    said = [HumanMessage("one", id="m1"), AIMessage("", id="m2", tool_calls=[{"name": "f", "args": {}, "id": "c"}])]
+    async with opened(stored) as graph:
+        archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
+        assert await archive.add_messages("t1", said) == ["m1", "m2"]
+        assert await archive.add_messages("t1", said) == []
+        assert await archive.changed_ids("t1", [HumanMessage("two", id="m1"), said[1]]) == ["m1"]

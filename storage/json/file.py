@@ -26,7 +26,6 @@ VERSION: Final = 2
 """The version that is written, and the newest that is read."""
 
 _USER_TABLES: Final = (
-    "user_keys",
     "threads",
     "messages",
     "summaries",
@@ -49,6 +48,7 @@ SELECT w.* FROM writes AS w WHERE checkpoint_id = (
 ORDER BY thread_id, checkpoint_ns, task_id, idx
 """
 _TABLES: Final[dict[str, tuple[str, str]]] = {
+    "user_keys": ("owner", "SELECT * FROM user_keys ORDER BY owner"),
     **{table: ("user_id", f"SELECT * FROM {table} ORDER BY user_id, rowid") for table in _USER_TABLES},  # noqa: S608
     "checkpoints": ("thread_id", _NEWEST),
     "writes": ("thread_id", _THEIR_WRITES),

@@ -1,6 +1,6 @@
 -- As 017_user_keys.sql: one data key a user, wrapped by the master key.
 CREATE TABLE user_keys (
-    user_id     text PRIMARY KEY NOT NULL,
+    owner       text PRIMARY KEY NOT NULL,
     key_id      text NOT NULL UNIQUE,
     master_id   text NOT NULL,
     wrapped     text NOT NULL,
