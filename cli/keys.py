@@ -17,7 +17,7 @@ async def keys(
     what: Annotated[
         Literal["new", "encrypt", "rotate"],
         typer.Argument(
-            help="new: print a new master key. encrypt: encrypt what all users have from before, and rewrite the files. "
+            help="new: print a new master key. encrypt: encrypt what users have from before, and rewrite the files. "
             "rotate: wrap the keys of users with another master key."
         ),
     ],

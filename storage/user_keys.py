@@ -55,7 +55,11 @@ class UserKeys:
             StorageError: the database is encrypted and no key was given, or another one.
         """
         if not self._checked:
-            await io_thread.run(self._check())
+            try:
+                await io_thread.run(self._check())
+            except BaseException:
+                await self._database.close()  # what was opened for this is held no longer
+                raise
 
     async def of(self, user_id: str) -> Cipher | None:
         """The cipher of a user; None where nothing is encrypted.

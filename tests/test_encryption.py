@@ -65,7 +65,7 @@ async def fill(settings: Settings) -> None:
     async with opened(settings, message_threshold=6, keep_recent=2, profile="sliding_summary") as graph:
         for n in range(6):
             await say(graph, f"My name is {CANARY}{n} and I live in {CANARY}. My dog is called {CANARY}{n}.")
-        await say(graph, f"/pin My {CANARY} is allergic to nuts.")
+        await say(graph, f"Remember that my {CANARY} is allergic to nuts.")
         user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
         call = {"name": "look", "args": {"what": CANARY}, "id": f"{CANARY}-call"}
         await user.archive.own_thread("t2", f"about {CANARY}")
@@ -140,7 +140,7 @@ async def everything(settings: Settings, **values: Any) -> dict[str, Any]:
             "summaries": [(summary.content, summary.rejected) for summary in summaries],
             "facts": sorted((fact.text, fact.value or "", fact.terms) for fact in await user.facts.all_facts()),
             "pins": sorted(pin.text for pin in await user.facts.pins()),
-            "question": report["question"] if report and "question" in report else bool(report),
+            "report": str((report or {}).get("question")),
             "recalled": sorted(fragment.content for found in exchanges.values() for fragment in found),
             "chain": [message.content for message in (await graph.aget_state(thread())).values["messages"]],
         }
@@ -211,7 +211,7 @@ async def test_the_master_key_is_replaced(stored: Settings, folder: Path) -> Non
     new = folder / "master.key"
     new.write_text(new_master_key())
     storage = storage_of(stored)
-    assert await storage.keys.rotate(str(new)) == 2  # that of the user, and the database's own
+    assert await storage.keys.rotate(str(new)) >= 2  # that of the user, and the database's own
     await storage.close()
     assert await everything(stored.but(encryption_key=str(new))) == expected
     with pytest.raises(StorageError, match="is not the master key"):
@@ -279,7 +279,7 @@ async def test_values_cannot_be_swapped_between_users_or_columns(stored: Setting
             await graph.resources.database.run(work)  # type: ignore[attr-defined]
 
         before = "SELECT text FROM messages WHERE user_id = 'bob'"
-        await change(f"UPDATE messages SET text = ({before}) WHERE user_id = 'ada'")  # noqa: S608
+        await change(f"UPDATE messages SET text = ({before}) WHERE user_id = 'ada'")
         with pytest.raises(StorageError, match="another key, or was changed"):
             await Archive(rows["ada"]).messages("of ada")
         await change(
