@@ -119,6 +119,8 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
+        if self.store is not None and self.database.keys.is_given:
+            logger.warning("Encryption does not cover the vector store of your own: it keeps texts as it likes.")
         self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
 

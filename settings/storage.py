@@ -56,9 +56,10 @@ class StorageSettings(Group):
     encryption_key: SecretStr | None = Field(
         None,
         title="Encryption key",
-        description="The master key that encrypts what is stored: 32 bytes in base64, or the path of a file that holds "
-        "them; `everthread keys new` makes one. Texts, reports and checkpoints are encrypted under one key a user; the "
-        "numbers of embeddings, ids, times and sizes stay readable, and so does a vector store of your own.",
+        description="The master key that encrypts what is stored: 32 bytes in base64, a file that holds them, or "
+        "'package.module:name' of a function or a key management service; `everthread keys new` makes one. Texts, "
+        "reports and checkpoints are encrypted under one key a user; the numbers of embeddings, ids, times and sizes "
+        "stay readable, and so does a vector store of your own.",
     )
 
     @model_validator(mode="after")

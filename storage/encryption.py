@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from ..models.imports import imported
 from ..state.errors import SettingsError, StorageError
 
 MARK: Final = "evt1."
@@ -28,6 +29,7 @@ MARK: Final = "evt1."
 
 KEY_BYTES: Final = 32
 _NONCE: Final = 12
+_IMPORT: Final = re.compile(r"[a-zA-Z_][\w.]*:[a-zA-Z_][\w.]*")
 _SEALED: Final = re.compile(r"evt1\.[a-z_]+\.[a-z]+\.[A-Za-z0-9+/]{20,}=*[?\uff1f\u061f]?")
 
 
@@ -74,7 +76,8 @@ class LocalMasterKey:
 
 
 MasterKeySource = MasterKey | Callable[[], bytes] | str
-"""A master key, what returns its 32 bytes, or a text: the bytes in base64, or the path of a file with either."""
+"""A master key, what returns its 32 bytes, or a text: the bytes in base64, the path of a file with either, or the
+import path of a master key or of such a function."""
 
 
 def master_key_of(source: MasterKeySource) -> MasterKey:
@@ -83,11 +86,14 @@ def master_key_of(source: MasterKeySource) -> MasterKey:
     Raises:
         SettingsError: it is none.
     """
+    if isinstance(source, str) and _IMPORT.fullmatch(source):
+        try:
+            source = imported(source)
+        except ImportError as error:
+            raise SettingsError(f"EVERTHREAD_ENCRYPTION_KEY names {source!r}, which cannot be imported.") from error
     if isinstance(source, str):
         return LocalMasterKey(_from_text(source))
-    if callable(source):
-        return LocalMasterKey(source())
-    return source
+    return LocalMasterKey(source()) if callable(source) else source
 
 
 def new_master_key() -> str:

@@ -47,6 +47,11 @@ class UserKeys:
         self._owners: TTLCache[str, str] = TTLCache(_HELD, _SECONDS)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a master key: what is stored is encrypted."""
+        return self._source is not None
+
     async def check(self) -> None:
         """Whether the master key is that of the database; the first one makes the database's own key.
 
