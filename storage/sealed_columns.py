@@ -70,13 +70,19 @@ _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 
 @cache
-def _statement(query: str) -> tuple[str, Collection[str]]:
+def _statement(query: str) -> tuple[str, frozenset[str]]:
     """Which table a statement writes to, or else reads first, and all that it names; empty where it names none."""
     text = read_queries("postgres").get(query, query)
     named = [_AS.get(name, name) for name in _TABLE.findall(text)]
     target = _TARGET.search(text)
     first = _AS.get(target[1], target[1]) if target else (named[0] if named else "")
     return first, frozenset(named)
+
+
+@cache
+def _fields(name: str, tables: frozenset[str]) -> frozenset[str]:
+    """Where a value may come from that stands in a column of this name in a result."""
+    return frozenset(f"{table}.{column}" for column in _COMES_FROM[name] for table in tables)
 
 
 class Sealing:
@@ -183,7 +189,7 @@ class UnderKey(Sealing):
             return [seal(self._cipher, table, column, one) for one in value]
         return seal(self._cipher, table, column, value)
 
-    def _open(self, row: Row, tables: Collection[str], characters: int | None) -> None:
+    def _open(self, row: Row, tables: frozenset[str], characters: int | None) -> None:
         for name, value in row.items():
             if name in _COMES_FROM:
                 row[name] = opened = self._opened(name, value, tables)
@@ -194,10 +200,10 @@ class UnderKey(Sealing):
             elif name == "row":
                 self._open(value, tables, None)
 
-    def _opened(self, name: str, value: Any, tables: Collection[str]) -> Any:
+    def _opened(self, name: str, value: Any, tables: frozenset[str]) -> Any:
         if _is_blank(value):
             return value
-        fields = {f"{table}.{column}" for column in _COMES_FROM[name] for table in tables}
+        fields = _fields(name, tables)
         if isinstance(value, dict):
             return json.loads(self._cipher.open(value.get("sealed", ""), fields))
         if isinstance(value, list):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -19,6 +20,8 @@ from .loop_thread import io_thread
 if TYPE_CHECKING:
     from .storage import Connection, Row, Storage
 
+T = TypeVar("T")
+
 NOBODY: Final = ""
 """Whose key the database's own is."""
 
@@ -27,6 +30,26 @@ _HELD: Final = 10_000
 
 _SECONDS: Final = 60.0
 """After which it is asked whether a key is still there."""
+
+
+class _Recent(Generic[T]):
+    """What was found out in the last `seconds`, of those asked for last; used from any thread."""
+
+    def __init__(self, seconds: float) -> None:
+        self._held: TTLCache[str, T] = TTLCache(_HELD, seconds)
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> T | None:
+        with self._lock:
+            return self._held.get(name)
+
+    def put(self, name: str, found: T) -> None:
+        with self._lock:
+            self._held[name] = found
+
+    def pop(self, name: str) -> T | None:
+        with self._lock:
+            return self._held.pop(name, None)
 
 
 class UserKeys:
@@ -42,9 +65,9 @@ class UserKeys:
         self._source = source
         self._master: MasterKey | None = None
         self._checked = False
-        self._fresh: TTLCache[str, Cipher] = TTLCache(_HELD, _SECONDS)
-        self._by_id: TTLCache[str, Cipher] = TTLCache(_HELD, 3600)
-        self._owners: TTLCache[str, str] = TTLCache(_HELD, _SECONDS)
+        self._fresh = _Recent[Cipher](_SECONDS)
+        self._by_id = _Recent[Cipher](3600)
+        self._owners = _Recent[str](_SECONDS)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -90,7 +113,7 @@ class UserKeys:
             return None
         owner = self._owners.get(thread_id) or await owner_of(self._database, thread_id)
         if owner is not None:
-            self._owners[thread_id] = owner
+            self._owners.put(thread_id, owner)
         return await self.of(owner or NOBODY)
 
     def held(self, key_id: str) -> Cipher | None:
@@ -106,7 +129,7 @@ class UserKeys:
         rows = await self._rows("user_keys.with_id", key_id=key_id)
         if not rows or self._master is None:
             raise StorageError("What is stored there was sealed under a key that was destroyed: it cannot be read.")
-        self._by_id[key_id] = await _unwrapped(rows[0], self._master)
+        self._by_id.put(key_id, await _unwrapped(rows[0], self._master))
 
     async def encrypt_all(self, done: Callable[[str], None] = lambda _: None) -> int:
         """Encrypt what users have from before; returns how many users it was. Their plain rows leave the files.
@@ -163,8 +186,8 @@ class UserKeys:
         """Destroy the key of a user: what it sealed cannot be read again, wherever a copy of it is."""
         if self._master is not None or not self._checked:
             await self._rows("user_keys.destroy", owner=user_id)
-            if (cipher := self._fresh.pop(user_id, None)) is not None:
-                self._by_id.pop(cipher.id, None)
+            if (cipher := self._fresh.pop(user_id)) is not None:
+                self._by_id.pop(cipher.id)
 
     async def _check(self) -> None:
         async with self._locks.setdefault(NOBODY, asyncio.Lock()):
@@ -178,7 +201,7 @@ class UserKeys:
             if self._source is not None:
                 master = await asyncio.to_thread(master_key_of, self._source)
                 row = rows[0] if rows else await self._made(NOBODY, master)
-                self._by_id[row["key_id"]] = self._fresh[NOBODY] = await _unwrapped(row, master)
+                self._hold(await _unwrapped(row, master))
                 self._master = master
             self._checked = True
 
@@ -196,8 +219,12 @@ class UserKeys:
                 await encrypt_stored(self._database, cipher)
                 await encrypt_checkpoints(self._database, cipher)
                 await self._rows("user_keys.complete", owner=user_id)
-            self._by_id[cipher.id] = self._fresh[user_id] = cipher
-            return cipher
+            return self._hold(cipher)
+
+    def _hold(self, cipher: Cipher) -> Cipher:
+        self._by_id.put(cipher.id, cipher)
+        self._fresh.put(cipher.user_id, cipher)
+        return cipher
 
     async def _made(self, user_id: str, master: MasterKey) -> Row:
         """The row of a user that has none yet; that of another process where it was faster."""
