@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
-from ..state.errors import StorageError
+from ..state.errors import EverthreadError, StorageError
 from .encryption import KEY_BYTES, Cipher, MasterKey, MasterKeySource, master_key_of
 from .loop_thread import io_thread
 
@@ -85,7 +85,7 @@ class UserKeys:
         if not self._checked:
             try:
                 await io_thread.run(self._check())
-            except BaseException:
+            except EverthreadError:
                 await self._database.close()  # what was opened for this is held no longer
                 raise
 
