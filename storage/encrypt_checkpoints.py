@@ -11,6 +11,7 @@ from .queries import for_psycopg
 from .sealed_checkpoints import has_open_texts, seal_inline, sealed_value
 from .storage import Connection, Row, Storage
 from .user_keys import NOBODY
+from .user_rows import enter
 
 BATCH_ROWS: Final = 200
 
@@ -67,6 +68,7 @@ async def _values(database: Storage, cipher: Cipher, select: str, update: str) -
     """Seal the next serialized values; returns how many they were."""
 
     async def work(connection: Connection) -> int:
+        await enter(database, connection, cipher.user_id or None)
         rows = await (await connection.execute(select, {"user_id": cipher.user_id})).fetchall()
         async with connection.pipeline():
             for row in rows:
@@ -84,6 +86,7 @@ async def _inline(
     select, update = statements
 
     async def work(connection: Connection) -> list[Row]:
+        await enter(database, connection, cipher.user_id or None)
         rows = await (await connection.execute(select, {**after, "user_id": cipher.user_id})).fetchall()
         async with connection.pipeline():
             for row in rows:

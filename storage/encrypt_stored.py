@@ -13,6 +13,7 @@ from .queries import for_psycopg
 from .sealed_columns import hashed, is_sealed, seal
 from .storage import Connection, Row, Storage
 from .user_keys import NOBODY
+from .user_rows import enter
 
 if TYPE_CHECKING:
     from .postgres.database import Database
@@ -66,6 +67,7 @@ async def _batch(
     select, update = _statements(name, table, in_postgres=in_postgres)
 
     async def work(connection: Connection) -> dict[str, Any] | None:
+        await enter(database, connection, cipher.user_id)
         await connection.execute(database.queries["users.lock"], {"user_id": cipher.user_id})
         cursor = await connection.execute(select, {**after, "user_id": cipher.user_id, "limit": BATCH_ROWS})
         rows = await cursor.fetchall()

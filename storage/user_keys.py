@@ -139,12 +139,13 @@ class UserKeys:
         """
         from .encrypt_checkpoints import encrypt_checkpoints  # which know this module
         from .encrypt_stored import erase_plain
+        from .user_rows import across_users
 
         if (own := await self.of(NOBODY)) is None:
             raise StorageError(
                 "There is no master key: set EVERTHREAD_ENCRYPTION_KEY. `everthread keys new` makes one."
             )
-        users = [row["user_id"] for row in await self._rows("user_keys.incomplete")]
+        users = [row["user_id"] for row in await across_users(self._database, "user_keys.incomplete")]
         for user_id in users:
             await self.of(user_id)
             done(user_id)
@@ -235,12 +236,22 @@ class UserKeys:
             key_id=uuid4().hex,
             master_id=master.id,
             wrapped=base64.b64encode(wrapped).decode(),
-            is_complete=not (await self._rows("user_keys.has_threads", user_id=user_id))[0]["found"],
+            is_complete=not await self._has_threads(user_id),
         )
         rows = await self._rows("user_keys.find", owner=user_id)
         if not rows:
             raise StorageError("The master key was replaced: start again with the new EVERTHREAD_ENCRYPTION_KEY.")
         return rows[0]
+
+    async def _has_threads(self, user_id: str) -> bool:
+        async def work(connection: Connection) -> bool:
+            if (scope := self._database.scope(user_id)) is not None:
+                await connection.execute(*scope)
+            statement = self._database.queries["user_keys.has_threads"]
+            row = await (await connection.execute(statement, {"user_id": user_id})).fetchone()
+            return bool(row and row["found"])
+
+        return await self._database.run(work)
 
     async def _rows(self, query: str, **values: Any) -> list[Row]:
         statement = self._database.queries[query]

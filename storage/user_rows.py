@@ -22,6 +22,33 @@ _USER: Final = ("%(user_id)s", ":user_id")
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 
+ACROSS_USERS: Final = frozenset({"thread_copy.owner", "transfer.not_mine", "user_keys.incomplete"})
+"""The statements that ask about rows of any user: whose a thread is, and who there is."""
+
+
+async def enter(database: Storage, connection: Connection, user_id: str | None) -> None:
+    """Say to the database whose rows the transaction meets, where it asks for that; None for any user's."""
+    if (scope := database.scope(user_id)) is not None:
+        await connection.execute(*scope)
+
+
+async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
+    """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
+
+    Raises:
+        StorageError: the query is none of them, or the database fails.
+    """
+    if query not in ACROSS_USERS:
+        raise StorageError(f"The query {query!r} may not be run across users: use UserRows.")
+
+    async def work(connection: Connection) -> list[DictRow]:
+        async with connection.pipeline():
+            await enter(database, connection, None)
+            cursor = await connection.execute(database.queries[query], values)
+        return await cursor.fetchall()
+
+    return await database.run(work, one_statement=True)
+
 
 class UserRows:
     """Queries in the name of one user.
@@ -52,7 +79,9 @@ class UserRows:
         given = sealing.values(query, values)
 
         async def work(connection: Connection) -> list[DictRow]:
-            cursor = await connection.execute(statement, given)
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                cursor = await connection.execute(statement, given)
             return await cursor.fetchall() if cursor.description is not None else []
 
         return sealing.rows(query, values, await self._database.run(work, one_statement=True))
@@ -69,6 +98,7 @@ class UserRows:
         async def work(connection: Connection) -> list[DictRow]:
             rows: list[DictRow] = []
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 cursors = [await connection.execute(query, given) for query, given in named]
             if cursors[-1].description is not None:
                 rows = await cursors[-1].fetchall()
@@ -90,9 +120,10 @@ class UserRows:
         async def work(connection: Connection) -> list[tuple[list[str], list[tuple[Any, ...]]]]:
             cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 for cursor, (query, given) in zip(cursors, named, strict=True):
                     await cursor.execute(query, given)
-                rows = [await cursor.fetchall() for cursor in cursors]
+            rows = [await cursor.fetchall() for cursor in cursors]
             return [
                 ([column[0] for column in cursor.description], of) for cursor, of in zip(cursors, rows, strict=True)
             ]
@@ -113,6 +144,7 @@ class UserRows:
 
         async def work(connection: Connection) -> list[list[DictRow]]:
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 cursors = [await connection.execute(query, given) for query, given in named]
             return [await cursor.fetchall() for cursor in cursors]
 
@@ -130,7 +162,9 @@ class UserRows:
         sealing = await self.sealing()
 
         async def in_turn(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
             return await work(Exchange(connection, self._query, sealing))
 
         return await self._database.run(in_turn)
@@ -146,10 +180,16 @@ class UserRows:
         sealing = await self.sealing()
 
         async def in_snapshot(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
+            async with connection.pipeline():
+                await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
+                await enter(self._database, connection, self.user_id)
             return await work(Snapshot(connection, self._query, sealing))
 
         return await self._database.run(in_snapshot)
+
+    async def across(self, query: str, /, **values: Any) -> list[DictRow]:
+        """Run one of `ACROSS_USERS`, in the name of this user: see `across_users`."""
+        return await across_users(self._database, query, **values, user_id=self.user_id)
 
     async def sealing(self) -> Sealing:
         """How the user's values are stored: under their key, where the storage is encrypted.
