@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
+from command import run
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -299,3 +301,35 @@ async def test_a_message_that_came_before_is_known_by_its_hash(stored: Settings)
         assert await archive.add_messages("t1", said) == ["m1", "m2"]
         assert await archive.add_messages("t1", said) == []
         assert await archive.changed_ids("t1", [HumanMessage("two", id="m1"), said[1]]) == ["m1"]
+
+
+def test_the_command_makes_keys_encrypts_and_rotates(plain: Settings, folder: Path) -> None:
+    environment = {
+        **os.environ,
+        "EVERTHREAD_DATABASE_URL": plain.storage_kind,
+        "EVERTHREAD_DATA_DIR": str(folder),
+        "EVERTHREAD_EMBEDDING_MODEL": plain.embedding_model,
+        "EVERTHREAD_WEB_SEARCH": "off",
+        "EVERTHREAD_MODEL": "offline",
+    }
+    first, second = (folder.with_name(f"{folder.name}.{name}") for name in ("first", "second"))
+    for file in (first, second):
+        made = run(environment, "keys", "new")
+        assert made.returncode == 0, made.stderr
+        file.write_text(made.stdout)
+    assert run(environment, "chat", "--thread", "t1", typed=f"My dog is called {CANARY}.\n").returncode == 0
+
+    keyed = {**environment, "EVERTHREAD_ENCRYPTION_KEY": str(first)}
+    encrypted = run(keyed, "keys", "encrypt")
+    assert "1 users were encrypted" in encrypted.stdout, encrypted.stderr
+    assert "This database is encrypted" in run(environment, "history", "t1").stderr
+    assert CANARY in run(keyed, "history", "t1").stdout
+
+    assert "no key to rotate to" in run(keyed, "keys", "rotate").stderr
+    assert "keys were wrapped again" in run(keyed, "keys", "rotate", "--to", str(second)).stdout
+    assert "is not the master key of this database" in run(keyed, "history", "t1").stderr
+    assert CANARY in run({**keyed, "EVERTHREAD_ENCRYPTION_KEY": str(second)}, "history", "t1").stdout
+    first.unlink()
+    second.unlink()
+    if plain.storage_kind != "postgres":  # whose files are looked at above, after a checkpoint
+        assert found_in(folder) == []
