@@ -42,7 +42,9 @@ class _OfThread:
         return f"{_NAME}{self._cipher.id}", self._cipher.seal_bytes(_FIELD, plaintext)
 
     def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-        return cipher_named(self._keys, ciphername).open_bytes(_FIELD, ciphertext)
+        own = ciphername == f"{_NAME}{self._cipher.id}"
+        cipher = self._cipher if own else cipher_named(self._keys, ciphername)
+        return cipher.open_bytes(_FIELD, ciphertext)
 
 
 def cipher_named(keys: UserKeys, name: str) -> Cipher:
@@ -110,11 +112,19 @@ def open_inline(keys: UserKeys, found: CheckpointTuple) -> CheckpointTuple:
     Raises:
         KeyNotHeld: the key is not loaded.
     """
-    values = found.checkpoint["channel_values"]
+    open_texts(keys, found.checkpoint["channel_values"])
+    return found
+
+
+def open_texts(keys: UserKeys, values: dict[str, Any]) -> None:
+    """Open the texts among the values of a checkpoint that `seal_inline` sealed.
+
+    Raises:
+        KeyNotHeld: the key is not loaded.
+    """
     for name, value in values.items():
         if isinstance(value, str) and (sealed := _INLINE.fullmatch(value)):
             values[name] = cipher_named(keys, sealed[1]).open_bytes(_FIELD, base64.b64decode(sealed[2])).decode()
-    return found
 
 
 def _inline(cipher: Cipher, text: str) -> str:

@@ -64,6 +64,7 @@ class UserKeys:
         self._database = database
         self._source = source
         self._master: MasterKey | None = None
+        self._own: Cipher | None = None
         self._checked = False
         self._fresh = _Recent[Cipher](_SECONDS)
         self._by_id = _Recent[Cipher](3600)
@@ -118,7 +119,7 @@ class UserKeys:
 
     def held(self, key_id: str) -> Cipher | None:
         """The cipher of a key that was asked for before."""
-        return self._by_id.get(key_id)
+        return self._own if self._own is not None and self._own.id == key_id else self._by_id.get(key_id)
 
     async def load(self, key_id: str) -> None:
         """Have the cipher of a key at hand.
@@ -202,7 +203,7 @@ class UserKeys:
             if self._source is not None:
                 master = await asyncio.to_thread(master_key_of, self._source)
                 row = rows[0] if rows else await self._made(NOBODY, master)
-                self._hold(await _unwrapped(row, master))
+                self._own = self._hold(await _unwrapped(row, master))
                 self._master = master
             self._checked = True
 

@@ -69,6 +69,11 @@ class UserRows:
         self._database = database
         self.user_id = user_id
 
+    @property
+    def storage(self) -> Storage:
+        """Where the rows are."""
+        return self._database
+
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query, in a transaction of its own, and return its rows.
 
@@ -224,6 +229,7 @@ class Exchange:
         self._query = query
         self._sealing = sealing
         self.user_id = sealing.user_id
+        self.cipher = sealing.cipher
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query and return its rows, if it has any.

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bench.server_folder import stop_server
 from everthread import Settings, SettingsError, StorageError, Summary, open_graph
-from everthread.runtime.deletion import Deletion
+from everthread.runtime.forget import forget, some_messages, whole_threads
 from everthread.state.search_records import SearchResult
 from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
@@ -256,12 +256,30 @@ async def test_who_is_forgotten_loses_the_key(stored: Settings) -> None:
         resources: Any = graph.resources  # type: ignore[attr-defined]
         before = await resources.database.keys.of("ada")
         user = resources.of_user("ada")
-        await Deletion(user.rows, user.vectors, resources.locks).delete()
+        await forget(user, await whole_threads(user), asked_by="program", locks=resources.locks)
         with pytest.raises(StorageError, match="destroyed"):
             await resources.database.keys.load(before.id)
         assert (await resources.database.keys.of("ada")).id != before.id
         assert (await say(graph, "And on.", to="bobs", user="bob"))["after_reply"].error is None
         assert (await say(graph, "Hello again.", to="t5"))["after_reply"].error is None
+
+
+async def test_what_is_forgotten_is_gone_from_sealed_replies_reports_and_checkpoints(stored: Settings) -> None:
+    secret = f"The code of my safe is {CANARY} seven"
+    async with opened(stored) as graph:
+        await say(graph, f"{secret}.")
+        await say(graph, "Thank you.")
+        await say(graph, "What is the code of my safe?", to="t2")
+        user: Any = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        said = [message.id for message in await user.archive.messages("t1") if message.role == "user"][:1]
+        gone = await forget(user, await some_messages(user, "t1", said), asked_by="program")
+        assert gone.messages == 2  # the reply repeats it
+        for name in ("t1", "t2"):
+            told = [message.text for message in await user.archive.messages(name)]
+            reports = [await user.reports.find(name, turn) for turn in (1, 2)]
+            state = (await graph.aget_state(thread(name))).values
+            assert CANARY not in f"{told} {reports} {state}"
+        assert (await say(graph, "And on."))["after_reply"].error is None
 
 
 async def test_values_cannot_be_swapped_between_users_or_columns(stored: Settings) -> None:

@@ -34,6 +34,8 @@ _USER_TABLES: Final = (
     "pins",
     "turn_reports",
     "vectors",
+    "deletions",
+    "forgotten_numbers",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -50,6 +52,7 @@ ORDER BY thread_id, checkpoint_ns, task_id, idx
 _TABLES: Final[dict[str, tuple[str, str]]] = {
     "user_keys": ("owner", "SELECT * FROM user_keys ORDER BY owner"),
     **{table: ("user_id", f"SELECT * FROM {table} ORDER BY user_id, rowid") for table in _USER_TABLES},  # noqa: S608
+    "retention_runs": ("started_at", "SELECT * FROM retention_runs ORDER BY started_at"),
     "checkpoints": ("thread_id", _NEWEST),
     "writes": ("thread_id", _THEIR_WRITES),
 }
@@ -62,6 +65,7 @@ _FLAGS: Final = {"negated", "settles", "facts_read", "outdated", "is_complete"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
+    "deleted_at",
 }  # fmt: skip
 
 
@@ -71,7 +75,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
     """
-    new, old = path.with_name(f"{path.name}.tmp"), _backup_of(path)
+    new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
         file.writelines(_lines(connection))
         file.flush()
@@ -89,7 +93,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
         OSError: it cannot be read.
     """
-    backup = _backup_of(path)
+    backup = backup_of(path)
     if not path.exists():
         if backup.exists():
             raise StorageError(
@@ -121,7 +125,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _backup_of(path: Path) -> Path:
+def backup_of(path: Path) -> Path:
     """Where the version before the last stands."""
     return path.with_name(f"{path.name}.bak")
 
