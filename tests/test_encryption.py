@@ -273,7 +273,7 @@ async def test_what_is_forgotten_is_gone_from_sealed_replies_reports_and_checkpo
         user: Any = graph.resources.of_user("ada")  # type: ignore[attr-defined]
         said = [message.id for message in await user.archive.messages("t1") if message.role == "user"][:1]
         gone = await forget(user, await some_messages(user, "t1", said), asked_by="program")
-        assert gone.messages == 2  # the reply repeats it
+        assert gone.messages >= 2  # replies repeat it
         for name in ("t1", "t2"):
             told = [message.text for message in await user.archive.messages(name)]
             reports = [await user.reports.find(name, turn) for turn in (1, 2)]
