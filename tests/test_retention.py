@@ -427,7 +427,7 @@ async def test_a_thread_of_ten_thousand_messages_goes_while_turns_are_as_quick_a
     """A run is begun again where it was ended; the turns of others meanwhile take up to 1.2 times as long."""
     stored = settings if kind == "postgres" else settings.but(database_url=kind, data_dir=tmp_path)
     components: Any = {"model": counting_model(), "embeddings": DeterministicFakeEmbedding(size=8)}
-    async with open_with(stored, **components, retention="messages=365d,reports=30d,checkpoints=20") as graph:
+    async with open_with(stored, **components, retention="messages=365d") as graph:
         await add_messages(graph, 10_000)
         for _ in range(10):
             await say(graph, "Something new.")
