@@ -102,14 +102,14 @@ def _words(asks: str, language: Language, name: str) -> str | None:
 
 
 def _cut(text: str, language: Language, name: str) -> str:
-    """The text without what of a list ends it, verbatim; nothing of it where that is all but a letter."""
+    """The text without what of a list ends it, verbatim; nothing of it where that is all."""
     plain = language.normalized(text)
     end = language.ending(name, plain)
     if end is None:
         return text
     # The normalized text may be longer or shorter: count the letters that are left.
     letters = len(re.sub(r"\s", "", plain[: end.start()]))
-    if letters <= 1:
+    if letters < 1:
         return ""
     for index, char in enumerate(text):
         letters -= len(re.sub(r"\s", "", fold(char)))
