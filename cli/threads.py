@@ -11,7 +11,7 @@ from rich.table import Table
 from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.storage import Storage
-from .opening import Thread, rows_of, say, thread_of
+from .opening import Thread, graph_on, rows_of, say, thread_of
 
 MOST_SHOWN: Final = 1_000_000
 """Messages that `everthread history` shows, at most."""
@@ -76,22 +76,16 @@ async def delete(
     """
     if (thread is None) is not all_:
         raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
-    from ..memory.store_index import store_client, vector_index
-    from ..models.embeddings import Embedder
-    from ..runtime.deletion import Deletion
-    from ..storage.open import locks_of
+    from ..runtime.forget import forget_threads, threads_of
 
-    rows, locks, embedder = rows_of(storage), locks_of(storage), Embedder(storage.settings.embedding_model)
-    deletion = Deletion(rows, vector_index(rows, embedder, store_client(storage.settings, embedder)), locks)
-    try:
-        id_ = None if thread is None else await thread_of(storage, thread)
-        number = len(await deletion.threads(id_))
-        if number and not yes:
-            asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
-            typer.confirm(asked, abort=True)
-        gone = await deletion.delete(id_)
-    finally:
-        await locks.close()
+    id_ = None if thread is None else await thread_of(storage, thread)
+    number = len(await threads_of(rows_of(storage), id_))
+    if number and not yes:
+        asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
+        typer.confirm(asked, abort=True)
+    async with graph_on(storage) as graph:
+        user = graph.resources.of_user(storage.settings.user_id)
+        gone = await forget_threads(user, id_, asked_by="command", locks=graph.resources.locks)
     say(
         f"Deleted: {gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, "
         f"{gone.facts} facts, {gone.pins} pins."

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from datetime import datetime
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from ..runtime.deletion import Deletion
+from ..runtime.forget import AskedBy, forget_fact, forget_messages, forget_span, forget_threads
 from ..runtime.resources import Resources
 from ..state.conversation import TURN_CHANNELS
+from ..state.errors import InputError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
@@ -49,12 +51,52 @@ class Conversation(CompiledConversation):
             InputError: the user has no such thread.
             EverthreadError: something failed, and nothing was deleted.
         """
-        user = self.resources.of_user(user_id)
-        return await Deletion(user.rows, user.vectors, self.resources.locks).delete(thread_id)
+        return await forget_threads(self.resources.of_user(user_id), thread_id, locks=self.resources.locks)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
         return node_thread.run_sync(self.adelete(user_id, thread_id))
+
+    async def aforget(
+        self,
+        user_id: str,
+        thread_id: str | None = None,
+        *,
+        messages: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fact: str | None = None,
+        asked_by: AskedBy = "program",
+    ) -> Deleted:
+        """Forget a part of what a user said, with all that was made from it: messages, a span of time, or a fact.
+
+        Summaries above it are rewritten from what is left. Whole threads: `adelete`.
+
+        Args:
+            user_id: whose.
+            thread_id: where the messages were said; of a span of time, the only thread.
+            messages: their ids.
+            since: from this moment on.
+            until: before this moment.
+            fact: the id of a fact or pin, which goes with the messages that say it.
+            asked_by: who asks, for the record that remains.
+
+        Raises:
+            InputError: not one of these is named, or it is not there.
+            EverthreadError: something failed, and nothing was forgotten.
+        """
+        user, locks = self.resources.of_user(user_id), self.resources.locks
+        if messages and thread_id is not None and not (since or until or fact):
+            return await forget_messages(user, thread_id, messages, asked_by=asked_by, locks=locks)
+        if (since or until) and not (messages or fact):
+            return await forget_span(user, since, until, thread_id=thread_id, asked_by=asked_by, locks=locks)
+        if fact is not None and not (messages or thread_id):
+            return await forget_fact(user, fact, asked_by=asked_by, locks=locks)
+        raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; a thread: `adelete`.")
+
+    def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
+        """`aforget`, blocking."""
+        return node_thread.run_sync(self.aforget(user_id, thread_id, **what))
 
     async def ahistory(
         self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False

@@ -86,7 +86,7 @@ class Resources:
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)
         self.embedder = Embedder(name, embeddings, cache_bytes=cached // EMBEDDINGS_SHARE)
         self.store = store_client(settings, self.embedder, components.get("vector_store"))
-        self._memories = RecallCache(lambda: self.embedder.name, cached)
+        self._memories = RecallCache(lambda: self.embedder.name, cached, self.embedder.forget)
 
         self.runs = LayeredSettings(settings)
         self.observer = Observer()

@@ -125,10 +125,12 @@ class Recall(Record):
 
 
 class Deleted(Record):
-    """How much was deleted."""
+    """How much was deleted, and how much of what is left was rewritten without it."""
 
     threads: int
     messages: int
     summaries: int
     facts: int
     pins: int
+    rewritten: int = Field(0, description="Summaries above it, which stand for what is left now.")
+    reports: int = Field(0, description="Reports of turns that quoted it.")

@@ -41,6 +41,11 @@ class UserRows:
         self._database = database
         self.user_id = user_id
 
+    @property
+    def storage(self) -> Storage:
+        """Where the rows are."""
+        return self._database
+
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query, in a transaction of its own, and return its rows.
 

@@ -33,6 +33,7 @@ _USER_TABLES: Final = (
     "pins",
     "turn_reports",
     "vectors",
+    "deletions",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -59,6 +60,7 @@ _FLAGS: Final = {"negated", "settles", "facts_read", "outdated"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
+    "deleted_at",
 }  # fmt: skip
 
 

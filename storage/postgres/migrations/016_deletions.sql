@@ -1,0 +1,15 @@
+-- What was forgotten: how much of what kind, when, and at whose word. Nothing of what it said.
+CREATE TABLE deletions (
+    user_id    text NOT NULL,
+    deleted_at timestamptz NOT NULL,
+    kind       text NOT NULL,
+    asked_by   text NOT NULL,
+    threads    integer NOT NULL,
+    messages   integer NOT NULL,
+    summaries  integer NOT NULL,
+    rewritten  integer NOT NULL,
+    facts      integer NOT NULL,
+    pins       integer NOT NULL,
+    reports    integer NOT NULL
+);
+CREATE INDEX deletions_newest ON deletions (user_id, deleted_at);
