@@ -6,14 +6,13 @@ goes, and what it may mean is told, so that the user can be asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import Final, NamedTuple
 
 from ..state.fact_records import USER, Fact, Pin
 from ..state.records import Role
-from ..text.fold import fold
+from ..text.fold import bare, fold
 from ..text.sentences import sentence_spans
 from ..text.words import is_question
 from .commands import FactCommand, attribute_named, commands
@@ -27,7 +26,7 @@ PART: Final = 0.5
 _REPEATS: Final = 0.6
 """The share of these words that a sentence of the reply holds which repeats it."""
 
-_ALIKE: Final = 0.6
+_ALIKE: Final = 0.4
 """The share of a longer word that two words begin with alike which are forms of one: only where verbs are bent."""
 
 _LEAST: Final = 3
@@ -69,12 +68,15 @@ class _Wish:
     def __init__(self, command: FactCommand, language: Language, said: Occasion) -> None:
         self.command = command
         self.language = language
-        self.plain = language.normalized(command.words)
-        self.terms = frozenset(content_terms(command.words, language))
+        words = _as_said(command.words, language)
+        self.plain = language.normalized(words)
+        self.terms = frozenset(content_terms(words, language))
         self.negated = language["negation"].search(self.plain) is not None
         self.said = said
-        self.asked = extract(command.words, said, language=language)
         self.attribute = attribute_named(command.words, language)
+        stated = extract(words, said, language=language)
+        # "my address" alone states nothing, whatever the patterns make of it.
+        self.asked = stated if self.attribute is None or any(fact.attribute for fact in stated) else []
         person = language["people"].search(self.plain)
         self.subject = key(person[0]) if person else USER
         self.values: set[str] = set()
@@ -84,10 +86,10 @@ class _Wish:
         """Whether it names something of the user's ("my phone number"), and states nothing."""
         return not self.asked and len(self.terms) <= _LEAST and self.language["my"].match(self.plain) is not None
 
-    @cached_property
+    @property
     def bends(self) -> bool:
         """Whether the request puts the verb of what was said into another form."""
-        return not self.asked and (self.language.verb_last or not self.language.spaced)
+        return self.language.verb_last or not self.language.spaced
 
     def held(self, terms: Iterable[str]) -> float:
         """The share of the words of the request that are among these terms, in [0, 1]."""
@@ -97,6 +99,13 @@ class _Wish:
         return sum(term in known or (self.bends and _bent(term, known)) for term in self.terms) / len(self.terms)
 
 
+def _as_said(words: str, language: Language) -> str:
+    """The words with the user named as in a sentence of its own, where a request names them otherwise."""
+    plain = language.normalized(words)
+    named = language["clause_first"].match(plain)
+    return language.pronoun + plain[named.end() :] if named else words
+
+
 def _bent(term: str, known: Iterable[str]) -> bool:
     return any(_same_start(term, other) for other in known)
 
@@ -104,13 +113,6 @@ def _bent(term: str, known: Iterable[str]) -> bool:
 def _same_start(one: str, other: str) -> bool:
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return same >= max(_LEAST, _ALIKE * min(len(one), len(other)))
-
-
-def may_concern(command: FactCommand, language: Language, text: str) -> bool:
-    """Whether a text can be meant at all: a quick look that never misses one."""
-    plain = fold(text)
-    words = content_terms(command.words, language)
-    return attribute_named(command.words, language) is not None or any(word[:_PREFIX] in plain for word in words)
 
 
 def meant_by(
@@ -136,7 +138,10 @@ def meant_by(
     gone: dict[tuple[str, str], set[int]] = {}
     near: list[tuple[float, str]] = []
     found: list[tuple[Said, int, str]] = []
+    sources = {(fact.thread_id, fact.source_id) for fact in facts if _names(fact, wish)}
     for message in said:
+        if (message.thread_id, message.id) not in sources and not _may_concern(message.text, wish):
+            continue
         for number, sentence in enumerate(_sentences(message.text)):
             share = _share(sentence, message.role, wish)
             if share == 1.0:
@@ -150,10 +155,25 @@ def meant_by(
     for message, number, _ in found:
         gone.setdefault((message.thread_id, message.id), set()).add(number)
     _add_sources(gone, said, wish, facts, pins)
-    if not any(message.role == "user" and (message.thread_id, message.id) in gone for message in said):
-        if command.act != "forget about" or not gone:
-            return Meant(unclear=_distinct(sentence for _, sentence in sorted(near, reverse=True)))
+    of_user = any(message.role == "user" and (message.thread_id, message.id) in gone for message in said)
+    if not of_user and (command.act != "forget about" or not gone):
+        return Meant(unclear=_distinct(sentence for _, sentence in sorted(near, reverse=True)))
     _add_replies(gone, said, wish)
+    return Meant(tuple(_parts(said, gone)))
+
+
+def sources_of(facts: Iterable[Fact], pins: Iterable[Pin], said: Sequence[Said]) -> Meant:
+    """All that tells something of the user: the sentences that facts and pins were made from."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for one in (*facts, *pins):
+        told.setdefault((one.thread_id, one.source_id), []).append(one.text)
+    gone: dict[tuple[str, str], set[int]] = {}
+    for message in said:
+        place = message.thread_id, message.id
+        for text in told.get(place, ()):
+            terms = set(content_terms(text))
+            shares = [len(terms.intersection(content_terms(one))) for one in _sentences(message.text)]
+            gone.setdefault(place, set()).update(at for at, share in enumerate(shares) if share == max(shares))
     return Meant(tuple(_parts(said, gone)))
 
 
@@ -164,16 +184,24 @@ def whole(said: Iterable[Said]) -> Meant:
 
 def rest_of(text: str) -> str:
     """What a message says beside its requests to forget; empty where it says nothing else."""
-    kept = [sentence for sentence in _sentences(text) if not any(c.act != "remember" for c in commands(sentence))]
-    rest = " ".join(kept)
-    return rest if any(content_terms(sentence) for sentence in kept) else ""
+    sentences = enumerate(_sentences(text))
+    asks = {at for at, sentence in sentences if any(command.act != "remember" for command in commands(sentence))}
+    rest = _without(text, asks)
+    return rest if content_terms(rest) else ""
 
 
 def without_repeats(text: str, command: FactCommand, language: Language, asked: Occasion) -> str:
     """A reply without the sentences that repeat what was asked to be forgotten."""
     wish = _Wish(command, language, asked)
     wish.values = {fact.value for fact in wish.asked if fact.value}
-    return " ".join(sentence for sentence in _sentences(text) if not _repeats(sentence, wish))
+    return _without(text, {at for at, sentence in enumerate(_sentences(text)) if _repeats(sentence, wish)})
+
+
+def _may_concern(text: str, wish: _Wish) -> bool:
+    """Whether a text holds so many of the words, in some form, that a sentence of it may be meant: a quick look."""
+    plain = bare(text)
+    held = sum(term[:_PREFIX] in plain for term in wish.terms)
+    return held >= PART * len(wish.terms) if wish.attribute is None or held else False
 
 
 def _sentences(text: str) -> list[str]:
@@ -188,7 +216,7 @@ def _share(sentence: str, role: Role, wish: _Wish) -> float:
     if role != "user":
         return held if len(wish.terms) >= _FEW else 0.0
     found = extract(sentence, wish.said, language=wish.language)
-    if wish.attribute is not None and any(_names(fact, wish) for fact in found):
+    if any(_names(fact, wish) for fact in found):
         wish.values.update(fact.value for fact in found if fact.value and _names(fact, wish))
         return 1.0
     if any(_says(fact, asked) for fact in found for asked in wish.asked):
@@ -199,7 +227,8 @@ def _share(sentence: str, role: Role, wish: _Wish) -> float:
 
 def _names(fact: Fact, wish: _Wish) -> bool:
     """Whether a fact is the attribute that is asked for: "my address"."""
-    return not wish.asked and fact.attribute == wish.attribute and fact.subject == wish.subject
+    is_it = wish.attribute is not None and fact.attribute == wish.attribute and fact.subject == wish.subject
+    return is_it and not wish.asked
 
 
 def _says(fact: Fact, asked: Fact) -> bool:
@@ -207,11 +236,20 @@ def _says(fact: Fact, asked: Fact) -> bool:
     if fact.subject != asked.subject or fact.negated != asked.negated:
         return False
     if fact.slot is not None and fact.slot == asked.slot:
-        return fact.value == asked.value or (fact.value is not None and set(asked.terms) <= set(fact.terms))
+        return _words_of(asked.value) <= _words_of(fact.value)
     tastes = (fact.attribute or "").startswith("taste ") and (asked.attribute or "").startswith("taste ")
     if tastes and fact.value != asked.value:
         return False
     return bool(asked.terms) and set(asked.terms) <= set(fact.terms)
+
+
+def _words_of(value: str | None) -> set[str]:
+    return set((value or "").replace(",", " ").split())
+
+
+def _denies(fact: Fact, asked: Fact) -> bool:
+    """Whether a fact says something else of the same: likes, for dislikes."""
+    return fact.slot is not None and fact.slot == asked.slot and fact.value != asked.value
 
 
 def _may_say(sentence: str, found: Sequence[Fact], wish: _Wish) -> bool:
@@ -219,12 +257,14 @@ def _may_say(sentence: str, found: Sequence[Fact], wish: _Wish) -> bool:
     language, plain = wish.language, wish.language.normalized(sentence)
     if is_question(sentence) or (language["negation"].search(plain) is not None) != wish.negated:
         return False
+    if any(_denies(fact, asked) for fact in found for asked in wish.asked):
+        return False
     if found and all(fact.subject != (wish.asked[0].subject if wish.asked else wish.subject) for fact in found):
         return False
     if wish.is_thing or len(wish.terms) >= _FEW:
         person = language["people"].search(plain)
         return (key(person[0]) if person else USER) == wish.subject or wish.is_thing
-    return len(content_terms(sentence, language)) <= _FEW and language["people"].search(plain) is None
+    return set(content_terms(sentence, language)) <= wish.terms
 
 
 def _bent_ones(said: Sequence[Said], wish: _Wish) -> tuple[list[tuple[Said, int, str]], list[tuple[float, str]]]:
@@ -237,8 +277,10 @@ def _bent_ones(said: Sequence[Said], wish: _Wish) -> tuple[list[tuple[Said, int,
             facts = extract(sentence, wish.said, language=wish.language)
             of_subject = [fact for fact in facts if fact.subject == wish.subject and not fact.negated]
             for fact in of_subject:
-                if fact.value and not (fact.attribute or "").startswith("taste ") and (
-                    fold(fact.value).replace(" ", "") in asked
+                if (
+                    fact.value
+                    and not (fact.attribute or "").startswith("taste ")
+                    and (fold(fact.value).replace(" ", "") in asked)
                 ):
                     valued.setdefault(fact.slot, []).append((message, number, sentence))
             if of_subject and (share := wish.held(content_terms(sentence, wish.language))) >= PART:
@@ -249,7 +291,7 @@ def _bent_ones(said: Sequence[Said], wish: _Wish) -> tuple[list[tuple[Said, int,
     best = max((share for share, *_ in shared), default=0.0)
     top = [(message, number, sentence) for share, message, number, sentence in shared if share == best]
     alone = len({key(sentence) for _, _, sentence in top}) == 1 and best >= _REPEATS
-    return (top if alone and not valued else []), near
+    return (top if alone else []), near
 
 
 def _is_open(found: Sequence[tuple[Said, int, str]], wish: _Wish) -> bool:
@@ -266,7 +308,7 @@ def _add_sources(
     """What facts in a summarizer's words were made from, and what asked for pins."""
     by_id = {(message.thread_id, message.id): message for message in said}
     sources = [(f.thread_id, f.source_id) for f in facts if any(_says(f, asked) for asked in wish.asked)]
-    sources += [(f.thread_id, f.source_id) for f in facts if wish.attribute is not None and _names(f, wish)]
+    sources += [(f.thread_id, f.source_id) for f in facts if _names(f, wish)]
     held = [pin for pin in pins if wish.held(content_terms(pin.text, wish.language)) == 1.0 and len(wish.terms) >= _FEW]
     for place in [*sources, *((pin.thread_id, pin.source_id) for pin in held)]:
         message = by_id.get(place)
@@ -300,8 +342,16 @@ def _parts(said: Iterable[Said], gone: dict[tuple[str, str], set[int]]) -> Itera
     for message in said:
         numbers = gone.get((message.thread_id, message.id))
         if numbers is not None:
-            kept = [sentence for at, sentence in enumerate(_sentences(message.text)) if at not in numbers]
-            yield Part(message, " ".join(kept))
+            yield Part(message, _without(message.text, numbers))
+
+
+def _without(text: str, numbers: Collection[int]) -> str:
+    """A text without the sentences of these numbers, and else as it was."""
+    kept, end = "", 0
+    for at, (start, stop) in enumerate(sentence_spans(text)):
+        kept += text[end:start] + (text[start:stop] if at not in numbers else "")
+        end = stop
+    return kept.strip()
 
 
 def _distinct(sentences: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,228 @@
+"""A request to forget in the chat: what it means is decided and removed before anything is recalled for the turn.
+
+The request itself, and what the assistant says to it, stay in the conversation for people to see, and are no part of
+the archive and the chain. What is removed goes from everywhere, also from the messages of this thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, cast
+
+from langchain_core.messages import AnyMessage
+
+from ..facts.commands import FactCommand, commands
+from ..facts.extraction import Occasion
+from ..facts.forgetting import Meant, Said, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.language import Language, language_in
+from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
+from ..state.chain import Chain
+from ..state.conversation import ConversationState, Update
+from ..state.errors import EverthreadError
+from ..state.fact_records import Forgotten
+from ..state.messages import content_hash, message_text, newest_question, role_of
+from ..state.records import now
+from ..text.shorten import one_line
+from .chain_texts import chain_from_archive, with_chain
+from .events import tell
+from .forget import forget_messages
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+_QUOTED: Final = 120
+
+
+class _Request(NamedTuple):
+    """A request of a turn: what it asks, in which language, and where."""
+
+    command: FactCommand
+    language: Language
+    asked: Occasion
+
+
+async def forget_asked(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update, Forgotten | None]:
+    """Do what the newest message asks to be forgotten.
+
+    Args:
+        state: with its chain.
+        turn: whose thread it is.
+
+    Returns:
+        The state without what is gone, what of the state changed, and what became of the request: None where nothing
+        was asked.
+    """
+    requests = await asyncio.to_thread(_requests, state, turn)
+    if not requests:
+        return state, {}, None
+    try:
+        found = [await _meant(request, turn) for request in requests]
+        done = await _remove(found, turn)
+        if done.is_done:
+            state, update = await _without(state, found, turn)
+        else:
+            update = {}
+    except EverthreadError as error:
+        logger.warning("What was asked to be forgotten was not removed: %s", error)
+        done, update = Forgotten(error=str(error)), {}
+    tell("forgotten", messages=done.messages, facts=done.facts, unclear=not done.is_done)
+    return state, update, done
+
+
+def note(done: Forgotten | None) -> tuple[str, ...]:
+    """The line that tells the model what became of a request; none where nothing was asked."""
+    if done is None:
+        return ()
+    if done.is_done:
+        return (DONE.format(messages=_count(done.messages, "message"), facts=_count(done.facts + done.pins, "fact")),)
+    if done.error is not None:
+        return (FAILED,)
+    quoted = "; ".join(f'"{one_line(sentence, _QUOTED)}"' for sentence in done.may_be_meant)
+    return (UNCLEAR.format(sentences=quoted) if quoted else NOT_FOUND,)
+
+
+def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, bool]:
+    """The state after a reply to a request that was done, so that neither is archived; whether messages changed.
+
+    What a message says beside its request stays, and so does what the reply says to that.
+    """
+    requests, messages = _requests(state, turn), state["messages"]
+    start = max((at for at, message in enumerate(messages) if role_of(message) == "user"), default=len(messages))
+    turn_messages = messages[start:]
+    if not requests or not turn_messages:
+        return state, False
+    if rest := rest_of(message_text(turn_messages[0])):
+        kept = [turn_messages[0].model_copy(update={"content": rest}), *turn_messages[1:]]
+        kept[1:] = [_without_repeats(message, requests) for message in kept[1:]]
+        return cast("ConversationState", {**state, "messages": [*messages[:start], *kept]}), True
+    chain = state["chain"]
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in turn_messages}}
+    ids = {str(message.id) for message in turn_messages}
+    links = [link for link in chain["links"] if link["id"] not in ids]
+    return cast("ConversationState", {**state, "chain": Chain(links=links, known=known, last=chain["last"])}), False
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _without_repeats(message: AnyMessage, requests: Iterable[_Request]) -> AnyMessage:
+    if role_of(message) == "user" or not isinstance(message.content, str):
+        return message
+    text = message.content
+    for command, language, asked in requests:
+        text = without_repeats(text, command, language, asked)
+    return message.model_copy(update={"content": text}) if text.strip() else message
+
+
+def _requests(state: ConversationState, turn: Turn) -> list[_Request]:
+    text = newest_question(state["messages"])
+    asked = Occasion(turn.thread_id, "", now())
+    found = [command for command in commands(text) if command.act != "remember"]
+    language = language_in(text) if found else None
+    return [_Request(command, language, asked) for command in found] if language is not None else []
+
+
+async def _meant(request: _Request, turn: Turn) -> Meant:
+    command, language, asked = request
+    said = [Said(**row) for row in await turn.user.rows.fetch("forgetting.said")]
+    here = [message for message in said if message.thread_id == turn.thread_id]
+    if command.act == "forget conversation":
+        return whole(here)
+    if command.act == "forget today":
+        return whole(message for message in said if _day(message.said_at) == _day(asked.said_at))
+    if command.act == "forget" and not command.words:
+        return _before(here)
+    await turn.user.caught_up("facts")
+    facts, pins = await turn.user.facts.all_facts(), await turn.user.facts.pins(forgotten=True)
+    if command.act == "forget everything":
+        return await asyncio.to_thread(sources_of, facts, pins, said)
+    return await asyncio.to_thread(meant_by, command, language, asked, said, facts=facts, pins=pins)
+
+
+def _day(moment: datetime) -> str:
+    """The day on the clock of this machine."""
+    return moment.astimezone().date().isoformat()
+
+
+def _before(here: Sequence[Said]) -> Meant:
+    """What was said just before, with the reply; a question before is not what is meant."""
+    asked = [at for at, message in enumerate(here) if message.role == "user"]
+    if not asked or here[asked[-1]].text.rstrip().endswith(("?", "？", "؟")):
+        return Meant()
+    return whole(here[asked[-1] :])
+
+
+async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
+    """Remove what is meant; what a message says beside it is archived in its place."""
+    parts = {(part.said.thread_id, part.said.id): part for meant in found for part in meant.parts}
+    if not parts:
+        return Forgotten(may_be_meant=tuple(dict.fromkeys(text for meant in found for text in meant.unclear)))
+    counts = dict.fromkeys(("facts", "pins", "summaries"), 0)
+    for thread_id in {thread_id for thread_id, _ in parts}:
+        mine = [part for (thread, _), part in parts.items() if thread == thread_id]
+        kept = [part for part in mine if part.rest]
+        rests = {part.said.id: _rest_id(part.said.id) for part in kept}
+        originals = await turn.user.archive.whole_messages(thread_id, list(rests))
+        # Before the rest is gone, so that what it says is not taken for what is to be forgotten.
+        await turn.user.archive.add_messages(
+            thread_id,
+            [_shortened(originals[part.said.id], rests[part.said.id], part.rest, part.said.said_at) for part in kept],
+        )
+        done = await forget_messages(turn.user, thread_id, [part.said.id for part in mine])
+        for part in kept:
+            await turn.user.rows.fetch(
+                "forgetting.place", thread_id=thread_id, id=rests[part.said.id], seq=part.said.seq
+            )
+        counts["facts"] += done.facts
+        counts["pins"] += done.pins
+        counts["summaries"] += done.summaries + done.rewritten
+    turn.user.embed_later(turn.settings.timeouts.embedding)
+    return Forgotten(messages=len(parts), **counts)
+
+
+def _rest_id(id_: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"rest of {id_}"))
+
+
+def _shortened(message: AnyMessage, id_: str, text: str, said_at: datetime) -> AnyMessage:
+    return message.model_copy(
+        update={"id": id_, "content": text, "additional_kwargs": {"created_at": said_at.isoformat()}}
+    )
+
+
+async def _without(state: ConversationState, found: Sequence[Meant], turn: Turn) -> tuple[ConversationState, Update]:
+    """The state without what is gone, its chain read anew."""
+    here = {part.said.id: part for meant in found for part in meant.parts if part.said.thread_id == turn.thread_id}
+    archived = set(await turn.user.archive.known_ids(turn.thread_id, [str(m.id) for m in state["messages"]]))
+    messages = list(_kept(state["messages"], here, archived | {str(state["messages"][-1].id)}, state["chain"]["known"]))
+    chain = await chain_from_archive(messages, turn)
+    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, _summaries(chain)))[1])
+    state = cast("ConversationState", {**state, "messages": messages, "chain": chain, "chain_texts": texts})
+    state, update = await with_chain(state, turn)
+    return state, {"messages": messages, "chain": chain, "chain_texts": texts, **update}
+
+
+def _summaries(chain: Chain) -> list[str]:
+    return [link["id"] for link in chain["links"] if "level" in link]
+
+
+def _kept(
+    messages: Sequence[AnyMessage], here: Mapping[str, Any], there: set[str], known: Mapping[str, int]
+) -> Iterable[AnyMessage]:
+    """The messages that are left; one that was archived and is no more is gone, as a reply that repeats it."""
+    for message in messages:
+        part = here.get(str(message.id))
+        if part is not None and part.rest:
+            yield _shortened(message, _rest_id(part.said.id), part.rest, part.said.said_at)
+        elif part is None and (str(message.id) in there or str(message.id) not in known or _is_aside(message)):
+            yield message
+
+
+def _is_aside(message: AnyMessage) -> bool:
+    """Whether a message is no part of the archive: a command."""
+    return message_text(message).lstrip().startswith("/")
