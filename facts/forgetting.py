@@ -10,31 +10,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from ..state.fact_records import USER, Fact, Pin
+from ..state.fact_records import Fact, Pin
 from ..state.records import Role
-from ..text.fold import bare, fold
+from ..text.fold import fold
 from ..text.sentences import sentence_spans
-from ..text.words import is_question
-from .commands import FactCommand, attribute_named, commands
+from .commands import FactCommand, commands
 from .extraction import Occasion, extract
 from .language import Language
+from .wish import FEW, PART, REPEATS, Wish
 from .words import content_terms, key
 
-PART: Final = 0.5
-"""The share of the words of a request that a sentence holds which may be meant."""
-
-_REPEATS: Final = 0.6
-"""The share of these words that a sentence of the reply holds which repeats it."""
-
-_ALIKE: Final = 0.4
-"""The share of a longer word that two words begin with alike which are forms of one: only where verbs are bent."""
-
-_LEAST: Final = 3
-_FEW: Final = 2
 _TOLD: Final = 5
 """Sentences that are told as what may be meant."""
-
-_PREFIX: Final = 3
 
 
 class Said(NamedTuple):
@@ -46,6 +33,10 @@ class Said(NamedTuple):
     role: Role
     text: str
     said_at: datetime
+
+
+_Found = tuple[Said, int, str]
+"""A message, and the number and text of a sentence of it."""
 
 
 class Part(NamedTuple):
@@ -60,59 +51,6 @@ class Meant(NamedTuple):
 
     parts: tuple[Part, ...] = ()
     unclear: tuple[str, ...] = ()
-
-
-class _Wish:
-    """One request, read: what a sentence must say to be meant."""
-
-    def __init__(self, command: FactCommand, language: Language, said: Occasion) -> None:
-        self.command = command
-        self.language = language
-        words = _as_said(command.words, language)
-        self.plain = language.normalized(words)
-        self.terms = frozenset(content_terms(words, language))
-        self.negated = language["negation"].search(self.plain) is not None
-        self.said = said
-        self.attribute = attribute_named(command.words, language)
-        stated = extract(words, said, language=language)
-        # "my address" alone states nothing, whatever the patterns make of it.
-        self.asked = stated if self.attribute is None or any(fact.attribute for fact in stated) else []
-        person = language["people"].search(self.plain)
-        self.subject = key(person[0]) if person else USER
-        self.values: set[str] = set()
-
-    @property
-    def is_thing(self) -> bool:
-        """Whether it names something of the user's ("my phone number"), and states nothing."""
-        return not self.asked and len(self.terms) <= _LEAST and self.language["my"].match(self.plain) is not None
-
-    @property
-    def bends(self) -> bool:
-        """Whether the request puts the verb of what was said into another form."""
-        return self.language.verb_last or not self.language.spaced
-
-    def held(self, terms: Iterable[str]) -> float:
-        """The share of the words of the request that are among these terms, in [0, 1]."""
-        known = set(terms)
-        if not self.terms:
-            return 0.0
-        return sum(term in known or (self.bends and _bent(term, known)) for term in self.terms) / len(self.terms)
-
-
-def _as_said(words: str, language: Language) -> str:
-    """The words with the user named as in a sentence of its own, where a request names them otherwise."""
-    plain = language.normalized(words)
-    named = language["clause_first"].match(plain)
-    return language.pronoun + plain[named.end() :] if named else words
-
-
-def _bent(term: str, known: Iterable[str]) -> bool:
-    return any(_same_start(term, other) for other in known)
-
-
-def _same_start(one: str, other: str) -> bool:
-    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return same >= max(_LEAST, _ALIKE * min(len(one), len(other)))
 
 
 def meant_by(
@@ -134,20 +72,17 @@ def meant_by(
         facts: the user's, because a summarizer may have worded them.
         pins: the user's.
     """
-    wish = _Wish(command, language, asked)
+    wish = Wish(command, language, asked)
     gone: dict[tuple[str, str], set[int]] = {}
     near: list[tuple[float, str]] = []
-    found: list[tuple[Said, int, str]] = []
-    sources = {(fact.thread_id, fact.source_id) for fact in facts if _names(fact, wish)}
-    for message in said:
-        if (message.thread_id, message.id) not in sources and not _may_concern(message.text, wish):
-            continue
-        for number, sentence in enumerate(_sentences(message.text)):
-            share = _share(sentence, message.role, wish)
-            if share == 1.0:
-                found.append((message, number, sentence))
-            elif share >= PART and message.role == "user":
-                near.append((share, sentence))
+    found: list[_Found] = []
+    sources = {(fact.thread_id, fact.source_id) for fact in facts if wish.names(fact)}
+    for message, number, sentence in _in_sentences(said, wish, sources):
+        share = wish.share(sentence, message.role)
+        if share == 1.0:
+            found.append((message, number, sentence))
+        elif share >= PART and message.role == "user":
+            near.append((share, sentence))
     if not found and wish.bends:
         found, near = _bent_ones(said, wish)
     if _is_open(found, wish):
@@ -165,8 +100,9 @@ def meant_by(
 def sources_of(facts: Iterable[Fact], pins: Iterable[Pin], said: Sequence[Said]) -> Meant:
     """All that tells something of the user: the sentences that facts and pins were made from."""
     told: dict[tuple[str, str], list[str]] = {}
-    for one in (*facts, *pins):
-        told.setdefault((one.thread_id, one.source_id), []).append(one.text)
+    texts = [((fact.thread_id, fact.source_id), fact.text) for fact in facts]
+    for place, text in [*texts, *(((pin.thread_id, pin.source_id), pin.text) for pin in pins)]:
+        told.setdefault(place, []).append(text)
     gone: dict[tuple[str, str], set[int]] = {}
     for message in said:
         place = message.thread_id, message.id
@@ -192,134 +128,72 @@ def rest_of(text: str) -> str:
 
 def without_repeats(text: str, command: FactCommand, language: Language, asked: Occasion) -> str:
     """A reply without the sentences that repeat what was asked to be forgotten."""
-    wish = _Wish(command, language, asked)
+    wish = Wish(command, language, asked)
     wish.values = {fact.value for fact in wish.asked if fact.value}
-    return _without(text, {at for at, sentence in enumerate(_sentences(text)) if _repeats(sentence, wish)})
-
-
-def _may_concern(text: str, wish: _Wish) -> bool:
-    """Whether a text holds so many of the words, in some form, that a sentence of it may be meant: a quick look."""
-    plain = bare(text)
-    held = sum(term[:_PREFIX] in plain for term in wish.terms)
-    return held >= PART * len(wish.terms) if wish.attribute is None or held else False
+    return _without(text, {at for at, sentence in enumerate(_sentences(text)) if wish.repeats(sentence)})
 
 
 def _sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def _share(sentence: str, role: Role, wish: _Wish) -> float:
-    """How much of the request a sentence says, in [0, 1]; 1 where it is what is meant."""
-    held = wish.held(content_terms(sentence, wish.language))
-    if wish.command.act == "forget about":
-        return held
-    if role != "user":
-        return held if len(wish.terms) >= _FEW else 0.0
-    found = extract(sentence, wish.said, language=wish.language)
-    if any(_names(fact, wish) for fact in found):
-        wish.values.update(fact.value for fact in found if fact.value and _names(fact, wish))
-        return 1.0
-    if any(_says(fact, asked) for fact in found for asked in wish.asked):
-        wish.values.update(fact.value for fact in wish.asked if fact.value)
-        return 1.0
-    return held if held < 1.0 or _may_say(sentence, found, wish) else PART
-
-
-def _names(fact: Fact, wish: _Wish) -> bool:
-    """Whether a fact is the attribute that is asked for: "my address"."""
-    is_it = wish.attribute is not None and fact.attribute == wish.attribute and fact.subject == wish.subject
-    return is_it and not wish.asked
-
-
-def _says(fact: Fact, asked: Fact) -> bool:
-    """Whether a fact says all that another one says, of the same."""
-    if fact.subject != asked.subject or fact.negated != asked.negated:
-        return False
-    if fact.slot is not None and fact.slot == asked.slot:
-        return _words_of(asked.value) <= _words_of(fact.value)
-    tastes = (fact.attribute or "").startswith("taste ") and (asked.attribute or "").startswith("taste ")
-    if tastes and fact.value != asked.value:
-        return False
-    return bool(asked.terms) and set(asked.terms) <= set(fact.terms)
-
-
-def _words_of(value: str | None) -> set[str]:
-    return set((value or "").replace(",", " ").split())
-
-
-def _denies(fact: Fact, asked: Fact) -> bool:
-    """Whether a fact says something else of the same: likes, for dislikes."""
-    return fact.slot is not None and fact.slot == asked.slot and fact.value != asked.value
-
-
-def _may_say(sentence: str, found: Sequence[Fact], wish: _Wish) -> bool:
-    """Whether a sentence with all the words says it of the same, as far as its words tell."""
-    language, plain = wish.language, wish.language.normalized(sentence)
-    if is_question(sentence) or (language["negation"].search(plain) is not None) != wish.negated:
-        return False
-    if any(_denies(fact, asked) for fact in found for asked in wish.asked):
-        return False
-    if found and all(fact.subject != (wish.asked[0].subject if wish.asked else wish.subject) for fact in found):
-        return False
-    if wish.is_thing or len(wish.terms) >= _FEW:
-        person = language["people"].search(plain)
-        return (key(person[0]) if person else USER) == wish.subject or wish.is_thing
-    return set(content_terms(sentence, language)) <= wish.terms
-
-
-def _bent_ones(said: Sequence[Said], wish: _Wish) -> tuple[list[tuple[Said, int, str]], list[tuple[float, str]]]:
-    """Where a request bends the verb, the sentences whose value it names; else those that share most of its words."""
+def _bent_ones(said: Sequence[Said], wish: Wish) -> tuple[list[_Found], list[tuple[float, str]]]:
+    """Where a request bends the verb: the sentences whose value it names, or the one that has most of its words."""
     asked = fold(wish.command.words).replace(" ", "")
-    valued: dict[str | None, list[tuple[Said, int, str]]] = {}
-    shared: list[tuple[float, Said, int, str]] = []
-    for message in said:
-        for number, sentence in enumerate(_sentences(message.text)) if message.role == "user" else ():
-            facts = extract(sentence, wish.said, language=wish.language)
-            of_subject = [fact for fact in facts if fact.subject == wish.subject and not fact.negated]
-            for fact in of_subject:
-                if (
-                    fact.value
-                    and not (fact.attribute or "").startswith("taste ")
-                    and (fold(fact.value).replace(" ", "") in asked)
-                ):
-                    valued.setdefault(fact.slot, []).append((message, number, sentence))
-            if of_subject and (share := wish.held(content_terms(sentence, wish.language))) >= PART:
-                shared.append((share, message, number, sentence))
-    near = [(share, sentence) for share, _, _, sentence in shared]
+    valued: dict[str | None, list[_Found]] = {}
+    shared: list[tuple[float, _Found]] = []
+    of_user = (message for message in said if message.role == "user")
+    for message, number, sentence in _in_sentences(of_user, wish):
+        share = wish.held(wish.terms_of(sentence))
+        found = extract(sentence, wish.said, language=wish.language)
+        if share < PART or not (facts := [f for f in found if f.subject == wish.subject and not f.negated]):
+            continue
+        shared.append((share, (message, number, sentence)))
+        for fact in facts if share >= REPEATS else ():
+            if fact.value and fact.kind != "preference" and fold(fact.value).replace(" ", "") in asked:
+                valued.setdefault(fact.slot, []).append((message, number, sentence))
+    near = [(share, sentence) for share, (_, _, sentence) in shared]
     if len(valued) == 1:
         return next(iter(valued.values())), near
-    best = max((share for share, *_ in shared), default=0.0)
-    top = [(message, number, sentence) for share, message, number, sentence in shared if share == best]
-    alone = len({key(sentence) for _, _, sentence in top}) == 1 and best >= _REPEATS
+    best = max((share for share, _ in shared), default=0.0)
+    top = [found for share, found in shared if share == best]
+    alone = len({key(sentence) for _, _, sentence in top}) == 1 and best >= REPEATS
     return (top if alone else []), near
 
 
-def _is_open(found: Sequence[tuple[Said, int, str]], wish: _Wish) -> bool:
+def _in_sentences(said: Iterable[Said], wish: Wish, sources: Collection[tuple[str, str]] = ()) -> Iterator[_Found]:
+    """The sentences of the messages that may be meant, each with its message and number."""
+    for message in said:
+        if (message.thread_id, message.id) in sources or wish.may_concern(message.text):
+            yield from ((message, number, sentence) for number, sentence in enumerate(_sentences(message.text)))
+
+
+def _is_open(found: Sequence[_Found], wish: Wish) -> bool:
     """Whether several things match as well: two that are named alike, of which neither says what the other does."""
     if not wish.is_thing or wish.attribute is not None or wish.command.act == "forget about":
         return False
-    told = [set(content_terms(s, wish.language)) for message, _, s in found if message.role == "user"]
+    told = [set(wish.terms_of(s)) for message, _, s in found if message.role == "user"]
     return any(not (one <= other or other <= one) for one in told for other in told)
 
 
 def _add_sources(
-    gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: _Wish, facts: Sequence[Fact], pins: Sequence[Pin]
+    gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish, facts: Sequence[Fact], pins: Sequence[Pin]
 ) -> None:
     """What facts in a summarizer's words were made from, and what asked for pins."""
     by_id = {(message.thread_id, message.id): message for message in said}
-    sources = [(f.thread_id, f.source_id) for f in facts if any(_says(f, asked) for asked in wish.asked)]
-    sources += [(f.thread_id, f.source_id) for f in facts if _names(f, wish)]
-    held = [pin for pin in pins if wish.held(content_terms(pin.text, wish.language)) == 1.0 and len(wish.terms) >= _FEW]
+    sources = [(f.thread_id, f.source_id) for f in facts if wish.says(f)]
+    sources += [(f.thread_id, f.source_id) for f in facts if wish.names(f)]
+    held = [pin for pin in pins if wish.held(wish.terms_of(pin.text)) == 1.0 and len(wish.terms) >= FEW]
     for place in [*sources, *((pin.thread_id, pin.source_id) for pin in held)]:
         message = by_id.get(place)
         if message is None or place in gone:
             continue
-        shares = [wish.held(content_terms(sentence, wish.language)) for sentence in _sentences(message.text)]
+        shares = [wish.held(wish.terms_of(sentence)) for sentence in _sentences(message.text)]
         best = max(shares, default=0.0)
         gone[place] = {at for at, share in enumerate(shares) if share == best}
 
 
-def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: _Wish) -> None:
+def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish) -> None:
     """Of the replies to what goes, the sentences that repeat it."""
     follows: dict[str, bool] = {}
     for message in said:
@@ -327,15 +201,9 @@ def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wi
         if message.role == "user":
             follows[message.thread_id] = place in gone
         elif follows.get(message.thread_id):
-            again = {at for at, sentence in enumerate(_sentences(message.text)) if _repeats(sentence, wish)}
+            again = {at for at, sentence in enumerate(_sentences(message.text)) if wish.repeats(sentence)}
             if again:
                 gone.setdefault(place, set()).update(again)
-
-
-def _repeats(sentence: str, wish: _Wish) -> bool:
-    terms = set(content_terms(sentence, wish.language))
-    named = any(terms.intersection(content_terms(value, wish.language)) for value in wish.values)
-    return named or wish.held(terms) >= _REPEATS
 
 
 def _parts(said: Iterable[Said], gone: dict[tuple[str, str], set[int]]) -> Iterator[Part]:

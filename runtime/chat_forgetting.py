@@ -171,7 +171,12 @@ async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
         # Before the rest is gone, so that what it says is not taken for what is to be forgotten.
         await turn.user.archive.add_messages(
             thread_id,
-            [_shortened(originals[part.said.id], rests[part.said.id], part.rest, part.said.said_at) for part in kept],
+            [
+                _shortened(
+                    cast("AnyMessage", originals[part.said.id]), rests[part.said.id], part.rest, part.said.said_at
+                )
+                for part in kept
+            ],
         )
         done = await forget_messages(turn.user, thread_id, [part.said.id for part in mine])
         for part in kept:

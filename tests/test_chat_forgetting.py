@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conversation import say
+from conversation import say, thread
 from langchain_core.messages import AIMessage
 
 from everthread.graph.conversation import CompiledConversation
@@ -31,3 +31,75 @@ async def test_what_is_to_be_forgotten_is_gone_and_so_is_the_request(graph: Comp
     state = await say(graph, "And now?", to="one")
     assert "Oslo" not in " ".join(message.text for message in state["context"].messages)
     assert isinstance(state["messages"][-1], AIMessage)
+
+
+async def test_what_else_a_message_says_stays_where_it_was(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo. My dog is called Rex.", to="one")
+    await say(graph, "I like tea.", to="one")
+    state = await say(graph, "Forget that I live in Oslo.", to="one")
+    assert state["messages"][0].text == "My dog is called Rex."
+    assert "Oslo" not in " ".join(message.text for message in state["messages"][:-2])
+    await graph.asettled()  # type: ignore[attr-defined]
+    user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+    assert {fact.text for fact in await user.facts.all_facts()} == {"My dog is called Rex", "I like tea"}
+    kept = await user.archive.messages("one")
+    assert [message.text for message in kept if message.role == "user"] == ["My dog is called Rex.", "I like tea."]
+
+
+async def test_where_it_is_not_clear_nothing_goes_and_the_model_is_told_to_ask(graph: CompiledConversation) -> None:
+    await say(graph, "I have an appointment with the dentist on Monday.", to="one")
+    await say(graph, "My appointment with Bob is on Tuesday.", to="one")
+    state = await say(graph, "Forget my appointment.", to="one")
+    forgotten = state["facts"].forgotten
+    assert not forgotten.is_done
+    assert len(forgotten.may_be_meant) == 2
+    prompt = " ".join(message.text for message in state["context"].messages)
+    assert "ask which of these is meant" in prompt
+    assert "dentist" in await found(graph, "When is my appointment?")
+
+
+async def test_what_was_done_is_told_to_the_model_in_the_report_and_as_an_event(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    config = thread("one")
+    events = [
+        event
+        async for event in graph.astream(
+            {"messages": [("user", "Forget that I live in Oslo.")]},
+            config,
+            context={"user_id": "ada"},
+            stream_mode="custom",
+        )
+    ]
+    assert {"everthread": "forgotten", "messages": 2, "facts": 1, "unclear": False} in events
+    state = (await graph.aget_state(config)).values
+    assert state["report"]["forgotten"]["messages"] == 2
+    assert state["report"]["question"] == ""
+    assert "Oslo" not in str(state["report"])
+
+
+async def test_a_whole_conversation_can_be_forgotten_and_the_thread_goes_on(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    await say(graph, "I like tea.", to="two")
+    state = await say(graph, "Forget this conversation.", to="one")
+    assert [message.text for message in state["messages"]][:1] == ["Forget this conversation."]
+    assert "Oslo" not in await found(graph, "Where do I live?")
+    assert "tea" in await found(graph, "What do I like to drink?", to="third")
+    state = await say(graph, "I live in Rome.", to="one")
+    assert "Rome" in await found(graph, "Where do I live now?", to="fourth")
+
+
+async def test_what_only_sounds_like_a_request_removes_nothing(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    for text in ("I forget things.", "forget it", "Don't forget my keys.", "He told me to forget her."):
+        state = await say(graph, text, to="one")
+        assert state["facts"].forgotten is None
+    assert len(state["messages"]) == 10
+
+
+async def test_what_stands_beside_a_request_is_learned(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    state = await say(graph, "Forget that I live in Oslo. I live in Bergen now.", to="one")
+    assert state["messages"][-2].text == "I live in Bergen now."
+    told = await found(graph, "Where do I live?")
+    assert "Bergen" in told
+    assert "Oslo" not in told

@@ -182,14 +182,14 @@ async def test_a_failure_is_told_and_the_turn_goes_on(
 async def test_a_message_that_breaks_the_reading_keeps_no_other_from_being_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = fact_reading.read
+    real = fact_reading.read_facts
 
     def read(message: Any, **values: Any) -> Any:
         if "jazz" in message.text:
             raise RecursionError
         return real(message, **values)
 
-    monkeypatch.setattr(fact_reading, "read", read)
+    monkeypatch.setattr(fact_reading, "read_facts", read)
     await hear(database, "I like jazz", "I live in Oslo")
     assert await texts(database) == ["I live in Oslo"]
     assert await read_new(turn_of(database)) == 0
@@ -247,17 +247,6 @@ async def test_what_has_left_the_conversation_is_not_told_and_what_stands_in_its
     assert await told() == ["I have a dog", "I have a parrot"]
     await say(graph, {"messages": [HumanMessage("I have a parrot. I like tea.", id="first")]}, to="one")
     assert await told() == ["I have a parrot", "I like tea"]
-
-
-async def test_what_is_to_be_forgotten_stays_in_the_archive(graph: CompiledConversation, settings: Settings) -> None:
-    await say(graph, "I live in Oslo")
-    await say(graph, "Forget that I live in Oslo")
-    state = await say(graph, "Where do I live?", to="t2")
-    assert state["facts"].facts == ()
-    database = Database(settings)
-    kept = [message.text for message in await Archive(UserRows(database, "ada")).messages("t1")]
-    await database.close()
-    assert "I live in Oslo" in kept
 
 
 async def test_pins_come_by_score_those_that_were_asked_for_first_and_at_most_five(database: Database) -> None:
