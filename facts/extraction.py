@@ -93,9 +93,11 @@ def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iter
     """The clauses that state something, and who each is about: the one before, where it goes on with that."""
     subject: _Subject | None = None
     before = ""
-    supposed = sentence = -1
+    supposed = sentence = quoted = -1
     for clause in said:
-        reported = language.ending("report", before.rstrip(" :,")) is not None
+        if language.ending("report", before.rstrip(" :,")) is not None:
+            quoted = clause.sentence
+        reported = quoted == clause.sentence
         before = clause.plain
         unreal = language["unreal"].search(clause.plain) is not None
         supposed = clause.sentence if unreal else supposed

@@ -7,10 +7,12 @@ from typing import Final, NamedTuple
 
 from ..state.fact_records import MANUAL_SCORE, Fact, Pin
 from ..text.words import is_question
+from .clauses import MOST_CHARACTERS
 from .commands import FactCommand, attribute_named, commands
 from .extraction import Occasion, extract
 from .language import Language, language_in
 from .ledger import forget_pins, forgotten_facts, meant, merge
+from .speakers import others_speech
 from .words import asked_terms, content_terms, key
 
 _PINNED: Final = 1000
@@ -29,6 +31,8 @@ class Message(NamedTuple):
     before: str = ""
     before_id: str = ""
     reply: str = ""
+    of_another: bool = False
+    """Whether it bears the name of somebody else."""
 
 
 class FactReading(NamedTuple):
@@ -55,13 +59,22 @@ def read_facts(message: Message, *, score: Score, auto_pin_score: float | None) 
         score: the importance of what a user says, in [0, 1].
         auto_pin_score: from which importance the message is pinned by itself; None pins none.
     """
+    if message.of_another:
+        return FactReading(message, (), (), ())
     asked = commands(message.text)
     pins = [pin for command in asked if command.act == "remember" and (pin := _pin(command, message))]
     told = [fact for pin in pins for fact in extract(pin.text, message.said, origin="user")]
     facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
-    if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
+    is_own = auto_pin_score is not None and not asked and not _quotes(message.text)
+    if is_own and (rank := score(message.text)) >= (auto_pin_score or 0.0):
         pins.append(_automatic(message, rank))
     return FactReading(message, facts, pins, [command for command in asked if command.act != "remember"])
+
+
+def _quotes(text: str) -> bool:
+    """Whether a message holds what others say."""
+    language = language_in(text)
+    return language is not None and next(others_speech(text[:MOST_CHARACTERS], language), None) is not None
 
 
 def read_again(fact: Fact, message: str) -> Fact:
