@@ -8,10 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.storage import Storage
-from .opening import Thread, graph_on, rows_of, say, thread_of
+from .opening import Thread, rows_of, say, thread_of
 
 MOST_SHOWN: Final = 1_000_000
 """Messages that `everthread history` shows, at most."""
@@ -59,34 +58,3 @@ async def prune(storage: Storage, thread: Thread) -> None:
 
     await checkpointer_of(storage).aprune([await thread_of(storage, thread)])
     say("Kept the newest checkpoint.")
-
-
-async def delete(
-    storage: Storage,
-    thread: Annotated[str | None, typer.Argument(help="The name or the id of the thread.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Delete all of your threads.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Delete a thread, or all of the user's, with everything that was made from them.
-
-    Raises:
-        InputError: the user has no such thread, or it is not said which.
-        EmbeddingError: a vector store of one's own fails; nothing was deleted.
-        StorageError: the database cannot be reached; nothing was deleted.
-    """
-    if (thread is None) is not all_:
-        raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
-    from ..runtime.forget import forget_threads, threads_of
-
-    id_ = None if thread is None else await thread_of(storage, thread)
-    number = len(await threads_of(rows_of(storage), id_))
-    if number and not yes:
-        asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
-        typer.confirm(asked, abort=True)
-    async with graph_on(storage) as graph:
-        user = graph.resources.of_user(storage.settings.user_id)
-        gone = await forget_threads(user, id_, asked_by="command", locks=graph.resources.locks)
-    say(
-        f"Deleted: {gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, "
-        f"{gone.facts} facts, {gone.pins} pins."
-    )

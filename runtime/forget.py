@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from ..facts.release import release_facts
@@ -22,6 +23,7 @@ from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
 from .forget_checkpoints import scrub_checkpoints
+from .forget_needles import Needles, needles_of
 from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
@@ -35,6 +37,7 @@ STORE_SECONDS: Final = 60.0
 
 _OF_THREADS: Final = (
     "deletion.turn_reports",
+    "deletion.all_numbers",
     "deletion.checkpoint_writes",
     "deletion.checkpoint_blobs",
     "deletion.checkpoints",
@@ -47,133 +50,83 @@ class Wanted(NamedTuple):
 
     kind: Kind
     threads: tuple[str, ...] = ()
-    ids: Mapping[str, frozenset[str]] = {}  # never changed
+    ids: Mapping[str, frozenset[str]] = MappingProxyType({})
     facts: tuple[str, ...] = ()
 
 
-async def forget_messages(
-    user: User,
-    thread_id: str,
-    ids: Sequence[str],
-    *,
-    asked_by: AskedBy = "chat",
-    locks: ThreadLocks | None = None,
-) -> Deleted:
-    """Forget messages of a thread, and copies of them in threads that were copied.
-
-    Replies that repeat a sentence of them word for word go with them.
-
-    Args:
-        user: whose.
-        thread_id: where they were said.
-        ids: of the messages.
-        asked_by: at whose word.
-        locks: those of the open graph: turns that run in a thread that holds something of it are waited for. None in a
-            turn, which holds its own thread; that turn must take the messages out of its state.
+async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wanted:
+    """Messages of a thread, and copies of them in threads that were copied.
 
     Raises:
-        InputError: the thread has none of these messages.
-        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
-        StorageError: the database fails, and nothing was forgotten.
+        InputError: the thread has none of them.
+        StorageError: the database fails.
     """
-    scope = {"threads": [], "thread_id": thread_id, "ids": list(ids)}
-    said = await user.rows.fetch("deletion.said", **scope)
+    said = await user.rows.fetch("deletion.said", threads=[], thread_id=thread_id, ids=list(ids))
     if not said:
-        raise InputError(f"There is none of these messages in the thread {thread_id!r}: `history` shows their ids.")
+        raise InputError(f"There is none of these messages in the thread {thread_id!r}: its history has their ids.")
     copies = await user.rows.fetch("deletion.copies", thread_id=thread_id, ids=list(ids))
-    wanted = joined((row["thread_id"], row["id"]) for row in (*said, *copies))
-    return await _forget(user, Wanted("messages", ids=wanted), asked_by, locks)
+    return Wanted("messages", ids=joined((row["thread_id"], row["id"]) for row in (*said, *copies)))
 
 
-async def forget_span(
-    user: User,
-    since: datetime | None,
-    until: datetime | None,
-    *,
-    thread_id: str | None = None,
-    asked_by: AskedBy = "program",
-    locks: ThreadLocks | None = None,
-) -> Deleted:
-    """Forget what was said in a span of time, in one thread or in all. Args and errors as for `forget_messages`.
+async def span_of_time(
+    user: User, since: datetime | None, until: datetime | None, thread_id: str | None = None
+) -> Wanted:
+    """What was said from `since` on and before `until`, in one thread or in all.
 
-    Args:
-        user: whose.
-        since: from this moment on; None from the beginning.
-        until: before this moment; None until now.
-        thread_id: the only thread; None for all.
-        asked_by: at whose word.
-        locks: those of the open graph.
+    Raises:
+        StorageError: the database fails.
     """
     rows = await user.rows.fetch("deletion.span", thread_id=thread_id, since=since, until=until)
-    wanted = joined((row["thread_id"], row["id"]) for row in rows)
-    return await _forget(user, Wanted("time", ids=wanted), asked_by, locks)
+    return Wanted("time", ids=joined((row["thread_id"], row["id"]) for row in rows))
 
 
-async def forget_threads(
-    user: User,
-    thread_id: str | None = None,
-    *,
-    asked_by: AskedBy = "program",
-    locks: ThreadLocks | None = None,
-) -> Deleted:
-    """Forget a thread, or all of the user's; args and errors as for `forget_messages`.
+async def a_fact(user: User, id_: str) -> Wanted:
+    """A fact or pin, with the messages that say it.
 
     Raises:
-        InputError: the user has no such thread.
+        StorageError: the database fails.
     """
-    threads = await threads_of(user.rows, thread_id)
-    return await _forget(user, Wanted("user" if thread_id is None else "thread", tuple(threads)), asked_by, locks)
+    said = await user.rows.fetch("deletion.fact_said_in", id=id_)
+    return Wanted("fact", ids=joined((row["thread_id"], row["id"]) for row in said), facts=(id_,))
 
 
-async def forget_fact(
-    user: User,
-    id_: str,
-    *,
-    keep_said: bool = False,
-    asked_by: AskedBy = "program",
-    locks: ThreadLocks | None = None,
-) -> Deleted:
-    """Forget a fact or pin with the messages that say it; errors as for `forget_messages`.
-
-    Args:
-        user: whose.
-        id_: of the fact or pin.
-        keep_said: what was said stays, and is found; the fact stays as forgotten, so that it is not read again.
-        asked_by: at whose word.
-        locks: those of the open graph.
-
-    Raises:
-        InputError: the user has no such fact.
-    """
-    said = joined((row["thread_id"], row["id"]) for row in await user.rows.fetch("deletion.fact_said_in", id=id_))
-    if said and not keep_said:
-        return await _forget(user, Wanted("fact", ids=said, facts=(id_,)), asked_by, locks)
-    if await user.facts.forget(id_, now()) is None:
-        raise InputError(f"There is no fact and no pin {id_!r} that is not forgotten: `everthread facts` lists yours.")
-    done = Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
-    await user.rows.fetch("deletion.record", **_record("fact", asked_by, done))
-    return done
-
-
-async def threads_of(rows: UserRows, thread_id: str | None = None) -> list[str]:
-    """The ids of the user's threads, or of the one.
+async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
+    """A thread, or all of the user's.
 
     Raises:
         InputError: the user has no such thread.
         StorageError: the database fails.
     """
-    found = await rows.fetch("deletion.threads", thread_id=thread_id)
+    found = await user.rows.fetch("deletion.threads", thread_id=thread_id)
     if thread_id is not None and not found:
         raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
-    return [row["thread_id"] for row in found]
+    return Wanted("user" if thread_id is None else "thread", tuple(row["thread_id"] for row in found))
 
 
-async def records(rows: UserRows) -> list[dict[str, Any]]:
-    """What was forgotten of the user, the oldest first: kind, numbers, when, and at whose word."""
-    return await rows.fetch("deletion.records")
+async def forget_messages(user: User, thread_id: str, ids: Sequence[str], *, asked_by: AskedBy = "chat") -> Deleted:
+    """Forget messages from within a turn of the user's, whose lock is held: that turn takes them out of its state.
+
+    Raises:
+        InputError: the thread has none of these messages.
+        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
+        StorageError: the database fails; nothing was forgotten.
+    """
+    return await forget(user, await some_messages(user, thread_id, ids), asked_by=asked_by)
 
 
-async def _forget(user: User, wanted: Wanted, asked_by: AskedBy, locks: ThreadLocks | None) -> Deleted:
+async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: ThreadLocks | None = None) -> Deleted:
+    """Forget it with all that was made from it, and with replies that repeat a sentence of it word for word.
+
+    Args:
+        user: whose.
+        wanted: what.
+        asked_by: at whose word, for the record that remains.
+        locks: those of the open graph: a turn that runs in a thread that holds something of it is waited for.
+
+    Raises:
+        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
+        StorageError: the database fails, and nothing was forgotten; or a turn runs for longer than ten minutes.
+    """
     async with AsyncExitStack() as held:
         found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
         if locks is not None:
@@ -182,11 +135,48 @@ async def _forget(user: User, wanted: Wanted, asked_by: AskedBy, locks: ThreadLo
         if found.traces.threads:
             await user.vectors.forget(sorted(found.traces.threads), timeout=STORE_SECONDS)
         for thread, ids in found.traces.ids.items():
-            elsewhere = [*ids, *found.above[thread].gone, *(row["id"] for row in found.above[thread].kept)]
+            elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
         gone = await user.rows.exclusive(lambda rows: _delete(rows, wanted, asked_by, user.rows.storage))
     await user.let_go()
     return gone
+
+
+async def set_fact_aside(user: User, id_: str, *, asked_by: AskedBy) -> str:
+    """Never use a fact or pin again, while the messages that say it stay and are found; returns its text.
+
+    It stays as forgotten, so that it is not read from them again.
+
+    Raises:
+        InputError: the user has no such fact.
+        StorageError: the database fails.
+    """
+    if (text := await user.facts.forget(id_, now())) is None:
+        raise InputError(f"There is no fact and no pin {id_!r} that is not forgotten: `everthread facts` lists yours.")
+    done = Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
+    await user.rows.fetch("deletion.record", **_record("fact", asked_by, done))
+    return text
+
+
+async def needles(user: User, wanted: Wanted) -> Needles:
+    """What is to be looked for afterwards, to prove that it is gone.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
+    said = [text for text, role in found.said if role == "user"]
+    quotes = found.traces.quotes or quotable(said)
+    return needles_of(said, quotes, (id_ for ids in found.traces.ids.values() for id_ in ids))
+
+
+async def records(rows: UserRows) -> list[dict[str, Any]]:
+    """What was forgotten of the user, the oldest first: kind, numbers, when, and at whose word.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    return await rows.fetch("deletion.records")
 
 
 class Found(NamedTuple):
@@ -195,12 +185,14 @@ class Found(NamedTuple):
     Attributes:
         traces: what tells that something quotes it.
         above: by thread, the summaries above its messages.
+        said: texts and roles of the messages.
         since: when the first of it was said; None where nothing was said.
         touched: the threads that hold something of it.
     """
 
     traces: Traces
     above: Mapping[str, Above]
+    said: Sequence[tuple[str, str]]
     since: datetime | None
     touched: frozenset[str]
 
@@ -219,7 +211,7 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
     traces = replace(traces, ids=ids, rewritten=rewritten)
     reports = {} if wanted.kind == "user" else await quoting_reports(rows, traces)
     touched = traces.threads.union(traces.ids, (thread for thread, _ in reports))
-    return Found(traces, above, since, touched)
+    return Found(traces, above, [(row["text"], row["role"]) for row in said], since, touched)
 
 
 async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], since: datetime) -> Traces:
@@ -239,16 +231,19 @@ async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], si
 
 
 async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> Deleted:
-    traces, above, since, touched = await _find(rows, wanted)
+    traces, above, _, since, touched = await _find(rows, wanted)
     facts, numbers = list(wanted.facts), Counter[str]()
     for scope in _scopes(traces.threads, traces.ids):
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
+        facts += await _read_beside(rows, scope)
         numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
+        await rows.fetch("deletion.numbers", **scope)
         numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
         numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
         texts = {**scope, "ids": [*scope["ids"], *traces.rewritten]}
         await rows.fetch("deletion.vectors", **texts)
         await rows.fetch("deletion.summary_versions", **texts)
+    facts = list(dict.fromkeys(facts))
     await release_facts(rows, facts)
     await rows.fetch("deletion.facts", facts=facts)
     for thread, summaries in above.items():
@@ -270,6 +265,20 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
 
 def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:
     return {"deleted_at": now(), "kind": kind, "asked_by": asked_by, **done.model_dump()}
+
+
+async def _read_beside(rows: Exchange, scope: Mapping[str, Any]) -> list[str]:
+    """Facts of answers to what is forgotten, as "yes" is to a question: these are read again without it.
+
+    What the user wanted forgotten stays so.
+    """
+    answers = [row["id"] for row in await rows.fetch("deletion.said_after", **scope)] if scope["ids"] else []
+    if not answers:
+        return []
+    of = {"threads": [], "thread_id": scope["thread_id"], "ids": answers}
+    found = [row["id"] for row in await rows.fetch("deletion.facts_from", **of) if row["state"] != "forgotten"]
+    await rows.fetch("facts.not_read", threads=[scope["thread_id"]] * len(answers), ids=answers)
+    return found
 
 
 def _scopes(threads: frozenset[str], ids: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.forget import forget_threads
+from ..runtime.forget import forget, whole_threads
 from ..runtime.resources import Resources
 from ..state.errors import ThreadOwnershipError
 from ..storage.postgres.thread_lock import ThreadLocks
@@ -28,7 +28,8 @@ async def forget_thread(resources: Resources, thread_id: str) -> None:
     identity = str(getattr(getattr(request, "user", None), "identity", "") or "")
     if identity and identity != owner:
         raise ThreadOwnershipError(f"Thread {thread_id!r} belongs to another user, who alone can delete it.")
-    await forget_threads(resources.of_user(owner), thread_id, asked_by="client", locks=ThreadLocks())
+    user = resources.of_user(owner)
+    await forget(user, await whole_threads(user, thread_id), asked_by="client", locks=ThreadLocks())
 
 
 def _request() -> Any:

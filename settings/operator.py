@@ -112,6 +112,12 @@ class ServerSettings(Group):
         "what leaves in a query. all: these too. A client may lower limits, and not raise them above what is set here. "
         "In Python a run may choose everything.",
     )
+    removed_messages: Literal["leave", "forget"] = Field(
+        "leave",
+        title="Removed messages",
+        description="What it means that a client removes messages of its thread (`RemoveMessage`). leave: they leave "
+        "the conversation, and stay in the archive. forget: they are forgotten, with all that was made from them.",
+    )
     telemetry: Telemetry = Field(
         "off",
         title="Telemetry",

@@ -34,6 +34,7 @@ _USER_TABLES: Final = (
     "turn_reports",
     "vectors",
     "deletions",
+    "forgotten_numbers",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -70,7 +71,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
     """
-    new, old = path.with_name(f"{path.name}.tmp"), _backup_of(path)
+    new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
         file.writelines(_lines(connection))
         file.flush()
@@ -88,7 +89,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
         OSError: it cannot be read.
     """
-    backup = _backup_of(path)
+    backup = backup_of(path)
     if not path.exists():
         if backup.exists():
             raise StorageError(
@@ -120,7 +121,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _backup_of(path: Path) -> Path:
+def backup_of(path: Path) -> Path:
     """Where the version before the last stands."""
     return path.with_name(f"{path.name}.bak")
 

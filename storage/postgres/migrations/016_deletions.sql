@@ -13,3 +13,11 @@ CREATE TABLE deletions (
     reports    integer NOT NULL
 );
 CREATE INDEX deletions_newest ON deletions (user_id, deleted_at);
+
+-- The numbers of messages that were forgotten: where they are missing in a thread, nothing was lost.
+CREATE TABLE forgotten_numbers (
+    user_id   text NOT NULL,
+    thread_id text NOT NULL,
+    seq       bigint NOT NULL,
+    PRIMARY KEY (user_id, thread_id, seq)
+);

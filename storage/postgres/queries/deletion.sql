@@ -31,8 +31,17 @@ SELECT thread_id, id, role, text FROM messages
 WHERE user_id = :user_id AND created_at >= :since
   AND EXISTS (SELECT FROM unnest(:quotes::text[]) AS quote WHERE strpos(text, quote) > 0)
 
+-- name: deletion.said_after
+-- The user's messages that were read for facts beside one of these: what was said right before them.
+WITH said AS (
+    SELECT id, role, id = ANY(:ids::text[]) AS gone,
+           sum(CASE WHEN role = 'user' THEN 1 ELSE 0 END) OVER (ORDER BY seq) AS exchange
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+)
+SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT exchange FROM said WHERE gone)
+
 -- name: deletion.facts_from
-SELECT id, thread_id, source_id, text FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
+SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
 
 -- name: deletion.fact_said_in
 -- The messages that a fact or pin was read from, and the last that said it again.
@@ -47,6 +56,14 @@ WHERE p.user_id = :user_id AND p.id = :id
 
 -- name: deletion.facts
 DELETE FROM facts WHERE user_id = :user_id AND id = ANY(:facts::text[])
+
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
 
 -- name: deletion.pins
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id

@@ -39,3 +39,7 @@ INSERT INTO turn_reports (user_id, thread_id, turn, started_at, report)
 SELECT user_id, :target, turn, started_at, report
 FROM turn_reports WHERE user_id = :user_id AND thread_id = :source
 ON CONFLICT (user_id, thread_id, turn) DO NOTHING
+
+-- name: thread_copy.forgotten_numbers
+INSERT INTO forgotten_numbers SELECT user_id, :target, seq FROM forgotten_numbers
+WHERE user_id = :user_id AND thread_id = :source ON CONFLICT (user_id, thread_id, seq) DO NOTHING

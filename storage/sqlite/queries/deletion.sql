@@ -31,11 +31,27 @@ SELECT thread_id, id, role, text FROM messages
 WHERE user_id = :user_id AND created_at >= :since
   AND EXISTS (SELECT 1 FROM json_each(:quotes) AS quote WHERE instr(text, quote.value) > 0)
 
+-- name: deletion.said_after
+WITH said AS (
+    SELECT id, role, id IN (SELECT value FROM json_each(:ids)) AS gone,
+           sum(CASE WHEN role = 'user' THEN 1 ELSE 0 END) OVER (ORDER BY seq) AS exchange
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+)
+SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT exchange FROM said WHERE gone)
+
 -- name: deletion.facts_from
-SELECT id, thread_id, source_id, text FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
+SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
 
 -- name: deletion.facts
 DELETE FROM facts WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:facts))
+
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
 
 -- name: deletion.pins
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
