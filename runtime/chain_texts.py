@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
@@ -137,7 +136,10 @@ def command_ids(messages: Sequence[AnyMessage]) -> set[str]:
     A request that was not clear is archived like all else.
     """
     found: set[str] = set()
-    for asked, answer in pairwise(messages):
-        if isinstance(asked, HumanMessage) and isinstance(answer, AIMessage) and _is_aside(message_text(asked)):
-            found |= {str(asked.id), str(answer.id)}
+    aside = False
+    for at, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            aside = at + 1 < len(messages) and _is_aside(message_text(message))
+        if aside:
+            found.add(str(message.id))
     return found

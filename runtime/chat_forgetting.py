@@ -17,10 +17,10 @@ from langchain_core.messages import AnyMessage
 
 from ..facts.commands import FactCommand, commands
 from ..facts.extraction import Occasion
-from ..facts.forgetting import Meant, Said, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.forgetting import Meant, Part, Said, meant_by, rest_of, sources_of, whole, without_repeats
 from ..facts.language import Language, language_in
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
-from ..state.chain import Chain
+from ..state.chain import Chain, summary_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
@@ -29,7 +29,7 @@ from ..state.records import now
 from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
 from .events import tell
-from .forget import forget_messages
+from .forget import Wanted, forget, some_messages
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -56,19 +56,19 @@ async def forget_asked(state: ConversationState, turn: Turn) -> tuple[Conversati
         The state without what is gone, what of the state changed, and what became of the request: None where nothing
         was asked.
     """
+    update: Update = {}
     requests = await asyncio.to_thread(_requests, state, turn)
     if not requests:
         return state, {}, None
     try:
+        archived = await _archived(state, turn)
         found = [await _meant(request, turn) for request in requests]
         done = await _remove(found, turn)
         if done.is_done:
-            state, update = await _without(state, found, turn)
-        else:
-            update = {}
+            state, update = await _without(state, found, archived, turn)
     except EverthreadError as error:
         logger.warning("What was asked to be forgotten was not removed: %s", error)
-        done, update = Forgotten(error=str(error)), {}
+        done = Forgotten(error=str(error))
     tell("forgotten", messages=done.messages, facts=done.facts, unclear=not done.is_done)
     return state, update, done
 
@@ -158,76 +158,61 @@ def _before(here: Sequence[Said]) -> Meant:
 
 
 async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
-    """Remove what is meant; what a message says beside it is archived in its place."""
+    """Remove what is meant, all at once; what a message says beside it is archived in its place."""
     parts = {(part.said.thread_id, part.said.id): part for meant in found for part in meant.parts}
     if not parts:
         return Forgotten(may_be_meant=tuple(dict.fromkeys(text for meant in found for text in meant.unclear)))
-    counts = dict.fromkeys(("facts", "pins", "summaries"), 0)
+    kept = [part for part in parts.values() if part.rest]
+    for part in kept:  # before the rest is gone, so that replies to it are not taken for replies to what goes
+        await _archive_rest(part, turn)
+    ids: dict[str, frozenset[str]] = {}
     for thread_id in {thread_id for thread_id, _ in parts}:
-        mine = [part for (thread, _), part in parts.items() if thread == thread_id]
-        kept = [part for part in mine if part.rest]
-        rests = {part.said.id: _rest_id(part.said.id) for part in kept}
-        originals = await turn.user.archive.whole_messages(thread_id, list(rests))
-        # Before the rest is gone, so that what it says is not taken for what is to be forgotten.
-        await turn.user.archive.add_messages(
-            thread_id,
-            [
-                _shortened(
-                    cast("AnyMessage", originals[part.said.id]), rests[part.said.id], part.rest, part.said.said_at
-                )
-                for part in kept
-            ],
-        )
-        done = await forget_messages(turn.user, thread_id, [part.said.id for part in mine])
-        for part in kept:
-            await turn.user.rows.fetch(
-                "forgetting.place", thread_id=thread_id, id=rests[part.said.id], seq=part.said.seq
-            )
-        counts["facts"] += done.facts
-        counts["pins"] += done.pins
-        counts["summaries"] += done.summaries + done.rewritten
+        wanted = await some_messages(turn.user, thread_id, [id_ for thread, id_ in parts if thread == thread_id])
+        ids |= {thread: ids.get(thread, frozenset()) | some for thread, some in wanted.ids.items()}
+    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat")
+    for part in kept:
+        place = {"thread_id": part.said.thread_id, "id": _rest_id(part.said.id), "seq": part.said.seq}
+        await turn.user.rows.fetch("forgetting.place", **place)
     turn.user.embed_later(turn.settings.timeouts.embedding)
-    return Forgotten(messages=len(parts), **counts)
+    summaries = done.summaries + done.rewritten
+    return Forgotten(messages=len(parts), facts=done.facts, pins=done.pins, summaries=summaries)
+
+
+async def _archive_rest(part: Part, turn: Turn) -> None:
+    thread_id, id_ = part.said.thread_id, part.said.id
+    whole_message = (await turn.user.archive.whole_messages(thread_id, [id_]))[id_]
+    await turn.user.archive.add_messages(thread_id, [_shortened(cast("AnyMessage", whole_message), part)])
 
 
 def _rest_id(id_: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"rest of {id_}"))
 
 
-def _shortened(message: AnyMessage, id_: str, text: str, said_at: datetime) -> AnyMessage:
-    return message.model_copy(
-        update={"id": id_, "content": text, "additional_kwargs": {"created_at": said_at.isoformat()}}
-    )
+def _shortened(message: AnyMessage, part: Part) -> AnyMessage:
+    """What a message says beside what is forgotten, said when it was said."""
+    kept = {"created_at": part.said.said_at.isoformat()}
+    return message.model_copy(update={"id": _rest_id(part.said.id), "content": part.rest, "additional_kwargs": kept})
 
 
-async def _without(state: ConversationState, found: Sequence[Meant], turn: Turn) -> tuple[ConversationState, Update]:
-    """The state without what is gone, its chain read anew."""
-    here = {part.said.id: part for meant in found for part in meant.parts if part.said.thread_id == turn.thread_id}
-    archived = set(await turn.user.archive.known_ids(turn.thread_id, [str(m.id) for m in state["messages"]]))
-    messages = list(_kept(state["messages"], here, archived | {str(state["messages"][-1].id)}, state["chain"]["known"]))
+async def _without(
+    state: ConversationState, found: Sequence[Meant], archived: set[str], turn: Turn
+) -> tuple[ConversationState, Update]:
+    """The state without what was archived and is no more, its chain read anew."""
+    rests = {part.said.id: part for meant in found for part in meant.parts if part.said.thread_id == turn.thread_id}
+    gone = archived - await _archived(state, turn)
+    messages = [
+        _shortened(message, part) if (part := rests.get(str(message.id))) is not None else message
+        for message in state["messages"]
+        if message.id not in gone or ((part := rests.get(str(message.id))) is not None and part.rest)
+    ]
     chain = await chain_from_archive(messages, turn)
-    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, _summaries(chain)))[1])
+    ids = summary_ids(chain)
+    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, ids))[1])
     state = cast("ConversationState", {**state, "messages": messages, "chain": chain, "chain_texts": texts})
     state, update = await with_chain(state, turn)
     return state, {"messages": messages, "chain": chain, "chain_texts": texts, **update}
 
 
-def _summaries(chain: Chain) -> list[str]:
-    return [link["id"] for link in chain["links"] if "level" in link]
-
-
-def _kept(
-    messages: Sequence[AnyMessage], here: Mapping[str, Any], there: set[str], known: Mapping[str, int]
-) -> Iterable[AnyMessage]:
-    """The messages that are left; one that was archived and is no more is gone, as a reply that repeats it."""
-    for message in messages:
-        part = here.get(str(message.id))
-        if part is not None and part.rest:
-            yield _shortened(message, _rest_id(part.said.id), part.rest, part.said.said_at)
-        elif part is None and (str(message.id) in there or str(message.id) not in known or _is_aside(message)):
-            yield message
-
-
-def _is_aside(message: AnyMessage) -> bool:
-    """Whether a message is no part of the archive: a command."""
-    return message_text(message).lstrip().startswith("/")
+async def _archived(state: ConversationState, turn: Turn) -> set[str]:
+    """Ids of the messages of the state that the archive has."""
+    return set(await turn.user.archive.known_ids(turn.thread_id, [str(message.id) for message in state["messages"]]))
