@@ -52,6 +52,8 @@ class Wanted(NamedTuple):
     threads: tuple[str, ...] = ()
     ids: Mapping[str, frozenset[str]] = MappingProxyType({})
     facts: tuple[str, ...] = ()
+    quotes: Sequence[str] | None = None
+    """Sentences by which replies that repeat it were found, and are among the ids; None where none were looked for."""
 
 
 async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wanted:
@@ -137,7 +139,8 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
         for thread, ids in found.traces.ids.items():
             elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
-        gone = await user.rows.exclusive(lambda rows: _delete(rows, wanted, asked_by, user.rows.storage))
+        whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
+        gone = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
     await user.let_go()
     return gone
 
@@ -202,8 +205,9 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
     for scope in _scopes(frozenset(wanted.threads), wanted.ids):
         said += await rows.fetch("deletion.said", **scope)
     since = min((row["created_at"] for row in said), default=None)
-    traces = Traces(frozenset(wanted.threads), wanted.ids, texts=[row["text"] for row in said])
-    if since is not None and wanted.kind != "user":
+    texts = [row["text"] for row in said]
+    traces = Traces(frozenset(wanted.threads), wanted.ids, texts=texts, quotes=wanted.quotes or ())
+    if since is not None and wanted.kind != "user" and wanted.quotes is None:
         traces = await _with_quotes(rows, traces, quotable(row["text"] for row in said if row["role"] == "user"), since)
     above = {thread: await summaries_above(rows, thread, list(ids)) for thread, ids in traces.ids.items()}
     rewritten = frozenset(row["id"] for summaries in above.values() for row in summaries.kept)

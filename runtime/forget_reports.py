@@ -17,7 +17,7 @@ Place = tuple[str, int]
 async def quoting_reports(rows: Exchange, traces: Traces) -> Mapping[Place, dict[str, Any]]:
     """The reports that quote what is forgotten, but for those of threads that go as a whole."""
     found: dict[Place, dict[str, Any]] = {}
-    asked = {"questions": traces.questions(), "words": traces.words()}
+    asked = {"questions": traces.questions, "words": traces.words}
     scopes: list[dict[str, Any]] = [
         {"threads": [], "thread_id": thread, "ids": [*ids, *traces.rewritten], **asked}
         for thread, ids in traces.ids.items()
@@ -45,9 +45,9 @@ async def scrub_reports(rows: Exchange, traces: Traces) -> int:
 
 
 def _without(report: dict[str, Any], thread_id: str, traces: Traces) -> dict[str, Any] | None:
-    if thread_id in traces.ids and report.get("question") in traces.questions():
+    if thread_id in traces.ids and report.get("question") in traces.questions:
         return None
     kept: dict[str, Any] = traces.removed_from(report, thread_id)
     search = report.get("search") or {}
     asked = f"{search.get('query')} {search.get('sent')}".lower()
-    return {**kept, "search": None} if any(word in asked for word in traces.words()) else kept
+    return {**kept, "search": None} if any(word in asked for word in traces.words) else kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -46,13 +47,15 @@ class Traces:
     texts: Sequence[str] = ()
     quotes: Sequence[str] = ()
 
+    @cached_property
     def questions(self) -> list[str]:
         """How a report of a turn begins that was asked so."""
         return list(dict.fromkeys(one_line(text.strip(), EXCERPT) for text in self.texts))
 
+    @cached_property
     def words(self) -> list[str]:
-        """The words that a search for it may have asked for."""
-        found = {term for text in self.texts for term in terms(text) if len(term) >= _WORD}
+        """The words that a search for it may have asked for; of very much, those of its beginning."""
+        found = {term for text in self.texts[:MOST_QUOTES] for term in terms(text) if len(term) >= _WORD}
         return sorted(found)[:MOST_QUOTES]
 
     def removed_from(self, value: Any, thread_id: str) -> Any:
@@ -95,6 +98,8 @@ class _Scrub:
     def _of_text(self, text: str) -> Any:
         if text in self._ids:
             return _GONE
+        if len(text) < _LEAST or len(text.split(None, 1)) < 2:  # an id: there are many, and none holds a sentence
+            return text
         for quote in self._quotes:
             if quote in text:
                 text = text.replace(quote, "")

@@ -27,9 +27,10 @@ SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
 WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id IN (SELECT value FROM json_each(:ids))
 
 -- name: deletion.quoting
+WITH quote AS MATERIALIZED (SELECT value FROM json_each(:quotes))
 SELECT thread_id, id, role, text FROM messages
 WHERE user_id = :user_id AND created_at >= :since
-  AND EXISTS (SELECT 1 FROM json_each(:quotes) AS quote WHERE instr(text, quote.value) > 0)
+  AND EXISTS (SELECT 1 FROM quote WHERE instr(text, quote.value) > 0)
 
 -- name: deletion.said_after
 WITH said AS (
