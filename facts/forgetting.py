@@ -72,7 +72,7 @@ def meant_by(
         facts: the user's, because a summarizer may have worded them.
         pins: the user's.
     """
-    wish = Wish(command, language, asked)
+    wish = Wish(command, language, asked, facts)
     gone: dict[tuple[str, str], set[int]] = {}
     near: list[tuple[float, str]] = []
     found: list[_Found] = []
@@ -194,14 +194,15 @@ def _add_sources(
 
 
 def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish) -> None:
-    """Of the replies to what goes, the sentences that repeat it."""
+    """The sentences of others that say it again; of replies to what goes, also those that repeat a part of it."""
     follows: dict[str, bool] = {}
     for message in said:
         place = message.thread_id, message.id
         if message.role == "user":
             follows[message.thread_id] = place in gone
-        elif follows.get(message.thread_id):
-            again = {at for at, sentence in enumerate(_sentences(message.text)) if wish.repeats(sentence)}
+        else:
+            repeats = wish.repeats if follows.get(message.thread_id) else wish.tells
+            again = {at for at, sentence in enumerate(_sentences(message.text)) if repeats(sentence)}
             if again:
                 gone.setdefault(place, set()).update(again)
 

@@ -37,9 +37,10 @@ class Wish:
         command: "forget" or "forget about".
         language: that of the message that asks.
         said: where and when it was asked.
+        known: what is known of the user: it tells the values of what a request names, as "my address".
     """
 
-    def __init__(self, command: FactCommand, language: Language, said: Occasion) -> None:
+    def __init__(self, command: FactCommand, language: Language, said: Occasion, known: Iterable[Fact] = ()) -> None:
         self.command = command
         self.language = language
         words = _as_said(command.words, language)
@@ -53,7 +54,9 @@ class Wish:
         self.asked = stated if self.attribute is None or any(fact.attribute for fact in stated) else []
         person = language["people"].search(self.plain)
         self.subject = key(person[0]) if person else USER
+        self.named = {bare(fact.value) for fact in known if fact.value and self.names(fact)}
         self.values: set[str] = set()
+        self.told = {self.terms} if len(self.terms) >= FEW and self.attribute is None else set()
 
     @property
     def is_thing(self) -> bool:
@@ -79,6 +82,8 @@ class Wish:
     def may_concern(self, text: str) -> bool:
         """Whether a text holds so many of the words, in some form, that a sentence may be meant: a quick look."""
         plain = bare(text)
+        if any(value in plain for value in self.named):
+            return True
         held = sum(term[:_PREFIX] in plain for term in self.terms)
         return held >= PART * len(self.terms) if self.attribute is None or held else False
 
@@ -88,8 +93,9 @@ class Wish:
         if role != "user":
             return held if self.command.act == "forget about" or len(self.terms) >= FEW else 0.0
         found = extract(sentence, self.said, language=self.language)
-        if any(self.names(fact) for fact in found):
-            self.values.update(fact.value for fact in found if fact.value and self.names(fact))
+        if named := [fact for fact in found if self.names(fact)]:
+            self.values.update(fact.value for fact in named if fact.value)
+            self.told.update(frozenset(fact.terms) for fact in named if len(fact.terms) >= FEW)
             return 1.0
         if self.command.act == "forget about":
             return held
@@ -106,6 +112,11 @@ class Wish:
     def says(self, fact: Fact) -> bool:
         """Whether a fact says all that the request states."""
         return any(_says(fact, asked) for asked in self.asked)
+
+    def tells(self, sentence: str) -> bool:
+        """Whether a sentence of somebody else, wherever, says all of what is forgotten."""
+        terms = frozenset(self.terms_of(sentence))
+        return any(told <= terms for told in self.told)
 
     def repeats(self, sentence: str) -> bool:
         """Whether a sentence of the reply repeats what is forgotten."""

@@ -120,11 +120,19 @@ def _without_repeats(message: AnyMessage, requests: Iterable[_Request]) -> AnyMe
 
 
 def _requests(state: ConversationState, turn: Turn) -> list[_Request]:
+    if _is_of_another(state["messages"], turn):
+        return []
     text = newest_question(state["messages"])
     asked = Occasion(turn.thread_id, "", now())
     found = [command for command in commands(text) if command.act != "remember"]
     language = language_in(text) if found else None
     return [_Request(command, language, asked) for command in found] if language is not None else []
+
+
+def _is_of_another(messages: Sequence[AnyMessage], turn: Turn) -> bool:
+    """Whether the newest message bears a name that is not the user's: see `facts.unread`."""
+    names = [message.name for message in messages if role_of(message) == "user"]
+    return bool(names) and names[-1] not in {None, turn.settings.user_id} and any(n != names[-1] for n in names)
 
 
 async def _meant(request: _Request, turn: Turn) -> Meant:
@@ -210,7 +218,8 @@ async def _without(
     texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, ids))[1])
     state = cast("ConversationState", {**state, "messages": messages, "chain": chain, "chain_texts": texts})
     state, update = await with_chain(state, turn)
-    return state, {"messages": messages, "chain": chain, "chain_texts": texts, **update}
+    # The report of the turn before may quote it; this turn makes another.
+    return state, {"messages": messages, "chain": chain, "chain_texts": texts, "report": None, **update}
 
 
 async def _archived(state: ConversationState, turn: Turn) -> set[str]:

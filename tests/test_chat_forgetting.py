@@ -2,10 +2,65 @@
 
 from __future__ import annotations
 
-from conversation import say, thread
-from langchain_core.messages import AIMessage
+from pathlib import Path
+from typing import Any
 
+import pytest
+from conversation import EchoModel, open_with, say, thread
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from everthread import Settings, examine
 from everthread.graph.conversation import CompiledConversation
+from everthread.maintenance.proof import prove
+from everthread.runtime.forget_needles import Needles
+
+CANARY = "Canaryville7731"
+
+
+class Notes(EchoModel):
+    """A chat model that repeats the end of what the user said."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"Noted: {messages[-1].text[-30:]}"))])
+
+
+@pytest.fixture(params=["postgres", "sqlite", "json"])
+def stored(request: pytest.FixtureRequest, data_dir: Path, tmp_path: Path) -> Settings:
+    """Settings of each storage; the embedded server is the session's, with all its files."""
+    folder, schema = tmp_path, "everthread"
+    if request.param == "postgres":
+        folder, schema = data_dir, request.getfixturevalue("schema")
+    return Settings(
+        database_url=request.param, data_dir=folder, database_schema=schema, web_search="off", n_sum=4, sum_window=2,
+        summary_model="extractive",
+    )  # fmt: skip
+
+
+async def test_what_was_said_is_gone_from_every_file_of_each_storage(stored: Settings) -> None:
+    """Also where it was summarized, and said in another thread; the request does not name it."""
+    embeddings = DeterministicFakeEmbedding(size=8)
+    async with open_with(stored, model=Notes(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "Hello, what a fine day it is here.")
+        await say(graph, f"I live in {CANARY}. My dog is called Rex.")
+        for n in range(6):
+            await say(graph, f"We talked about the garden and the tomatoes of row {n}.")
+        await say(graph, f"I live in {CANARY}.", to="t2")
+        await say(graph, "The bus was late.", to="t2")
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, "Forget my address.")
+        assert state["facts"].forgotten.summaries
+        await graph.asettled()  # type: ignore[attr-defined]
+        proof = await prove(graph.resources.database, Needles((CANARY,), 1))  # type: ignore[attr-defined]
+        assert proof.remains == ()
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        assert "My dog is called Rex" in [fact.text for fact in await user.facts.all_facts()]
+        for to in ("t1", "t2"):
+            state = await say(graph, "And how did it go on?", to=to)
+            assert CANARY not in str(state["context"].messages)
+        await graph.asettled()  # type: ignore[attr-defined]
+        assert [finding for checkup in await examine(graph, "ada") for finding in checkup.findings] == []
 
 
 async def found(graph: CompiledConversation, question: str, *, to: str = "elsewhere") -> str:
@@ -103,3 +158,20 @@ async def test_what_stands_beside_a_request_is_learned(graph: CompiledConversati
     told = await found(graph, "Where do I live?")
     assert "Bergen" in told
     assert "Oslo" not in told
+
+
+async def test_the_conversation_stays_one_that_providers_take(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    for text in ("I like tea.", "Forget that I live in Oslo.", "I like jam.", "Forget that I like tea.", "And now?"):
+        state = await say(graph, text, to="one")
+    said = [message for message in state["context"].messages if message.type in {"human", "ai"}]
+    assert [message.type for message in said] == ["human", "ai"] * (len(said) // 2) + ["human"]
+    assert "tea" not in " ".join(message.text for message in said)
+
+
+async def test_a_request_under_another_name_removes_nothing(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    asked = HumanMessage("Forget that I live in Oslo.", name="bob")
+    state = await say(graph, {"messages": [asked]}, to="one")
+    assert state["facts"].forgotten is None
+    assert state["messages"][0].text == "I live in Oslo."
