@@ -54,7 +54,8 @@ class Wish:
         self.asked = stated if self.attribute is None or any(fact.attribute for fact in stated) else []
         person = language["people"].search(self.plain)
         self.subject = key(person[0]) if person else USER
-        self.named = {bare(fact.value) for fact in known if fact.value and self.names(fact)}
+        named = [*(fact for fact in known if self.names(fact)), *(fact for fact in stated if fact.slot is not None)]
+        self.named = {bare(fact.value) for fact in named if fact.value and fact.kind != "preference"}
         self.values: set[str] = set()
         self.told = {self.terms} if len(self.terms) >= FEW and self.attribute is None else set()
 
@@ -82,16 +83,22 @@ class Wish:
     def may_concern(self, text: str) -> bool:
         """Whether a text holds so many of the words, in some form, that a sentence may be meant: a quick look."""
         plain = bare(text)
-        if any(value in plain for value in self.named):
-            return True
         held = sum(term[:_PREFIX] in plain for term in self.terms)
-        return held >= PART * len(self.terms) if self.attribute is None or held else False
+        return self._has_value(plain) or (held > 0 and held >= PART * len(self.terms))
 
     def share(self, sentence: str, role: Role) -> float:
         """How much of the request a sentence says, in [0, 1]; 1 where it is what is meant."""
+        if not self.may_concern(sentence):
+            return 0.0
         held = self.held(self.terms_of(sentence))
         if role != "user":
             return held if self.command.act == "forget about" or len(self.terms) >= FEW else 0.0
+        if held < 1.0 and not self._has_value(bare(sentence)):
+            return held
+        return self._share_of_own(sentence, held)
+
+    def _share_of_own(self, sentence: str, held: float) -> float:
+        """The same of a sentence of the user's, by what it states."""
         found = extract(sentence, self.said, language=self.language)
         if named := [fact for fact in found if self.names(fact)]:
             self.values.update(fact.value for fact in named if fact.value)
@@ -104,6 +111,10 @@ class Wish:
             return 1.0
         return held if held < 1.0 or self._may_say(sentence, found) else PART
 
+    def _has_value(self, plain: str) -> bool:
+        """Whether a text holds the value of what is asked for: a home, in whatever words it is told."""
+        return any(value in plain for value in self.named)
+
     def names(self, fact: Fact) -> bool:
         """Whether a fact is the attribute that is asked for: "my address"."""
         is_it = self.attribute is not None and fact.attribute == self.attribute and fact.subject == self.subject
@@ -115,7 +126,7 @@ class Wish:
 
     def tells(self, sentence: str) -> bool:
         """Whether a sentence of somebody else, wherever, says all of what is forgotten."""
-        terms = frozenset(self.terms_of(sentence))
+        terms = frozenset(self.terms_of(sentence)) if self.may_concern(sentence) else frozenset[str]()
         return any(told <= terms for told in self.told)
 
     def repeats(self, sentence: str) -> bool:
