@@ -29,7 +29,7 @@ from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
 from .user import User
 
-Kind = Literal["messages", "time", "fact", "thread", "user"]
+Kind = Literal["messages", "time", "fact", "thread", "user", "age"]
 AskedBy = Literal["program", "command", "client", "chat", "retention"]
 
 STORE_SECONDS: Final = 60.0
@@ -206,7 +206,9 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
         said += await rows.fetch("deletion.said", **scope)
     since = min((row["created_at"] for row in said), default=None)
     texts = [row["text"] for row in said]
-    traces = Traces(frozenset(wanted.threads), wanted.ids, texts=texts, quotes=wanted.quotes or ())
+    traces = Traces(
+        frozenset(wanted.threads), wanted.ids, frozenset(), texts, wanted.quotes or (), wanted.kind == "age"
+    )
     if since is not None and wanted.kind != "user" and wanted.quotes is None:
         traces = await _with_quotes(rows, traces, quotable(row["text"] for row in said if row["role"] == "user"), since)
     above = {thread: await summaries_above(rows, thread, list(ids)) for thread, ids in traces.ids.items()}
@@ -257,7 +259,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await scrub_checkpoints(rows, thread, traces, checkpointer_of(storage).serde)
     for query in _OF_THREADS if traces.threads else ():
         await rows.fetch(query, threads=sorted(traces.threads))
-    if since is not None:
+    if since is not None and not traces.is_by_age:
         await rows.fetch("deletion.search_cache", since=since)
     await rows.fetch("branches.read_anew")
     numbers |= {"threads": len(traces.threads), "facts": len(facts), "rewritten": len(traces.rewritten)}

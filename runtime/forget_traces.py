@@ -39,6 +39,7 @@ class Traces:
         rewritten: ids of summaries whose earlier texts held it.
         texts: what was said.
         quotes: sentences of the user's that are looked for word for word.
+        is_by_age: whether it goes because of its age alone: what repeats it later has an age of its own.
     """
 
     threads: Ids = frozenset()
@@ -46,6 +47,7 @@ class Traces:
     rewritten: Ids = frozenset()
     texts: Sequence[str] = ()
     quotes: Sequence[str] = ()
+    is_by_age: bool = False
 
     @cached_property
     def questions(self) -> list[str]:
@@ -55,6 +57,8 @@ class Traces:
     @cached_property
     def words(self) -> list[str]:
         """The words that a search for it may have asked for; of very much, those of its beginning."""
+        if self.is_by_age:
+            return []
         found = {term for text in self.texts[:MOST_QUOTES] for term in terms(text) if len(term) >= _WORD}
         return sorted(found)[:MOST_QUOTES]
 

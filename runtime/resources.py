@@ -33,6 +33,7 @@ from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
 from .responder import Responder
+from .retention import repeat_retention
 from .run_settings import LayeredSettings
 from .toolbox import Toolbox
 from .user import User
@@ -94,6 +95,8 @@ class Resources:
         self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None
+        self._retaining: Future[None] | None = None
+        self._closing = asyncio.Event()
 
     def of_user(self, user_id: str) -> User:
         """What is kept of a user, and all that is done in their name.
@@ -121,6 +124,8 @@ class Resources:
         await self.database.open()
         self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
+        self._closing = asyncio.Event()
+        self._retaining = asyncio.run_coroutine_threadsafe(repeat_retention(self, self._closing), io_thread.loop)
 
     async def close(self) -> None:
         """Give the connections back, when what was begun in the background is done or has taken `CLOSING_SECONDS`.
@@ -133,6 +138,9 @@ class Resources:
         self.background.cancel()
         if self._checking is not None:
             self._checking.cancel()
+        if self._retaining is not None:
+            io_thread.loop.call_soon_threadsafe(self._closing.set)
+            await asyncio.wait([asyncio.wrap_future(self._retaining)], timeout=CLOSING_SECONDS)
         await self.locks.close()
         await self.database.close()
 

@@ -50,6 +50,7 @@ ORDER BY thread_id, checkpoint_ns, task_id, idx
 """
 _TABLES: Final[dict[str, tuple[str, str]]] = {
     **{table: ("user_id", f"SELECT * FROM {table} ORDER BY user_id, rowid") for table in _USER_TABLES},  # noqa: S608
+    "retention_runs": ("started_at", "SELECT * FROM retention_runs ORDER BY started_at"),
     "checkpoints": ("thread_id", _NEWEST),
     "writes": ("thread_id", _THEIR_WRITES),
 }
