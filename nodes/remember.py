@@ -33,7 +33,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         state, update = await with_chain(state, turn)
         forgotten = state.get("facts", FactSheet()).forgotten
         is_cut = False
-        if forgotten is not None and forgotten.is_done:
+        if forgotten is not None and forgotten.is_set_aside:
             state, is_cut = set_aside(state, turn)
         chain, archived = await archive_new(state, turn)
     except StorageError as error:

@@ -108,6 +108,11 @@ class Forgotten(Record):
         """Whether something was removed; else it is not clear what was meant, or the removal failed."""
         return self.messages > 0
 
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether the request and the reply to it stay out of the archive: it was done, or nothing else says it."""
+        return self.is_done or not (self.may_be_meant or self.error)
+
 
 class FactSheet(Record):
     """What a turn knows about its user: the pins and facts that bear on it, the most important first."""

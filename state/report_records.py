@@ -79,7 +79,7 @@ class TurnReport(Record):
     )
     nodes: Mapping[str, float] = Field(description="Milliseconds by node; of one that ran several times, the sum.")
     forgotten: Forgotten | None = Field(
-        None, description="What became of a request to forget. Of one that was done, the report has no question."
+        None, description="What became of a request to forget. Of one that is not archived, the report has no question."
     )
     search: SearchOutcome | None = Field(None, description="Whether the web was searched, why, for what; the results.")
     recall: Recall | None = Field(None, description="How memory search went, without what it found.")

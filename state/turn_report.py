@@ -53,7 +53,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         recall = of_turn["recall"] = recall.model_copy(update={"hits": (), "memories": ()})
     messages = state.get("messages", ())
     forgotten = sheet.forgotten if (sheet := of_turn.get("facts")) is not None else None
-    is_forgotten = forgotten is not None and forgotten.is_done
+    is_forgotten = forgotten is not None and forgotten.is_set_aside
     return TurnReport(
         turn=progress.turn,
         question="" if is_forgotten else one_line(newest_question(messages), EXCERPT),
