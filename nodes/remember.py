@@ -9,13 +9,12 @@ from langgraph.types import Overwrite
 from ..compression.engine import outdated_ids
 from ..runtime.archiving import archive_new
 from ..runtime.chain_texts import with_chain
-from ..runtime.chat_forgetting import set_aside
+from ..runtime.chat_forgetting import forget_asked, set_aside
 from ..runtime.facts import learn
 from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
-from ..state.fact_records import FactSheet
 from ..state.turn_records import AfterReply
 from ..state.visible import visible
 
@@ -31,7 +30,11 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     try:
         before = state["messages"]
         state, update = await with_chain(state, turn)
-        forgotten = state.get("facts", FactSheet()).forgotten
+        if (sheet := state.get("facts")) is not None:
+            forgotten = sheet.forgotten
+        else:  # the turn was resumed here, or what was said came through another door
+            state, gone, forgotten = await forget_asked(state, turn)
+            update |= gone
         is_cut = False
         if forgotten is not None and forgotten.is_set_aside:
             state, is_cut = set_aside(state, turn)

@@ -11,7 +11,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread import Settings, examine
+from everthread import Settings, examine, open_memory
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.proof import prove
 from everthread.runtime.forget_needles import Needles
@@ -175,3 +175,11 @@ async def test_a_request_under_another_name_removes_nothing(graph: CompiledConve
     state = await say(graph, {"messages": [asked]}, to="one")
     assert state["facts"].forgotten is None
     assert state["messages"][0].text == "I live in Oslo."
+
+
+async def test_a_request_that_comes_through_the_memory_without_the_graph(settings: Settings, embeddings: Any) -> None:
+    async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember([("user", "I live in Oslo."), ("assistant", "Noted.")], thread_id="one")
+        await memory.aremember([("user", "Forget that I live in Oslo."), ("assistant", "Done.")], thread_id="one")
+        await memory.aremember([("user", "I like tea."), ("assistant", "Noted.")], thread_id="one")
+        assert [message.text for message in await memory.ahistory("one")] == ["Noted.", "I like tea.", "Noted."]
