@@ -13,6 +13,7 @@ from typing import Final
 from langgraph.types import Overwrite
 
 from ..assembly.layout import Layout
+from ..memory.breadth import LEAST
 from ..runtime.chain_texts import with_chain
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
@@ -85,6 +86,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         question,
         limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
+        least=LEAST,
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )

@@ -17,10 +17,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.memory.breadth import CROWD, relevances
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
 from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
@@ -153,6 +157,28 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
     await resources.of_user("ada").archive.add_messages("t1", talk)
     recall = await find(resources, "What does Ann like painting?", limit=3)
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
+
+
+async def test_a_clear_answer_stands_alone_and_what_much_bears_on_brings_much(resources: Resources) -> None:
+    walks = [said(f"My walk number {n} led along the canal.", 2 * n, at=MONDAY + timedelta(days=n)) for n in range(30)]
+    await resources.of_user("ada").archive.add_messages("t1", [*walks, said("My locker has the number QX-4471.", 80)])
+
+    async def memories(question: str) -> list[str]:
+        turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+        state: Any = {"messages": [HumanMessage(question, id="q")]}
+        state |= await memory_retrieval(state, turn)
+        state |= await pairing(state, turn)
+        return [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+
+    assert await memories("What was QX-4471?") == ["My locker has the number QX-4471."]
+    assert len(await memories("Which walks led along the canal?")) > 20
+
+
+@given(st.lists(st.floats(-50, 50), max_size=300))
+def test_relevance_is_shared_and_falls_with_the_score(scores: list[float]) -> None:
+    shares = relevances(np.array(scores)).tolist()
+    assert sum(sorted(shares)[-CROWD:]) <= 1.000001
+    assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
 
 
 @pytest.mark.parametrize(
