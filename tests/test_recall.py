@@ -159,7 +159,9 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
 
 
-async def test_a_clear_answer_stands_alone_and_what_much_bears_on_brings_much(resources: Resources) -> None:
+async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much_bears_on_brings_much(
+    resources: Resources,
+) -> None:
     walks = [said(f"My walk number {n} led along the canal.", 2 * n, at=MONDAY + timedelta(days=n)) for n in range(30)]
     await resources.of_user("ada").archive.add_messages("t1", [*walks, said("My locker has the number QX-4471.", 80)])
 
@@ -171,6 +173,7 @@ async def test_a_clear_answer_stands_alone_and_what_much_bears_on_brings_much(re
         return [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
 
     assert await memories("What was QX-4471?") == ["My locker has the number QX-4471."]
+    assert await memories("We walked a little today. The weather was lovely. I am tired now.") == []
     assert len(await memories("Which walks led along the canal?")) > 20
 
 
