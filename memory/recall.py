@@ -13,9 +13,10 @@ from ..state.records import Hit, Recall, now
 from ..storage.term_keys import TELLS_WHEN, term_keys
 from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
+from ..text.scope import scope_of
 from ..text.terms import search_terms
 from .breadth import relevances
-from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
+from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
 from .keywords import index_pending
 from .recall_cache import RecallCache
 from .timeline import Timeline
@@ -201,6 +202,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
         tells_time_asked_for=telling[at],
+        reply=0.0 if scope_of(question) == "whole" else REPLY,
     )
     of_summaries = np.array([cosine for _, cosine in near.summaries])
     return Candidates(
