@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
+    from everthread.doors.memory import ConversationMemory, open_memory
+    from everthread.doors.middleware import Everthread
     from everthread.graph.build import build_graph
     from everthread.graph.open import open_graph
     from everthread.maintenance.doctor import examine
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
 _HOMES = {
+    "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
+    "doors.memory": ("ConversationMemory", "open_memory"),
+    "doors.middleware": ("Everthread",),
     "graph.build": ("build_graph",),
     "maintenance.doctor": ("examine",),
     "maintenance.explain": ("find_report",),
@@ -77,10 +83,12 @@ __all__ = [
     "Components",
     "Context",
     "ContextReport",
+    "ConversationMemory",
     "ConversationState",
     "Deleted",
     "EmbeddingError",
     "EngineFailure",
+    "Everthread",
     "EverthreadError",
     "Fact",
     "FactSheet",
@@ -89,6 +97,7 @@ __all__ = [
     "Hit",
     "InputError",
     "Memory",
+    "MemoryRetriever",
     "ModelCall",
     "ModelError",
     "Pin",
@@ -109,12 +118,15 @@ __all__ = [
     "StorageError",
     "Summary",
     "SummaryVersion",
+    "ThreadHistory",
     "ThreadOwnershipError",
     "TurnReport",
     "build_graph",
     "examine",
     "find_report",
+    "memory_tools",
     "open_graph",
+    "open_memory",
     "regenerate",
     "regenerate_rejected",
     "thread_id",

@@ -44,7 +44,8 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     try:
         exchanges = await turn.user.archive.exchanges(hits)
         memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)
-        memories = told(memories, hits, chain)
+        if recall.least:  # else all is wanted, as many as were asked for
+            memories = told(memories, hits, chain)
         memories = await _with_sources(memories, question, chain, turn)
         memories = await _with_passages(memories, question, turn)
     except StorageError as error:

@@ -80,6 +80,13 @@ class Storage(Protocol):
             StorageError: the storage fails, or refuses.
         """
 
+    @property
+    def row_security(self) -> bool | None:
+        """Whether the server itself keeps users apart, once it is open; None where none could."""
+
+    def scope(self, user_id: str | None) -> tuple[Any, Mapping[str, Any]] | None:
+        """What says, first in a transaction, whose rows it meets (None: any user's); None where nothing asks for it."""
+
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing where there are none."""
 

@@ -21,6 +21,33 @@ _USER: Final = ("%(user_id)s", ":user_id")
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 
+ACROSS_USERS: Final = frozenset({"thread_copy.owner", "transfer.not_mine"})
+"""The statements that ask about rows of any user: whose a thread is."""
+
+
+async def enter(database: Storage, connection: Connection, user_id: str | None) -> None:
+    """Say to the database whose rows the transaction meets, where it asks for that; None for any user's."""
+    if (scope := database.scope(user_id)) is not None:
+        await connection.execute(*scope)
+
+
+async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
+    """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
+
+    Raises:
+        StorageError: the query is none of them, or the database fails.
+    """
+    if query not in ACROSS_USERS:
+        raise StorageError(f"The query {query!r} may not be run across users: use UserRows.")
+
+    async def work(connection: Connection) -> list[DictRow]:
+        async with connection.pipeline():
+            await enter(database, connection, None)
+            cursor = await connection.execute(database.queries[query], values)
+        return await cursor.fetchall()
+
+    return await database.run(work, one_statement=True)
+
 
 class UserRows:
     """Queries in the name of one user.
@@ -50,7 +77,9 @@ class UserRows:
         statement = self._query(query)
 
         async def work(connection: Connection) -> list[DictRow]:
-            cursor = await connection.execute(statement, {**values, "user_id": self.user_id})
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                cursor = await connection.execute(statement, {**values, "user_id": self.user_id})
             return await cursor.fetchall() if cursor.description is not None else []
 
         return await self._database.run(work, one_statement=True)
@@ -66,6 +95,7 @@ class UserRows:
         async def work(connection: Connection) -> list[DictRow]:
             rows: list[DictRow] = []
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 cursors = [
                     await connection.execute(query, {**values, "user_id": self.user_id}) for query, values in named
                 ]
@@ -88,9 +118,10 @@ class UserRows:
         async def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
             cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 for cursor, (query, values) in zip(cursors, named, strict=True):
                     await cursor.execute(query, {**values, "user_id": self.user_id})
-                return [await cursor.fetchall() for cursor in cursors]
+            return [await cursor.fetchall() for cursor in cursors]
 
         return await self._database.run(work, one_statement=True)
 
@@ -106,6 +137,7 @@ class UserRows:
 
         async def work(connection: Connection) -> list[list[DictRow]]:
             async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
                 cursors = [
                     await connection.execute(query, {**values, "user_id": self.user_id}) for query, values in named
                 ]
@@ -123,7 +155,9 @@ class UserRows:
         """
 
         async def in_turn(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
             return await work(Exchange(connection, self._query, self.user_id))
 
         return await self._database.run(in_turn)
@@ -138,10 +172,16 @@ class UserRows:
         """
 
         async def in_snapshot(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
+            async with connection.pipeline():
+                await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
+                await enter(self._database, connection, self.user_id)
             return await work(Snapshot(connection, self._query, self.user_id))
 
         return await self._database.run(in_snapshot)
+
+    async def across(self, query: str, /, **values: Any) -> list[DictRow]:
+        """Run one of `ACROSS_USERS`, in the name of this user: see `across_users`."""
+        return await across_users(self._database, query, **values, user_id=self.user_id)
 
     def _query(self, name: str) -> Query:
         """The statement of this name, or one that is given as it is; it must ask for the user."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from ..embedded.server import default_data_dir, ensure_server
 from ..loop_thread import io_thread
 from .migrate import migrate
 from .queries import QUERIES
+from .row_security import Wall, standing
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Database:
         self.observer = Observer()
         self.write_error: str | None = None
         self._pool: Pool | None = None
+        self._wall = Wall(stands=False, as_role=False)
         self._opening = asyncio.Lock()
 
     @property
@@ -90,6 +92,15 @@ class Database:
         connection = await AsyncConnection.connect(await self._url(), **self._options())
         await self._configure(connection)
         return connection
+
+    @property
+    def row_security(self) -> bool:
+        """Whether the server itself keeps the rows of users apart, once it is open: see `row_security.py`."""
+        return self._wall.stands
+
+    def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
+        """The statement, with its values, that says first in a transaction whose rows it meets; None: any user's."""
+        return self._wall.scope(user_id)
 
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
@@ -162,6 +173,7 @@ class Database:
         options = self._options()
         async with self._connection(url, options) as connection:
             await migrate(connection, self.schema)
+            self._wall = await standing(connection)
         pool: Pool = AsyncConnectionPool(
             url,
             kwargs=options,

@@ -96,6 +96,13 @@ class SqliteDatabase:
 
         return await io_thread.run(transaction())
 
+    @property
+    def row_security(self) -> None:
+        """Nothing: SQLite has no row-level security."""
+
+    def scope(self, user_id: str | None) -> None:
+        """Nothing: no transaction has to say whose rows it meets."""
+
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""
         return {}

@@ -67,6 +67,10 @@ ORDER BY thread_id, created_at, id
 -- name: transfer.not_mine
 SELECT thread_id FROM threads WHERE thread_id = ANY(:ids) AND user_id <> :user_id LIMIT 1
 
+-- name: transfer.not_claimed
+SELECT id AS thread_id FROM unnest(:ids::text[]) AS id
+WHERE NOT EXISTS (SELECT FROM threads WHERE thread_id = id AND user_id = :user_id) LIMIT 1
+
 -- name: transfer.add_threads
 INSERT INTO threads (thread_id, user_id, name, created_at)
 SELECT new.id, :user_id, new.name, new.created_at
