@@ -13,22 +13,18 @@ from typing import Final
 from langgraph.types import Overwrite
 
 from ..assembly.layout import Layout
-from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING
 from ..runtime.chain_texts import with_chain
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
+from ..runtime.relevance import least_relevance
 from ..runtime.turn import Turn
-from ..search.router.keywords import read_question
-from ..search.router.wordlists import word_lists
 from ..settings.settings import Settings
 from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question
-from ..state.records import Hit, Recall, now
-from ..text.language import language_of
-from ..text.scope import scope_of
+from ..state.records import Hit, Recall
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +86,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         question,
         limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
-        least=await asyncio.to_thread(_least, question),
+        least=await asyncio.to_thread(least_relevance, question),
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
@@ -99,19 +95,6 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
     if recall.error is None:
         update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
     return recall.model_copy(update=update)
-
-
-def _least(question: str) -> float:
-    """The relevance from which what was found is told: a remark, in a language whose questions are known, wants little.
-
-    The first call reads word lists from disk (blocking).
-    """
-    reading = read_question(question, now().year)
-    asking = 0 if reading.trivial else sum(part.manner != "tells" for part in reading.parts)
-    language = language_of(question)
-    if 2 * asking >= len(reading.parts) or language is None or language not in word_lists().languages:
-        return LEAST[scope_of(question)]
-    return LEAST_IN_PASSING if asking else LEAST_FOR_REMARK
 
 
 def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) -> Iterator[Hit]:
