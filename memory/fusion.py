@@ -41,6 +41,12 @@ REPLY: Final = 2.5
 they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing.
 Who asks for a whole in short asks for what was worked out in replies as well: nothing is taken off then."""
 
+APART: Final = 2.0
+"""What each better one beside it takes off a message where an order of events is asked for, less with the distance."""
+
+_SPREAD: Final = 60
+"""Messages that take something off others, the best."""
+
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -117,3 +123,21 @@ def combined(
     scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + reply * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
+
+
+def spread(scores: Numbers, at: Indices) -> Numbers:
+    """The scores where one mention of each event is wanted: what stands beside a better message is worth less.
+
+    Args:
+        scores: of messages.
+        at: where each of them stands.
+    """
+    left, lowered = scores.copy(), scores.copy()
+    for _ in range(min(len(scores), _SPREAD)):
+        best = int(left.argmax())
+        lowered[best] = left[best]
+        left -= APART * np.exp(-np.abs(at - at[best]) / REACH)
+        left[best] = -np.inf
+    waiting = np.isfinite(left)
+    lowered[waiting] = left[waiting]
+    return lowered

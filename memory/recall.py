@@ -16,7 +16,7 @@ from ..text.dates import asks_when, periods
 from ..text.scope import scope_of
 from ..text.terms import search_terms
 from .breadth import relevances
-from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
+from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines, spread
 from .keywords import index_pending
 from .recall_cache import RecallCache
 from .timeline import Timeline
@@ -193,7 +193,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
-    messages = view.messages[at]
+    messages, scope = view.messages[at], scope_of(question)
     scores = combined(
         by_words[at],
         _shared(view.timeline, cosines, at),
@@ -202,8 +202,10 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
         tells_time_asked_for=telling[at],
-        reply=0.0 if scope_of(question) == "whole" else REPLY,
+        reply=0.0 if scope == "whole" else REPLY,
     )
+    if scope == "order":
+        scores = spread(scores, at)
     of_summaries = np.array([cosine for _, cosine in near.summaries])
     return Candidates(
         view.rows[at],

@@ -177,6 +177,25 @@ async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much
     assert len(await memories("Which walks led along the canal?")) > 20
 
 
+async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over_them(resources: Resources) -> None:
+    events = ("sowed the tomatoes", "planted the tomatoes out", "harvested the tomatoes")
+    talk = [
+        f"{number} on the tomatoes: today I {event}." for event in events for number in ("First", "Second", "Third")
+    ]
+    reply = "The tomatoes need a warm place, much light, water in the evening, and a stick of a metre and a half."
+    said_so = [said(text, 2 * n + 60 * (n // 3)) for n, text in enumerate(talk)]
+    between = [said(f"The bus was late, remark {n}.", 20 + 60 * k + n) for k in range(3) for n in range(0, 24, 2)]
+    messages = sorted([*said_so, *between], key=lambda message: message.additional_kwargs["created_at"])
+    await resources.of_user("ada").archive.add_messages("t1", [*messages, AIMessage(reply, id="reply")])
+    order = await texts(resources, await find(resources, "In what order did I care for the tomatoes?", limit=3))
+    assert {event for event in events for text in order if event in text} == set(events)
+    ranks = [
+        next((hit.rank for hit in (await find(resources, question, limit=30)).hits if hit.source_id == "reply"), 31)
+        for question in ("Summarize what was said on tomatoes.", "Tell what was said on tomatoes.")
+    ]
+    assert ranks[0] < ranks[1]
+
+
 @given(st.lists(st.floats(-50, 50), max_size=300))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float]) -> None:
     shares = relevances(np.array(scores)).tolist()
