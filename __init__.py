@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from everthread.maintenance.explain import find_report
     from everthread.maintenance.findings import Checkup, Finding
     from everthread.maintenance.regenerate import regenerate, regenerate_rejected
+    from everthread.maintenance.retention import retain_thread, retention_runs, run_retention
     from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
+    from everthread.settings.retention import Retention
     from everthread.settings.settings import Settings
     from everthread.state.compression_records import Regenerated, SummaryVersion
     from everthread.state.conversation import ConversationState
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
         ThreadOwnershipError,
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
-    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, RetentionRun, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.threads import DEFAULT_USER, thread_id
@@ -52,6 +54,8 @@ _HOMES = {
     "maintenance.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "maintenance.regenerate": ("regenerate", "regenerate_rejected"),
+    "maintenance.retention": ("retain_thread", "retention_runs", "run_retention"),
+    "settings.retention": ("Retention",),
     "storage.archive": ("Archive", "ArchivedMessage"),
     "storage.postgres.checkpointer": ("PostgresCheckpointer",),
     "state.compression_records": ("Regenerated", "SummaryVersion"),
@@ -64,7 +68,7 @@ _HOMES = {
     "maintenance.findings": ("Checkup", "Finding"),
     "runtime.components": ("Components",),
     "settings.profiles": ("PROFILES", "Profile"),
-    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "RetentionRun", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "settings.settings": ("Settings",),
@@ -108,6 +112,8 @@ __all__ = [
     "Recalled",
     "Regenerated",
     "ReplyReport",
+    "Retention",
+    "RetentionRun",
     "SearchError",
     "SearchOutcome",
     "SearchResult",
@@ -129,6 +135,9 @@ __all__ = [
     "open_memory",
     "regenerate",
     "regenerate_rejected",
+    "retain_thread",
+    "retention_runs",
+    "run_retention",
     "thread_id",
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeReprese
 from typing_extensions import Unpack
 
 from ..runtime.components import Components
-from ..runtime.deletion import Deletion
+from ..runtime.forget import forget, whole_threads
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
@@ -155,7 +155,8 @@ class ConversationMemory:
             InputError: the user has no such thread.
             StorageError: the storage fails; nothing was deleted.
         """
-        return await Deletion(self._user.rows, self._user.vectors, self._resources.locks).delete(thread_id)
+        wanted = await whole_threads(self._user, thread_id)
+        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
 
     async def asettled(self) -> None:
         """Wait until all that was kept is embedded and read for facts."""

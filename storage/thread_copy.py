@@ -17,6 +17,7 @@ _COPY: Final = (
     "thread_copy.summary_versions",
     "thread_copy.vectors",
     "thread_copy.turn_reports",
+    "thread_copy.forgotten_numbers",
 )
 
 
