@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..storage.user_rows import Exchange
 from .ledger import changed, without_facts
-from .rows import fact_of, store
+from .rows import facts_of, store
 
 
 async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
@@ -17,7 +17,7 @@ async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
         threads: those that are about to be deleted, with their facts.
     """
     names = list(threads)
-    touched = [fact_of(row) for row in await rows.fetch("facts.touched", threads=names)]
+    touched = facts_of(rows, await rows.fetch("facts.touched", threads=names))
     gone = {fact.id for fact in touched if fact.thread_id in names}
     after = changed(touched, without_facts(touched, gone))
     if after:

@@ -10,6 +10,7 @@ from psycopg.rows import DictRow, tuple_row
 from ..state.errors import StorageError
 from ..state.messages import clean_text
 from .queries import Query
+from .readable import Skipped
 from .storage import Connection, Storage
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class UserRows:
             raise StorageError("The user id holds NUL or a lone surrogate, which cannot be stored: pass another one.")
         self._database = database
         self.user_id = user_id
+        self.skipped = Skipped(database)
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query, in a transaction of its own, and return its rows.
@@ -124,7 +126,7 @@ class UserRows:
 
         async def in_turn(connection: Connection) -> T:
             await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
-            return await work(Exchange(connection, self._query, self.user_id))
+            return await work(Exchange(connection, self._query, self.user_id, self.skipped))
 
         return await self._database.run(in_turn)
 
@@ -154,10 +156,11 @@ class UserRows:
 class Exchange:
     """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
 
-    def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str) -> None:
+    def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str, skipped: Skipped) -> None:
         self._connection = connection
         self._query = query
         self.user_id = user_id
+        self.skipped = skipped
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query and return its rows, if it has any.

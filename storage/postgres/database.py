@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection, errors, sql
+from psycopg import AsyncConnection, errors, pq, sql
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -202,6 +204,8 @@ class Database:
         }
 
     async def _configure(self, connection: Connection) -> None:
+        connection.adapters.register_loader("timestamptz", _LenientTime)
+        connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
         await connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
         # For any other zone the driver looks for a file, which would block the loop.
         await connection.execute("SET timezone TO 'UTC'")
@@ -216,6 +220,24 @@ class Database:
             pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close(timeout=5)
+
+
+class _LenientTime(Loader):
+    """A time that Python has none for, such as infinity, is None: `storage.readable` skips its row."""
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        self._load = cast("type[Loader]", psycopg.adapters.get_loader(oid, self.format))(oid, context).load
+
+    def load(self, data: Buffer) -> Any:
+        try:
+            return self._load(data)
+        except psycopg.DataError:
+            return None
+
+
+class _LenientBinaryTime(_LenientTime):
+    format = pq.Format.BINARY
 
 
 class storage_errors:  # noqa: N801  # reads as a statement
