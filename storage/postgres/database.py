@@ -18,7 +18,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, first_line
+from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..loop_thread import io_thread
@@ -187,7 +187,7 @@ class Database:
             # A string that cannot be read is quoted in its error, password and all.
             unread = isinstance(error, psycopg.ProgrammingError)
             reason = "this is no connection string that Postgres reads" if unread else first_line(error)
-            raise StorageError(
+            raise StorageUnreachable(
                 f"The database at {_address(url)} cannot be reached: {reason}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
@@ -248,12 +248,16 @@ class storage_errors:  # noqa: N801  # reads as a statement
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, errors.DiskFull):
-            raise StorageError(
+            raise StorageUnreachable(
                 "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
                 "Free some space and go on."
             ) from error
         if isinstance(error, LOST):
-            raise StorageError(f"The database does not answer: {first_line(error)}. Check that it runs.") from error
+            raise StorageUnreachable(
+                f"The database does not answer: {first_line(error)}. Check that it runs."
+            ) from error
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            raise StorageUnreachable("The database takes no writes for now: is it a standby?") from error
         if isinstance(error, psycopg.Error):
             raise StorageError(f"The database refused: {first_line(error)}.") from error
 
