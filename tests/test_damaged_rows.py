@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -190,3 +191,25 @@ async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None
     state = await say(graph, "Where does my sister live, and what of the boat and Biscuit?")
     again = list(state["report"].get("degraded", ()))
     assert not again, f"{again} (before: {told})"
+
+
+@pytest.mark.parametrize("table", ["messages", "summaries", "facts", "pins", "vectors", "turn_reports", "threads"])
+async def test_a_row_of_the_json_file_that_no_table_holds_stays_in_the_file(
+    settings: Settings, tmp_path: Path, table: str
+) -> None:
+    """A row such as `{"broken": 1}`: the file opens, turns go on, and what a person may still mend is not lost."""
+    settings = settings.but(database_url="json", data_dir=tmp_path)
+    path, components = tmp_path / "memory.json", {"embeddings": DeterministicFakeEmbedding(size=8)}
+    async with open_with(settings, model=EchoModel(prompts=[]), **components) as graph:
+        await say(graph, SAID[1])
+        await graph.asettled()
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rows = content[table].setdefault("ada", [])
+    rows.append({"broken": 1})
+    path.write_text(json.dumps(content), encoding="utf-8")
+    async with open_with(settings, model=EchoModel(prompts=[]), **components) as graph:
+        state = await say(graph, "And on.")
+        assert [message.content for message in state["messages"]][::2] == [SAID[1], "And on."]
+    after = json.loads(path.read_text(encoding="utf-8"))
+    assert after["unread"] == [[table, "ada", {"broken": 1}]]
+    assert len(after[table].get("ada", ())) >= len(rows) - 1

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ...state.errors import StorageError
 from ..memory_changes import array_bytes
-from ..sqlite.values import moment
+from ..sqlite.values import moment, sound
 from ..term_keys import message_keys, term_keys
 
 VERSION: Final = 2
@@ -53,6 +53,7 @@ _TABLES: Final[dict[str, tuple[str, str]]] = {
 }
 """By table: the column under whose values its rows stand, and the query for them."""
 
+_UNREAD: Final = "unread"
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
 _FLAGS: Final = {"negated", "settles", "facts_read", "outdated"}
@@ -62,7 +63,11 @@ _TIMES: Final = {
 }  # fmt: skip
 
 
-def write(connection: sqlite3.Connection, path: Path) -> None:
+Unread = list[tuple[str, str, Any]]
+"""Rows that a table cannot hold, as a person may have left them: table, owner, row. They stay in the file."""
+
+
+def write(connection: sqlite3.Connection, path: Path, unread: Unread) -> None:
     """Replace the file by what the connection holds: a temporary file, synced, renamed. The old one becomes `.bak`.
 
     Raises:
@@ -70,7 +75,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     """
     new, old = path.with_name(f"{path.name}.tmp"), _backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
-        file.writelines(_lines(connection))
+        file.writelines(_lines(connection, unread))
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
@@ -79,8 +84,8 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     _sync_folder(path.parent)
 
 
-def read_into(connection: sqlite3.Connection, path: Path) -> None:
-    """Read the file into empty tables; without a file, they stay empty.
+def read_into(connection: sqlite3.Connection, path: Path) -> Unread:
+    """Read the file into empty tables; without a file, they stay empty. Returns the rows that no table can hold.
 
     Raises:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
@@ -93,12 +98,15 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
                 f"{path} is not there, but the version before it is: rename {backup} to go on with it, or delete it to "
                 "start again."
             )
-        return
+        return []
+    unread: Unread = []
     try:
         content = _checked(json.loads(path.read_text(encoding="utf-8")))
         if content["version"] <= VERSION:
             for table in _TABLES:
-                _fill(connection, table, content.get(table, {}))
+                unread += _fill(connection, table, content.get(table, {}))
+            for table, owner, row in content.get(_UNREAD, []):  # somebody may have mended them
+                unread += _fill(connection, table, {owner: [row]}) if table in _TABLES else [(table, owner, row)]
     except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, RecursionError) as error:
         remedy = (
             f"the version before it is {backup}: look at it, and put it back with `cp {backup} {path}`"
@@ -110,6 +118,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         raise StorageError(
             f"{path} is at version {content['version']}, which this everthread does not know: upgrade it."
         )
+    return unread
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +150,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+def _lines(connection: sqlite3.Connection, unread: Unread) -> Iterator[str]:
     yield f'{{"format": "everthread", "version": {VERSION}'
     for table, (owner, query) in _TABLES.items():
         yield f',\n"{table}": {{'
@@ -156,6 +165,8 @@ def _lines(connection: sqlite3.Connection) -> Iterator[str]:
             yield _line(names, row)
             last = row[position]
         yield "]}" if last is not None else "}"
+    if unread:
+        yield f',\n"{_UNREAD}": {_text(unread)}'
     yield "\n}\n"
 
 
@@ -167,7 +178,7 @@ def _line(names: list[str], row: tuple[Any, ...]) -> str:
 
 def _value(name: str, value: Any) -> str:
     if name in _OBJECTS and value is not None:
-        return str(value)  # JSON already
+        return str(value) if sound(value) == value else _text(value)  # JSON already
     if isinstance(value, bytes):
         return f'"{base64.b64encode(value).decode()}"'
     return _text(bool(value) if name in _FLAGS else value)
@@ -177,28 +188,39 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dict[str, Any]]]) -> None:
+def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
+    """Fill a table; what it cannot hold is given back."""
     known = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-    for rows in owners.values():
+    for owner, rows in owners.items():
         for row in rows:
-            columns = {name: _stored(table, name, value) for name, value in row.items() if name in known}
-            columns |= _terms(table, row)
-            marks = ", ".join(f":{name}" for name in columns)
-            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", columns)  # noqa: S608
+            try:
+                columns = {name: _stored(table, name, value) for name, value in row.items() if name in known}
+                columns |= _terms(table, row)
+                marks = ", ".join(f":{name}" for name in columns)
+                connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", columns)  # noqa: S608
+            except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
+                yield table, owner, row
 
 
 def _stored(table: str, name: str, value: Any) -> Any:
-    if value is not None and name in _BYTES and not (table == "facts" and name == "value"):
-        return base64.b64decode(value, validate=True)
+    """A value as the table holds it; one that is damaged as it is, to be skipped by `storage.readable`."""
     if value is not None and name in _OBJECTS:
         return json.dumps(value)
-    return moment(value) if name in _TIMES else value
+    try:
+        if value is not None and name in _BYTES and not (table == "facts" and name == "value"):
+            return base64.b64decode(value, validate=True)
+        return moment(value) if name in _TIMES else value
+    except (ValueError, TypeError):
+        return value
 
 
 def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
     """What is not in the file because it follows from the rest."""
     if table == "messages":
-        said_at = datetime.fromisoformat(row["created_at"])
+        try:
+            said_at = datetime.fromisoformat(row["created_at"])
+        except (ValueError, TypeError):
+            return {}  # found later, as for any message without terms
         said_at = said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)
         return {"term_keys": array_bytes(message_keys(row["user_id"], row["text"], said_at.astimezone(UTC)))}
     if table == "facts":
