@@ -18,7 +18,7 @@ from ..state.compression_records import SummaryVersion
 from ..state.fact_records import Fact, Pin
 from ..state.messages import message_text, role_of, unmarked
 from ..state.records import Record, Summary, now
-from ..storage.archive_rows import as_jsonb, check_message, message_of
+from ..storage.archive_rows import MOST_MESSAGES, as_jsonb, check_message, message_of
 from ..storage.user_rows import Snapshot, UserRows
 from ..text.tokens import count_message_tokens
 
@@ -50,7 +50,6 @@ class _Around(NamedTuple):
         messages: by id, those of the thread's state.
         texts: by id, what messages of the archive say.
         times: by id, when they were said.
-        last_seq: the largest number of a message.
     """
 
     user_id: str
@@ -58,7 +57,6 @@ class _Around(NamedTuple):
     messages: Mapping[str, AnyMessage]
     texts: dict[str, str]
     times: dict[str, datetime]
-    last_seq: list[int]
 
 
 Look = Callable[[DictRow, _Around], Iterator[Damage]]
@@ -76,7 +74,7 @@ async def damages(rows: UserRows, thread_id: str, messages: Sequence[AnyMessage]
         StorageError: the database fails.
     """
     known = {str(message.id): unmarked(message) for message in messages}
-    around = _Around(rows.user_id, thread_id, known, {}, {}, [0])
+    around = _Around(rows.user_id, thread_id, known, {}, {})
 
     async def work(snapshot: Snapshot) -> list[Damage]:
         found: list[Damage] = []
@@ -100,16 +98,12 @@ def _message(row: DictRow, around: _Around) -> Iterator[Damage]:
         whole = isinstance(row["text"], str) and type(row["tokens"]) is int and row["tokens"] >= 0
     except _UNREADABLE:
         whole = False
-    if type(seq) is int:
-        around.last_seq[0] = max(around.last_seq[0], seq if seq < 2**40 else 0)
     if not whole:
         message = around.messages.get(id_) or _said(row)
         said_at = said_at or next(reversed(around.times.values()), None) or now()
-        numbered = type(seq) is int and 0 < seq < 2**40
-        around.last_seq[0] += not numbered
         values = {
-            "id": id_, "seq": seq if numbered else around.last_seq[0], "role": role_of(message), "name": message.name,
-            "text": message_text(message), "message": as_jsonb(message_to_dict(message)),
+            "id": id_, "numbered": type(seq) is int and 0 < seq < MOST_MESSAGES, "role": role_of(message),
+            "name": message.name, "text": message_text(message), "message": as_jsonb(message_to_dict(message)),
             "tokens": count_message_tokens([message]), "created_at": said_at,
         }  # fmt: skip
         yield _damage("messages", id_, around, ("doctor.mend_message", values))

@@ -29,9 +29,10 @@ SAID: Final = (
 _NUMBERS: Final = ("-7", "2147483647")
 DAMAGES: Final = {
     "sqlite": ("''", "'weird {'", "-7", "1e15", "NULL"),
+    "json": ("'weird {'", "-7"),
     "text": ("''", "'weird'", "NULL"),
     "jsonb": ("'[]'", "'{\"broken\": 1}'", "'\"text\"'", "'null'", "NULL"),
-    "json": ("'[]'", "NULL"),
+    "json_of_postgres": ("'[]'", "NULL"),
     "int8": (*_NUMBERS, "NULL"),
     "int4": (*_NUMBERS, "NULL"),
     "float8": ("-7", "7", "'NaN'", "'Infinity'", "NULL"),
@@ -47,6 +48,9 @@ DAMAGES: Final = {
 """By the storage, or by the type of the column: what a value becomes, as SQL."""
 
 
+NAMED: Final = {"fact without source", "source missing", "message missing"}
+
+
 class Store:
     """The rows of a graph, as somebody beside everthread sees them."""
 
@@ -54,19 +58,22 @@ class Store:
         self.graph = graph
         self.database = graph.resources.database
         self.is_postgres = self.database.kind == "postgres"
+        self._restoring: list[str] = []
         self.key = "ctid" if self.is_postgres else "rowid"
 
     async def columns(self, table: str) -> dict[str, Sequence[str]]:
         """The columns of a table, with their damages."""
         if not self.is_postgres:
             rows = await self.sql(f"PRAGMA table_info({table})")
-            return {row["name"]: DAMAGES["sqlite"] for row in rows}
+            return {row["name"]: DAMAGES[self.database.kind] for row in rows}
         rows = await self.sql(
             "SELECT attname AS name, typname AS type FROM pg_attribute JOIN pg_type t ON t.oid = atttypid "
             f"WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' "
             "ORDER BY attnum"
         )
-        return {row["name"]: DAMAGES.get(row["type"], ()) for row in rows}
+        return {
+            row["name"]: DAMAGES[f"{row['type']}_of_postgres" if row["type"] == "json" else row["type"]] for row in rows
+        }
 
     async def sql(self, statement: str, **values: Any) -> list[Any]:
         if not self.is_postgres:
@@ -107,15 +114,21 @@ class Store:
         return (*TABLES, *own)
 
     async def save(self) -> None:
-        for table in self.all_tables:
-            await self.sql(f"DROP TABLE IF EXISTS saved_{table}")
-            await self.sql(f"CREATE TABLE saved_{table} AS SELECT * FROM {table}")
-
-    async def restore(self) -> None:
+        self._restoring = []
         for table in self.all_tables:
             columns = ", ".join(await self.columns(table))
-            await self.sql(f"DELETE FROM {table}")
-            await self.sql(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM saved_{table}")
+            await self.sql(f"CREATE TABLE saved_{table} AS SELECT * FROM {table}")
+            self._restoring += [
+                f"DELETE FROM {table}",
+                f"INSERT INTO {table} ({columns}) SELECT {columns} FROM saved_{table}",
+            ]
+
+    async def restore(self) -> None:
+        async def run(connection: Any) -> None:
+            for statement in self._restoring:
+                await connection.execute(statement)
+
+        await self.database.run(run)
 
 
 @pytest.fixture(params=["sqlite", "json", "postgres"])
@@ -183,7 +196,9 @@ async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None
             assert await store.rows(name) >= count, f"{name} has fewer rows"
     told = [sentence for sentence in state["report"].get("degraded", ()) if "amaged" in sentence]
     for checkup in await examine(graph, "ada", repair=True):
-        assert checkup.healthy, f"{checkup.left}"
+        # What nobody knows any more is named: a message that is gone, a source that was there.
+        left = [finding for finding in checkup.left if finding.kind not in NAMED and not finding.harmless]
+        assert not left, f"{left}"
     await graph.asettled()
     assert not (known - await ids(store)), "a message is lost after the repair"
     user: UserRows = graph.resources.of_user("ada").rows

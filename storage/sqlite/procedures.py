@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..memory_changes import array_bytes
-from .values import moment, sound
+from .values import as_read, moment, sound
 
 Row = dict[str, Any]
 Values = Mapping[str, Any]
@@ -95,9 +95,7 @@ def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
     found = {row["id"]: row for query in (_BY_WEIGHT, _BY_WORDS) for row in _rows(connection, query, values)}
     newest = set(json.loads(values["newest"]))
     facts = [
-        {**row, "terms": json.loads(sound(row["terms"]))}
-        for row in found.values()
-        if not (row["thread_id"] == values["thread_id"] and row["source_id"] in newest)
+        row for row in found.values() if not (row["thread_id"] == values["thread_id"] and row["source_id"] in newest)
     ]
 
     def rank(row: Row) -> tuple[float, str, str]:
@@ -107,7 +105,7 @@ def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
 
     facts = sorted(facts, key=rank, reverse=True)[: values["most"]]
     pins = _rows(connection, _PINS, values)
-    return [{"what": what, "row": row} for what, rows in (("fact", facts), ("pin", pins)) for row in rows]
+    return [{"what": what, "row": as_read(row)} for what, rows in (("fact", facts), ("pin", pins)) for row in rows]
 
 
 def adopt(connection: sqlite3.Connection, values: Values) -> list[Row]:

@@ -44,6 +44,11 @@ def readers(names: Sequence[str]) -> list[tuple[int, Callable[[Any], Any]]]:
     return [(index, _READERS[name]) for index, name in enumerate(names) if name in _READERS]
 
 
+def as_read(row: Row) -> Row:
+    """A row with its values as they come out."""
+    return {name: _READERS[name](value) if name in _READERS else value for name, value in row.items()}
+
+
 def add_functions(connection: sqlite3.Connection) -> None:
     """Let statements on this connection call the functions below."""
     for name, arguments, function in _FUNCTIONS:
@@ -137,7 +142,7 @@ def _time(value: Any) -> datetime | None:
 
 
 def _flag(value: Any) -> bool | None:
-    return bool(int(value))
+    return {0: False, 1: True}.get(value)
 
 
 def _lenient(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -52,7 +52,13 @@ SELECT langchain_id AS id, source_id, role, created_at, public.vector_dims(embed
 WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: doctor.mend_message
-UPDATE messages SET seq = :seq, role = :role, name = :name, text = :text, message = :message, tokens = :tokens,
+-- A damaged number becomes the first that no message of the thread has.
+UPDATE messages SET seq = CASE WHEN :numbered THEN seq ELSE (
+        SELECT min(free.n) FROM (SELECT 1 AS n UNION ALL
+            SELECT seq + 1 FROM messages
+            WHERE user_id = :user_id AND thread_id = :thread_id AND seq BETWEEN 1 AND 1099511627775) AS free
+        WHERE free.n NOT IN (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id)) END,
+    role = :role, name = :name, text = :text, message = :message, tokens = :tokens,
     created_at = :created_at, embedded_with = NULL, term_keys = NULL
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 
