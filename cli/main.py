@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -30,13 +31,18 @@ COMMANDS: Final = {
                          "something is left."),
     "prune": ("threads", "Delete all but the newest checkpoint of a thread. The archive keeps everything that was "
                          "said."),
-    "delete": ("threads", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
+    "delete": ("forget", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
                           "checkpoints."),
+    "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
+                               "with --dry-run count it."),
     "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
     "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
                            "again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
-    "forget": ("facts", "Forget a fact or a pin: it is never used again. What you said stays in the archive."),
+    "forget": ("forget", "Forget a fact, messages, a span of time, a thread or everything, with all that was made from "
+                         "it; and prove that it is gone."),
+    "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
+                     "key."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip
@@ -55,6 +61,7 @@ class Commands(TyperGroup):
 def _loaded(name: str) -> Any:
     file, text = COMMANDS[name]
     from .opening import as_command, loading
+    from .options import ALL_SETTINGS
 
     with loading():
         module = import_module(f".{file}", __package__)
@@ -62,7 +69,7 @@ def _loaded(name: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     # The turn that `explain` is asked for may be -1, which is no option.
     context = {"ignore_unknown_options": True} if name == "explain" else None
-    alone.command(name, help=text, context_settings=context)(as_command(work))
+    alone.command(name, help=text, context_settings=context, epilog=ALL_SETTINGS)(as_command(work, name))
     return typer.main.get_command(alone)
 
 
@@ -112,6 +119,9 @@ def graph() -> None:
 
 def main() -> None:
     """Run the command. An error becomes one line and exit code 1; `EVERTHREAD_DEBUG=1` shows the traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that has no emoji shows another sign for them
     try:
         read_environment()
         app()

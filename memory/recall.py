@@ -10,6 +10,7 @@ import numpy as np
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
+from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import TELLS_WHEN, term_keys
 from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
@@ -102,9 +103,10 @@ class MemorySearch:
                 return None, str(failed)
             return found, None
 
+        sealing = await self._rows.sealing()
         # Side by side: the keyword arm does not wait for the embedding of the question.
         (view, words), (lookup, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, thread_only, question, self._rows.user_id), by_meaning()
+            asyncio.to_thread(_words, memory, thread_only, question, sealing), by_meaning()
         )
 
         def recall() -> Recall:
@@ -168,10 +170,10 @@ class KeywordHits(NamedTuple):
     tells_time_asked_for: Flags
 
 
-def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, KeywordHits]:
+def _words(memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing) -> tuple[View, KeywordHits]:
     """What is searched, and what the keyword arm finds in it."""
-    keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
-    asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
+    keys = sealing.terms(term_keys(sealing.user_id, list(dict.fromkeys(search_terms(question)))))
+    asked_for = sealing.terms(term_keys(sealing.user_id, [TELLS_WHEN] if asks_when(question) else []))
     with memory.lock:
         view = memory.view(thread_only)
         counts = memory.counts(view, keys)

@@ -61,6 +61,11 @@ class EmbeddingCache:
                 self._symmetric = _cosine(value, twin) >= _SAME
             self._vectors[self._key(kind, text)] = value
 
+    def clear(self) -> None:
+        """Keep nothing of what was kept."""
+        with self._lock:
+            self._vectors.clear()
+
     def _key(self, kind: Kind, text: str) -> bytes:
         whole = f"{self._model}\x1f{kind}\x1f{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(whole, digest_size=16).digest()

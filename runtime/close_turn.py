@@ -24,7 +24,7 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
     if (skipped := turn.user.rows.skipped.told()) is not None:
         report = report.model_copy(update={"degraded": (*report.degraded, skipped)})
     try:
-        await turn.user.reports.keep(turn.thread_id, report)
+        report = await turn.user.reports.keep(turn.thread_id, report)
     except EverthreadError as error:
         logger.warning("The report of the turn was not kept: %s", error)
     return report

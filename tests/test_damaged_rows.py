@@ -228,3 +228,26 @@ async def test_a_row_of_the_json_file_that_no_table_holds_stays_in_the_file(
     after = json.loads(path.read_text(encoding="utf-8"))
     assert after["unread"] == [[table, "ada", {"broken": 1}]]
     assert len(after[table].get("ada", ())) >= len(rows) - 1
+
+
+async def test_rows_that_were_skipped_are_told_counted_and_mended(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(store.database.observer, "skipped", counted.append)
+    fact = (await store.sql("SELECT id FROM facts ORDER BY id LIMIT 1"))[0]["id"]
+    pin = (await store.sql("SELECT id FROM pins ORDER BY id LIMIT 1"))[0]["id"]
+    facts = {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()}
+    await store.sql(f"UPDATE facts SET kind = 'weird' WHERE id = '{fact}'")
+    await store.sql(f"UPDATE pins SET score = 7 WHERE id = '{pin}'")
+    state = await say(store.graph, "Where does my sister live?", to="t5")
+    (told,) = state["report"]["degraded"]
+    assert told.startswith("Damaged rows were skipped (2)")
+    assert f"{fact} in facts" in told
+    assert f"{pin} in pins" in told
+    assert set(counted) == {"facts", "pins"}
+    assert {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()} == facts - {fact}
+    (checkup,) = await examine(store.graph, "ada", "t1", repair=True)
+    damaged = next(finding for finding in checkup.findings if finding.kind == "damaged row")
+    assert set(damaged.ids) == {f"{fact} in facts", f"{pin} in pins"}
+    assert {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()} == facts

@@ -384,10 +384,11 @@ def test_the_command_lists_facts_and_forgets_one(environment: dict[str, str]) ->
     everything = run(environment, "facts", "--all").stdout
     assert "superseded" in everything
     (line,) = [line for line in shown.splitlines() if "Rome" in line]
-    done = run(environment, "forget", line.split()[1])
+    done = run(environment, "forget", line.split()[1], "--keep-said")
     assert done.stdout == "Forgotten: I moved to Rome\n", done.stderr
     assert "Rome" not in run(environment, "facts").stdout
     assert "forgotten" in run(environment, "facts", "--all").stdout
+    assert "I moved to Rome" in run(environment, "history", "work").stdout
     refused = run(environment, "forget", "no-such-id")
     assert refused.returncode == 1
     assert "There is no fact and no pin whose id begins with 'no-such-id'" in refused.stderr

@@ -58,7 +58,7 @@ UPDATE messages SET seq = CASE WHEN :numbered THEN seq ELSE (
             SELECT seq + 1 FROM messages
             WHERE user_id = :user_id AND thread_id = :thread_id AND seq BETWEEN 1 AND 1099511627775) AS free
         WHERE free.n NOT IN (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id)) END,
-    role = :role, name = :name, text = :text, message = :message, tokens = :tokens,
+    role = :role, name = :mended_name, text = :mended_text, message = :message, tokens = :tokens,
     created_at = :created_at, embedded_with = NULL, term_keys = NULL
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 
@@ -91,3 +91,6 @@ DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id AND
 
 -- name: doctor.drop_vector
 DELETE FROM vectors WHERE user_id = :user_id AND thread_id = :thread_id AND langchain_id = :id
+
+-- name: doctor.forgotten_numbers
+SELECT seq FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = :thread_id

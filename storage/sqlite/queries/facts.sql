@@ -81,17 +81,16 @@ UPDATE facts SET state = 'forgotten', valid_to = max(:moment, confirmed_at)
 WHERE user_id = :user_id AND id = :id AND state <> 'forgotten' RETURNING text
 
 -- name: facts.touched
-WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND thread_id IN (SELECT value
-    FROM json_each(:threads)))
+WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:gone)))
 SELECT * FROM facts
 WHERE user_id = :user_id
-  AND (thread_id IN (SELECT value FROM json_each(:threads)) OR superseded_by IN (SELECT id FROM gone)
+  AND (id IN (SELECT id FROM gone) OR superseded_by IN (SELECT id FROM gone)
        OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
 
 -- name: facts.read_again
 UPDATE messages SET facts_read = false
-WHERE user_id = :user_id AND role = 'user' AND thread_id NOT IN (SELECT value FROM json_each(:threads))
+WHERE user_id = :user_id AND role = 'user'
   AND created_at IN (SELECT confirmed_at FROM facts
-                     WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+                     WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:gone))
                          AND confirmed_at > said_at
                        AND state IN ('current', 'conflicting'))
