@@ -42,7 +42,9 @@ class FactRows:
 
     async def unread(self, limit: int = UNREAD) -> list[Message]:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""
-        rows = await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
+        rows = await self._rows.fetch(
+            "facts.unread", limit=limit, characters=MOST_CHARACTERS, own_name=self._rows.user_id
+        )
         return readable(self._rows, "messages", rows, _message)
 
     async def update(

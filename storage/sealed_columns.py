@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from .encryption import Cipher, looks_sealed
+from .encryption import MARK, Cipher, looks_sealed
 from .queries import read_queries
 
 Values = Mapping[str, Any]
@@ -40,6 +40,7 @@ _AS: Final = {"summary_versions": "summaries"}
 _GIVEN: Final = {
     ("threads", "name"): "name",
     ("messages", "message"): "message",
+    ("messages", "own_name"): "name",
     ("messages", "mended_name"): "name",
     ("messages", "mended_text"): "text",
     ("summaries", "content"): "content",
@@ -69,6 +70,8 @@ _SAME: Final = ("content", "tool_calls", "tool_call_id")
 
 _UNCUT: Final = 2**31 - 1
 _CALLS: Final = "messages.calls"
+_SPEAKER: Final = "messages.name"
+"""Sealed so that equal ones are equal: a statement asks whether all of a thread bear the same."""
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 
@@ -208,18 +211,23 @@ class UnderKey(Sealing):
                 self._open(value, tables, None)
 
     def _opened(self, name: str, value: Any, tables: frozenset[str]) -> Any:
-        if _is_blank(value):
-            return value
-        if not (fields := _fields(name, tables)):
+        fields = _fields(name, tables)
+        if _is_blank(value) or not fields:
             return value
         if isinstance(value, dict):
             return json.loads(self._cipher.open(value.get("sealed", ""), fields))
         if isinstance(value, list):
             return json.loads(self._cipher.open(value[0], fields))
-        if name == "name" and not is_sealed(value):
-            return value  # a word of the statement itself
+        if name == "name":
+            return self._name(value, fields)
         text = self._cipher.open(value, fields)
         return json.loads(text) if name == "report" else text
+
+    def _name(self, value: str, fields: frozenset[str]) -> str:
+        if not is_sealed(value):
+            return value  # a word of the statement itself
+        of_speaker = value.startswith(f"{MARK}{_SPEAKER}.") and _SPEAKER in fields
+        return self._cipher.open_equal(value, _SPEAKER) if of_speaker else self._cipher.open(value, fields)
 
 
 def _text(value: Jsonb) -> str:
@@ -244,6 +252,8 @@ def seal(cipher: Cipher, table: str, column: str, value: Any) -> Any:
     field = f"{table}.{column}"
     if _is_blank(value):
         return value
+    if field == _SPEAKER:
+        return cipher.seal_equal(field, value)
     if isinstance(value, str):
         ending = value[-40:].rstrip(" ")[-1:] if field == "messages.text" else ""
         return cipher.seal(field, value, ending if ending in _QUESTION_MARKS else "")

@@ -1,7 +1,7 @@
 -- name: facts.unread
 WITH m AS (
     SELECT thread_id, id, seq, text, created_at,
-           name IS NOT NULL AND name <> :user_id AND EXISTS (
+           name IS NOT NULL AND name <> :own_name AND EXISTS (
                SELECT 1 FROM messages AS c WHERE c.user_id = :user_id AND c.thread_id = new.thread_id
                AND c.role = 'user' AND c.name IS NOT new.name) AS of_another,
            (SELECT max(a.seq) FROM messages AS a WHERE a.user_id = :user_id AND a.thread_id = new.thread_id
