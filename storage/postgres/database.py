@@ -19,7 +19,9 @@ from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
+from ..encryption import MasterKeySource
 from ..loop_thread import io_thread
+from ..user_keys import UserKeys
 from .migrate import migrate
 from .queries import QUERIES
 from .row_security import Wall, standing
@@ -41,12 +43,14 @@ class Database:
     Args:
         settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
             `prepare_statements`.
+        master_key: encrypts what is stored; None for nothing.
     """
 
     queries = QUERIES
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, master_key: MasterKeySource | None = None) -> None:
         self.settings = settings
+        self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
         self._pool: Pool | None = None
@@ -70,6 +74,7 @@ class Database:
             StorageError: the server cannot be started or reached.
         """
         await io_thread.run(self._open_pool())
+        await self.keys.check()
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` on a pooled connection, in one transaction, on the database's loop.
