@@ -41,6 +41,8 @@ COMMANDS: Final = {
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
     "forget": ("forget", "Forget a fact, messages, a span of time, a thread or everything, with all that was made from "
                          "it; and prove that it is gone."),
+    "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
+                     "key."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

@@ -41,7 +41,9 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         chain, archived = await archive_new(state, turn)
     except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)
-        return {"after_reply": AfterReply(error=str(error))}
+        return {
+            "after_reply": AfterReply(error=f"What was said is not kept yet, and will be with a later turn: {error}")
+        }
     learn(turn)
     turn.user.embed_later(turn.settings.timeouts.embedding)
     # What was archived adds nothing to the chain of the state.

@@ -141,6 +141,8 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
         whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
         gone = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
+        if wanted.kind == "user":
+            await user.rows.destroy_key()
     await user.let_go()
     return gone
 
@@ -256,7 +258,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await rewrite(rows, thread, summaries.kept, storage.settings)
     numbers["reports"] = await scrub_reports(rows, traces)
     for thread in touched - traces.threads:
-        await scrub_checkpoints(rows, thread, traces, checkpointer_of(storage).serde)
+        await scrub_checkpoints(rows, thread, traces, storage.keys, checkpointer_of(storage).serde)
     for query in _OF_THREADS if traces.threads else ():
         await rows.fetch(query, threads=sorted(traces.threads))
     if since is not None and not traces.is_by_age:

@@ -26,7 +26,10 @@ async def quoting_reports(rows: Exchange, traces: Traces) -> Mapping[Place, dict
         scopes.append({"threads": sorted(traces.threads), "thread_id": "", "ids": [], "questions": [], "words": []})
     for scope in scopes:
         for row in await rows.fetch("deletion.reports_quoting", **scope):
-            if row["thread_id"] not in traces.threads:
+            if row["thread_id"] in traces.threads:
+                continue
+            # A sealed one is read here: the database cannot tell what it quotes.
+            if not row["is_sealed"] or _without(row["report"], row["thread_id"], traces) is not row["report"]:
                 found[row["thread_id"], row["turn"]] = row["report"]
     return found
 

@@ -80,7 +80,7 @@ class Resources:
         responder = components.get("responder")
         self.responder = Responder(responder) if responder is not None else None
 
-        self.database = database or storage_of(settings)
+        self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
 
         embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
@@ -122,6 +122,8 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
+        if self.store is not None and self.database.keys.is_given:
+            logger.warning("Encryption does not cover the vector store of your own: it keeps texts as it likes.")
         self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
         self._closing = asyncio.Event()

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from ..settings.retention import Retention
 from ..state.records import RetentionRun
 from .storage import Connection, Row, Storage
-from .user_rows import UserRows
+from .user_rows import UserRows, across_users
 
 PAGE: Final = 200
 """Threads that are looked at with one statement."""
@@ -125,7 +125,8 @@ class RetentionRows:
         Raises:
             StorageError: the storage fails.
         """
-        rows = await self._fetch("retention.threads", after=after, all_threads=all_threads, most=PAGE)
+        limits = {"after": after, "all_threads": all_threads, "most": PAGE}
+        rows = await across_users(self._storage, "retention.threads", **limits)
         return [ThreadRetention(row["thread_id"], row["user_id"], row["retention"]) for row in rows]
 
     async def search_results(self, before: datetime) -> int:

@@ -13,6 +13,7 @@ from ..settings.settings import Settings
 from ..settings.storage import StorageKind
 from ..state.observer import Observer
 from .queries import Query
+from .user_keys import UserKeys
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class Storage(Protocol):
 
     settings: Settings
     observer: Observer
+    keys: UserKeys
     write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
 

@@ -140,7 +140,7 @@ async def test_without_the_database_a_search_goes_on(server: Server, caplog: pyt
 
 async def test_a_cache_that_hangs_does_not_hold_up_the_turn(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     class Hanging(Database):
-        async def run(self, work: Any) -> Any:
+        async def run(self, work: Any, *, one_statement: bool = False) -> Any:
             await asyncio.sleep(600)
 
     monkeypatch.setattr("everthread.storage.search_cache._SECONDS", 0.05)

@@ -15,11 +15,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, first_line
+from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
+from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
 from ..storage import Connection
+from ..user_keys import UserKeys
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
 from .queries import QUERIES
@@ -28,6 +30,10 @@ from .values import add_functions
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 30.0
+_PASSING: Final = (
+    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
+)  # fmt: skip
+"""Errors after which the same may succeed later."""
 _LEAST: Final = (3, 35, 0)
 """The first SQLite that knows RETURNING."""
 
@@ -38,6 +44,7 @@ class SqliteDatabase:
     Args:
         settings: kept for those who ask for them.
         path: the file; it is made where there is none.
+        master_key: encrypts what is stored; None for nothing.
     """
 
     queries = QUERIES
@@ -48,8 +55,9 @@ class SqliteDatabase:
     turns = 0
     """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
 
-    def __init__(self, settings: Settings, path: Path) -> None:
+    def __init__(self, settings: Settings, path: Path, master_key: MasterKeySource | None = None) -> None:
         self.settings = settings
+        self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
         self.path = path
@@ -69,6 +77,7 @@ class SqliteDatabase:
             StorageError: it cannot be opened, is damaged, or is of a newer everthread.
         """
         await self.on_thread(lambda _: None)
+        await self.keys.check()
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` in one transaction, in which no other process writes.
@@ -245,11 +254,12 @@ class sqlite_errors:  # noqa: N801  # reads as a statement
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            raise StorageError(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
+            raise StorageUnreachable(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
         if isinstance(error, UnicodeError):
             raise StorageError("The database refused: a text holds a lone surrogate.") from error
         if isinstance(error, sqlite3.Error):
-            raise StorageError(self._sentence(error)) from error
+            passes = str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING)
+            raise (StorageUnreachable if passes else StorageError)(self._sentence(error)) from error
 
 
 def connect(name: str) -> sqlite3.Connection:

@@ -22,7 +22,7 @@ WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id
 -- The same messages in threads that were copied from this one, or to it.
 SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
   ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
- AND copy.text = said.text AND copy.created_at = said.created_at
+ AND copy.message #> '{data,content}' = said.message #> '{data,content}' AND copy.created_at = said.created_at
 WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id = ANY(:ids::text[])
 
 -- name: deletion.quoting
@@ -96,9 +96,9 @@ DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = ANY(:threads::
 -- name: deletion.reports_quoting
 -- Reports that name what is forgotten as a memory; those of its own thread, too, whose question it is, that show a
 -- summary of it, or that searched for a word of it.
-SELECT thread_id, turn, report FROM turn_reports
+SELECT thread_id, turn, report, jsonb_typeof(report) = 'string' AS is_sealed FROM turn_reports
 WHERE user_id = :user_id
-  AND (EXISTS (SELECT FROM jsonb_path_query(report, '$.memories[*]') AS memory
+  AND (jsonb_typeof(report) = 'string' OR EXISTS (SELECT FROM jsonb_path_query(report, '$.memories[*]') AS memory
                WHERE memory->>'thread_id' = ANY(:threads::text[])
                   OR (memory->>'thread_id' = :thread_id AND memory->'source_ids' ?| :ids::text[]))
        OR (thread_id = :thread_id

@@ -12,7 +12,7 @@ WITH lines AS (
     UNION ALL
     SELECT line.thread_id, line.id FROM lines AS line JOIN lines AS old
       ON old.thread_id = line.thread_id AND old.id = line.id AND old.seq < line.seq
-    WHERE old.role <> line.role OR old.message <> line.message
+    WHERE old.role <> line.role OR old.message - 'sealed' <> line.message - 'sealed'
 ), new AS (
     SELECT * FROM lines AS line
     WHERE NOT EXISTS (SELECT FROM changed) AND NOT EXISTS (

@@ -23,7 +23,8 @@ WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id)
 -- name: deletion.copies
 SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
   ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
- AND copy.text = said.text AND copy.created_at = said.created_at
+ AND json_extract(copy.message, '$.data.content') = json_extract(said.message, '$.data.content')
+ AND copy.created_at = said.created_at
 WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id IN (SELECT value FROM json_each(:ids))
 
 -- name: deletion.quoting
@@ -77,9 +78,9 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM
 DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
 
 -- name: deletion.reports_quoting
-SELECT thread_id, turn, report FROM turn_reports
+SELECT thread_id, turn, report, json_type(report) = 'text' AS is_sealed FROM turn_reports
 WHERE user_id = :user_id
-  AND (EXISTS (SELECT 1 FROM json_each(report, '$.memories') AS memory
+  AND (json_type(report) = 'text' OR EXISTS (SELECT 1 FROM json_each(report, '$.memories') AS memory
                WHERE json_extract(memory.value, '$.thread_id') IN (SELECT value FROM json_each(:threads))
                   OR (json_extract(memory.value, '$.thread_id') = :thread_id
                       AND EXISTS (SELECT 1 FROM json_each(memory.value, '$.source_ids') AS source
