@@ -52,7 +52,7 @@ async def test_what_was_said_is_gone_from_every_file_of_each_storage(stored: Set
         state = await say(graph, "Forget my address.")
         assert state["facts"].forgotten.summaries
         await graph.asettled()  # type: ignore[attr-defined]
-        proof = await prove(graph.resources.database, Needles((CANARY,), 1))  # type: ignore[attr-defined]
+        proof = await prove(graph.resources.database, "ada", Needles((CANARY,), 1))  # type: ignore[attr-defined]
         assert proof.remains == ()
         user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
         assert "My dog is called Rex" in [fact.text for fact in await user.facts.all_facts()]
