@@ -205,8 +205,9 @@ def _pins_of(user: Rows, rows: Iterable[DictRow]) -> list[Pin]:
 def _message(row: DictRow) -> Message:
     if row["created_at"] is None:
         raise ValueError("a message has a time")
-    said = Occasion(row["thread_id"], row["id"], row["created_at"])
-    return Message(said, row["text"], row["before"] or "", row["before_id"] or "", row["reply"] or "")
+    occasion = Occasion(row["thread_id"], row["id"], row["created_at"])
+    before, before_id, reply = row["before"] or "", row["before_id"] or "", row["reply"] or ""
+    return Message(occasion, row["text"], before, before_id, reply, bool(row["of_another"]))
 
 
 def _hash(text: str) -> str:

@@ -104,7 +104,8 @@ def _message(row: DictRow, around: _Around) -> Iterator[Damage]:
         values = {
             "id": id_, "numbered": type(seq) is int and 0 < seq < MOST_MESSAGES, "role": role_of(message),
             "mended_name": message.name, "mended_text": message_text(message),
-            "message": as_jsonb(message_to_dict(message)), "tokens": count_message_tokens([message]), "created_at": said_at,
+            "message": as_jsonb(message_to_dict(message)),
+            "tokens": count_message_tokens([message]), "created_at": said_at,
         }  # fmt: skip
         yield _damage("messages", id_, around, ("doctor.mend_message", values))
     around.texts[id_] = str(row["text"])

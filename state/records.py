@@ -104,6 +104,7 @@ class Hit(Record):
     role: Role
     similarity: float | None = Field(None, ge=0.0, le=1.0)
     score: float = 0.0
+    relevance: float = Field(1.0, ge=0.0, le=1.0, description="How likely, by its score, it is what is asked for.")
     vector_rank: int | None = Field(None, ge=1)
     keyword_rank: int | None = Field(None, ge=1)
     rank: int = Field(ge=1)
@@ -118,6 +119,7 @@ class Recall(Record):
 
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
+    least: float = Field(0.0, description="The relevance from which hits become memories.")
     nearest: float | None = Field(
         None, description="The highest similarity of all that was compared, whether it was enough or not, in [0, 1]."
     )
