@@ -108,7 +108,7 @@ async def forget(
             return 0
         from ..maintenance.proof import prove as prove_it
 
-        proof = await prove_it(storage, looked_for)
+        proof = await prove_it(storage, user.id, looked_for)
     for line in (
         f"Looked for {proof.needles[0]} of {proof.needles[1]} texts and ids.",
         *(f"Looked at {place}." for place in proof.looked_at),

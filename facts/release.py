@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..storage.user_rows import Exchange
 from .ledger import changed, without_facts
-from .rows import fact_of, store
+from .rows import facts_of, store
 
 
 async def release_facts(rows: Exchange, gone: Sequence[str]) -> None:
@@ -16,7 +16,7 @@ async def release_facts(rows: Exchange, gone: Sequence[str]) -> None:
         rows: the user's, from which the messages that are forgotten are gone.
         gone: ids of the facts.
     """
-    touched = [fact_of(row) for row in await rows.fetch("facts.touched", gone=list(gone))]
+    touched = facts_of(rows, await rows.fetch("facts.touched", gone=list(gone)))
     after = changed(touched, without_facts(touched, frozenset(gone)))
     if after:
         await store(rows, after)

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
+from ..storage.readable import Rows, readable
 from ..storage.term_keys import term_keys
 from ..storage.user_rows import Exchange, UserRows
 from .clauses import MOST_CHARACTERS
@@ -41,13 +42,8 @@ class FactRows:
 
     async def unread(self, limit: int = UNREAD) -> list[Message]:
         """The user's messages that were not read for facts yet, the oldest first, each with what was said before it."""
-        return [
-            Message(
-                Occasion(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
-                row["before_id"] or "", row["reply"] or "",
-            )
-            for row in await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
-        ]  # fmt: skip
+        rows = await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
+        return readable(self._rows, "messages", rows, _message)
 
     async def update(
         self,
@@ -100,7 +96,8 @@ class FactRows:
 
         async def work(rows: Exchange) -> bool:
             outdated = await rows.fetch("facts.outdated", limit=UNREAD, characters=MOST_CHARACTERS)
-            facts = await asyncio.to_thread(lambda: [read_again(fact_of(row), row["said"] or "") for row in outdated])
+            pairs = readable(rows, "facts", outdated, lambda row: (fact_of(row), row["said"] or ""))
+            facts = await asyncio.to_thread(lambda: [read_again(*pair) for pair in pairs])
             if facts:
                 await store(rows, facts, read_again=True)
             return bool(facts)
@@ -135,16 +132,17 @@ class FactRows:
             most=most,
             max_pins=max_pins,
         )
-        facts = (row["row"] for row in rows if row["what"] == "fact")
-        return map(fact_of, facts), [_pin_of(row["row"]) for row in rows if row["what"] == "pin"]
+        found = (row["row"] for row in rows if row["what"] == "fact")
+        facts = (fact for row in found for fact in facts_of(self._rows, [row]))  # as many as are asked for
+        return facts, _pins_of(self._rows, [row["row"] for row in rows if row["what"] == "pin"])
 
     async def all_facts(self) -> list[Fact]:
         """All facts of a user, in every state, in the order they were said."""
-        return [fact_of(row) for row in await self._rows.fetch("facts.all")]
+        return facts_of(self._rows, await self._rows.fetch("facts.all"))
 
     async def pins(self, *, forgotten: bool = False) -> list[Pin]:
         """The pins of a user, the oldest first."""
-        return [_pin_of(row) for row in await self._rows.fetch("facts.pins", forgotten=forgotten)]
+        return _pins_of(self._rows, await self._rows.fetch("facts.pins", forgotten=forgotten))
 
     async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
@@ -168,8 +166,8 @@ async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: boo
     if everything:
         facts += await rows.fetch("facts.open", limit=_MOST)
         pins = await rows.fetch("facts.pins", forgotten=False)
-    known = {fact.id: fact for fact in map(fact_of, facts)}
-    return Ledger(tuple(known.values()), tuple(map(_pin_of, pins)))
+    known = {fact.id: fact for fact in facts_of(rows, facts)}
+    return Ledger(tuple(known.values()), tuple(_pins_of(rows, pins)))
 
 
 async def store(rows: Exchange, facts: Iterable[Fact], *, read_again: bool = False) -> None:
@@ -195,9 +193,21 @@ def fact_of(row: DictRow) -> Fact:
     return Fact.model_validate({name: row[name] for name in Fact.model_fields})
 
 
-def _pin_of(row: DictRow) -> Pin:
-    """The pin of a row."""
-    return Pin.model_validate({name: row[name] for name in Pin.model_fields})
+def facts_of(user: Rows, rows: Iterable[DictRow]) -> list[Fact]:
+    """The facts of rows of the table."""
+    return readable(user, "facts", rows, fact_of)
+
+
+def _pins_of(user: Rows, rows: Iterable[DictRow]) -> list[Pin]:
+    return readable(user, "pins", rows, lambda row: Pin.model_validate({name: row[name] for name in Pin.model_fields}))
+
+
+def _message(row: DictRow) -> Message:
+    if row["created_at"] is None:
+        raise ValueError("a message has a time")
+    occasion = Occasion(row["thread_id"], row["id"], row["created_at"])
+    before, before_id, reply = row["before"] or "", row["before_id"] or "", row["reply"] or ""
+    return Message(occasion, row["text"], before, before_id, reply, bool(row["of_another"]))
 
 
 def _hash(text: str) -> str:

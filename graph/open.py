@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
+from typing import cast
 
 from typing_extensions import Unpack
 
 from ..runtime.components import Components
 from ..runtime.resources import Resources
 from ..settings.settings import Settings
+from ..storage.loop_checkpointer import LoopCheckpointer
 from ..storage.loop_thread import node_thread
 from ..storage.open import checkpointer_of, locks_of
 from .build import ConversationGraph
@@ -43,11 +45,13 @@ class open_graph:  # noqa: N801  # used like the function `open`
         # In a thread, as it may have to import OpenTelemetry.
         graph = await asyncio.to_thread(conversation_on, self.resources)
         await self.resources.open()
+        self._checkpointer = cast("LoopCheckpointer", graph.checkpointer)
         return graph
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._checkpointer.closed()
         await self.resources.close()
 
     def __enter__(self) -> Conversation:

@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 
 from ..state.chain import summary_ids
 from ..state.messages import is_empty
+from .damage import Damage
 from .findings import Finding, FindingKind
 from .thread_rows import ThreadRows
 from .thread_state import ThreadState
@@ -21,6 +22,7 @@ _NAMED: Final = 5
 
 _LOOKED_FOR: Final = "looked for in older states of the thread, and archived again where found there"
 _SENTENCES: Final[Mapping[FindingKind, tuple[str, str]]] = {
+    "damaged row": ("rows that cannot be read", "mended from the thread's state and from what can be read of them"),
     "message not archived": ("messages of the state that the archive lacks", "archived from the state"),
     "summary not archived": ("summaries of the chain that the archive lacks", "replaced by their sources"),
     "source missing": ("sources of summaries that the archive lacks", _LOOKED_FOR),
@@ -53,11 +55,13 @@ class ThreadSnapshot:
         state: its newest state.
         rows: what the archive has of it.
         changed: ids of messages of the state that the archive has with another content.
+        damaged: rows that cannot be read.
     """
 
     state: ThreadState
     rows: ThreadRows
     changed: Collection[str]
+    damaged: Sequence[Damage] = ()
 
     @cached_property
     def links(self) -> frozenset[str]:
@@ -88,6 +92,7 @@ def check(thread: ThreadSnapshot) -> list[Finding]:
     known = {*rows.messages, *rows.summaries, *(str(message.id) for message in thread.state.messages)}
     sources = [id_ for row in rows.summaries.values() for id_ in row.source_ids]
     found: Mapping[FindingKind, Iterable[str]] = {
+        "damaged row": [damage.row for damage in thread.damaged],
         "message not archived": _unarchived(thread),
         "summary not archived": [id_ for id_ in summary_ids(thread.state.chain) if id_ not in rows.summaries],
         "source missing": [id_ for id_ in sources if id_ not in known],

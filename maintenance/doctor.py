@@ -7,6 +7,7 @@ from ..runtime.user import User
 from ..state.errors import InputError
 from ..state.messages import is_empty
 from .checks import ThreadSnapshot, check
+from .damage import damages
 from .findings import Checkup, Finding
 from .repair import repair_first
 from .thread_rows import read_rows
@@ -21,7 +22,7 @@ async def examine(
 ) -> list[Checkup]:
     """Check a thread, or all of a user: whether chain and archive agree, and whether all is there that is pointed to.
 
-    A turn that runs in a thread is waited for. Nothing is ever deleted.
+    A turn that runs in a thread is waited for. Nothing that can be read is ever deleted.
 
     Args:
         graph: what `open_graph` gives.
@@ -63,6 +64,7 @@ async def _checkup(
 
 async def _look(state: ThreadState) -> ThreadSnapshot:
     said = [message for message in state.messages if not is_empty(message)]
+    damaged = await damages(state.user.rows, state.thread_id, state.messages)
     rows = await read_rows(state.user.rows, state.thread_id, own_vectors=state.conversation.resources.store is None)
     changed = await state.user.archive.changed_ids(state.thread_id, said) if said else ()
-    return ThreadSnapshot(state, rows, changed)
+    return ThreadSnapshot(state, rows, changed, damaged)

@@ -9,9 +9,9 @@ from pydantic import Field
 from ..state.records import Record
 
 FindingKind = Literal[
-    "message not archived", "summary not archived", "source missing", "message missing", "fact without source", "order",
-    "message changed", "lost from chain", "mark without summary", "not embedded", "call without result",
-    "result without call",
+    "damaged row", "message not archived", "summary not archived", "source missing", "message missing",
+    "fact without source", "order", "message changed", "lost from chain", "mark without summary", "not embedded",
+    "call without result", "result without call",
 ]  # fmt: skip
 
 

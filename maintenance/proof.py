@@ -43,18 +43,19 @@ class Proof(NamedTuple):
     unproven: tuple[str, ...]
 
 
-async def prove(storage: Storage, needles: Needles) -> Proof:
+async def prove(storage: Storage, user_id: str, needles: Needles) -> Proof:
     """Erase what was deleted from the files of the storage, and look for texts and ids in all that it keeps.
 
     Args:
         storage: open.
+        user_id: whose rows a server with row-level security shows.
         needles: what is looked for.
 
     Raises:
         StorageError: the storage fails.
     """
     look = {"sqlite": _in_sqlite, "json": _in_json, "postgres": _in_postgres}[storage.kind]
-    looked_at, remains, unproven = await look(storage, needles.texts)
+    looked_at, remains, unproven = await look(storage, user_id, needles.texts)
     unproven.append("Files that were exported, backups and snapshots of the disk are not this storage's.")
     if storage.settings.vector_store:
         unproven.append("The vector store of your own was asked to delete, and was not looked into.")
@@ -64,7 +65,7 @@ async def prove(storage: Storage, needles: Needles) -> Proof:
 Looked = tuple[list[str], list[str], list[str]]
 
 
-async def _in_sqlite(storage: Storage, texts: Sequence[str]) -> Looked:
+async def _in_sqlite(storage: Storage, _user_id: str, texts: Sequence[str]) -> Looked:
     database = cast("SqliteDatabase", storage)
     await flush_wal(storage)
     scan = await scan_files(await _beside(database.path), texts)
@@ -79,7 +80,7 @@ async def _in_sqlite(storage: Storage, texts: Sequence[str]) -> Looked:
     return looked_at, remains, _unread(scan)
 
 
-async def _in_json(storage: Storage, texts: Sequence[str]) -> Looked:
+async def _in_json(storage: Storage, _user_id: str, texts: Sequence[str]) -> Looked:
     path = cast("SqliteDatabase", storage).path
     remains = await cast("SqliteDatabase", storage).on_thread(lambda connection: _in_tables(connection, texts))
     for file in (path, backup_of(path)):
@@ -101,10 +102,15 @@ def _in_json_file(path: Path, texts: Sequence[str]) -> list[str]:
         connection.close()
 
 
-async def _in_postgres(storage: Storage, texts: Sequence[str]) -> Looked:
+async def _in_postgres(storage: Storage, user_id: str, texts: Sequence[str]) -> Looked:
     refused = await rewrite_tables(storage)
     unproven = [f"Not done: {what}." for what in refused]
-    tables, remains = await storage.run(lambda connection: _in_columns(connection, _schema(storage), texts))
+
+    async def look(connection: Connection) -> tuple[int, list[str]]:
+        await connection.execute("SELECT set_config('everthread.user_id', %(user_id)s, true)", {"user_id": user_id})
+        return await _in_columns(connection, _schema(storage), texts)
+
+    tables, remains = await storage.run(look)
     looked_at = [f"{tables} tables of the schema {_schema(storage)!r}, row by row"]
     if storage.settings.server_url is not None:
         unproven.append("The data files, the log and the replicas of the database's server were not looked at.")

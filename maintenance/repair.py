@@ -64,6 +64,12 @@ async def repair_first(thread: ThreadSnapshot, due: Collection[FindingKind]) -> 
     return ()
 
 
+async def _mend(thread: ThreadSnapshot) -> None:
+    state = thread.state
+    for damage in thread.damaged:
+        await state.user.rows.transaction(*damage.mend)
+
+
 async def _archive_state(thread: ThreadSnapshot) -> None:
     await _archive(thread, _Lost.of(thread.state.snapshot, thread.rows.messages))
 
@@ -145,6 +151,7 @@ async def _embed(thread: ThreadSnapshot) -> None:
 
 
 _STEPS: Final[Sequence[tuple[frozenset[FindingKind], Callable[[ThreadSnapshot], Awaitable[None]]]]] = (
+    (frozenset({"damaged row"}), _mend),
     (frozenset({"message not archived"}), _archive_state),
     (frozenset({"order"}), _order),
     (frozenset({"source missing", "message missing", "fact without source"}), _archive_older),

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 
 from psycopg.rows import DictRow
 
+from ..storage.archive_rows import check_message
+from ..storage.readable import readable
 from ..storage.user_rows import Snapshot, UserRows
 from ..storage.vector_rows import chunks
 
@@ -70,10 +72,10 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
             if counts is not None:
                 counts.update({(row["source_id"], row["model"]): row["n"] for row in batch})
         async for batch in snapshot.batches("doctor.messages", thread_id=thread_id):
-            messages.update((row["id"], _message(row)) for row in batch)
+            messages.update(readable(rows, "messages", batch, lambda row: (row["id"], _message(row))))
             lacking += await asyncio.to_thread(_unembedded, batch, counts)
         async for batch in snapshot.batches("doctor.summaries", thread_id=thread_id):
-            summaries.update((row["id"], SummaryRow(row["source_ids"], row["left_at"] is not None)) for row in batch)
+            summaries.update(readable(rows, "summaries", batch, lambda row: (row["id"], _summary(row))))
             lacking += await asyncio.to_thread(_unembedded, batch, counts)
         async for batch in snapshot.batches("doctor.facts", thread_id=thread_id):
             facts += [(row["id"], row["source_id"]) for row in batch]
@@ -85,7 +87,12 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
     return await rows.snapshot(work)
 
 
+def _summary(row: DictRow) -> SummaryRow:
+    return SummaryRow(list(row["source_ids"]), row["left_at"] is not None)
+
+
 def _message(row: DictRow) -> CheckedMessage:
+    check_message(row["seq"], row["role"], row["created_at"])
     data = row["message"]["data"]
     calls = [call.get("id") for name in ("tool_calls", "invalid_tool_calls") for call in data.get(name) or ()]
     return CheckedMessage(

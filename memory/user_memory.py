@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..storage.memory_changes import MessageRow, VectorRow, matrix, term_numbers
+from ..storage.archive_rows import MOST_MESSAGES
+from ..storage.memory_changes import MessageRow, VectorRow, matrix, said_at, term_numbers
 from .columns import Column
 from .postings import NOBODY, Postings
 from .timeline import Timeline
@@ -22,11 +23,7 @@ _MESSAGE: Final = np.dtype(
     [("thread", "i8"), ("seq", "i8"), ("micros", "i8"), ("length", "i8"), ("speaker", "i8"),
      ("asks", "?"), ("is_reply", "?"), ("is_system", "?")]
 )  # fmt: skip
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
-_LONGEST: Final = 2**40
-"""Messages in a thread, at most."""
-
 _FEW_THREADS: Final = 8
 """Threads to whose ends messages are added one thread after the other; with more, everything is rebuilt."""
 
@@ -220,7 +217,7 @@ class UserMemory:
 
     def said_at(self, row: int) -> datetime:
         """When a message was said."""
-        return _EPOCH + timedelta(microseconds=int(self.messages["micros"][row]))
+        return said_at(self.messages["micros"][row])
 
     def _row(self, thread_id: str, id_: str) -> int:
         return self._rows.get((thread_id, id_), -1)
@@ -241,8 +238,7 @@ class UserMemory:
             return self._row(row.thread_id, row.source_id)
         number = self._summary_numbers.setdefault((row.thread_id, row.source_id), len(self._summaries))
         if number == len(self._summaries):
-            said_at = _EPOCH + timedelta(microseconds=row.micros)
-            self._summaries.append(SummarySource(row.thread_id, row.source_id, row.role, said_at))
+            self._summaries.append(SummarySource(row.thread_id, row.source_id, row.role, said_at(row.micros)))
         return -2 - number
 
     def _positions(self, rows: Indices) -> Indices:
@@ -271,7 +267,7 @@ class UserMemory:
         return View(timeline, rows, self._positions(rows), messages)
 
     def _arranged(self) -> View:
-        order = np.argsort(self.messages["thread"] * _LONGEST + self.messages["seq"], kind="stable")
+        order = np.argsort(self.messages["thread"] * MOST_MESSAGES + self.messages["seq"], kind="stable")
         ordered = self.messages[order]
         starts = np.searchsorted(ordered["thread"], np.arange(len(self._threads) + 1))
         timeline = Timeline.at_rest(

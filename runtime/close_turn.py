@@ -21,6 +21,8 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
         turn: whose turn it is, and in which thread.
     """
     report = turn_report(state, Progress.model_validate(state["progress"]))
+    if (skipped := turn.user.rows.skipped.told()) is not None:
+        report = report.model_copy(update={"degraded": (*report.degraded, skipped)})
     try:
         report = await turn.user.reports.keep(turn.thread_id, report)
     except EverthreadError as error:

@@ -26,6 +26,7 @@ from ..state.report_records import Progress, TurnReport
 from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..text.shorten import truncate_to_tokens
+from .chat_forgetting import note
 from .events import tell
 from .turn import Turn
 
@@ -74,7 +75,7 @@ async def assembled(
     model, tools, instructions = asked
     counter = await _counter(state, turn, model) if model is not None else TokenCounter()
     search, progress = state.get("search"), Progress.read(state.get("progress"))
-    recall = state.get("recall", Recall())
+    recall, sheet = state.get("recall", Recall()), state.get("facts", FactSheet())
     whole, light = offload(turn.live(state).view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
@@ -86,7 +87,7 @@ async def assembled(
             results,
             system_prompt=instructions,
             budget=budget if budget is not None else _room_for(model, turn),
-            facts=state.get("facts", FactSheet()).lines,
+            facts=(*note(sheet.forgotten), *sheet.lines),
             tools=tools,
             counter=counter,
             layout=Layout.of(turn.settings),

@@ -203,6 +203,10 @@ class Telemetry(Observer):
         """A cache hit or miss."""
         self._count("cache", 1, cache=cache, found=found)
 
+    def skipped(self, table: str) -> None:
+        """A row that is damaged."""
+        self._count("degraded", 1, part=f"rows of {table}")
+
     def left_undone(self, part: str) -> None:
         """Work in the background that could not be done."""
         self._count("degraded", 1, part=part)

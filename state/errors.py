@@ -33,6 +33,10 @@ class StorageError(EverthreadError):
     """The database cannot be started, reached, or written to."""
 
 
+class StorageUnreachable(StorageError):  # noqa: N818  # says which StorageError it is
+    """The database does not answer, or has no room: what failed may succeed later."""
+
+
 class ThreadOwnershipError(EverthreadError):
     """A thread belongs to another user."""
 

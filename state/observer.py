@@ -38,5 +38,8 @@ class Observer:
     def looked_up(self, cache: str, *, found: bool) -> None:
         """Something was looked up in a cache."""
 
+    def skipped(self, table: str) -> None:
+        """A row of a table is damaged and was not read."""
+
     def left_undone(self, part: str) -> None:
         """Work in the background, such as embedding, could not be done: the next turn tries again."""

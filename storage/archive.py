@@ -9,16 +9,17 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.messages import BaseMessage
 from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Summary
 from ..state.threads import thread_id as id_of
-from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
+from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
 from .exchanges import exchanges
-from .sources import SummaryTree, as_summary, newest_sources, summary_tree
+from .readable import readable
+from .sources import SummaryTree, newest_sources, summaries_of, summary_tree
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
@@ -145,7 +146,7 @@ class Archive:
         """All messages of a thread, oldest first."""
         where = {"thread_id": thread_id}
         rows, summaries = await self._rows.fetch_each(("archive.messages", where), ("sources.of_all", where))
-        return archived(rows, summaries)
+        return archived(self._rows, rows, summaries)
 
     async def page(
         self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
@@ -160,7 +161,7 @@ class Archive:
         """
         values = {"thread_id": thread_id, "before": before, "limit": limit, "with_left": with_left}
         rows, summaries = await self._rows.fetch_each(("archive.page", values), ("sources.of_all", values))
-        return archived(reversed(rows), summaries)
+        return archived(self._rows, reversed(rows), summaries)
 
     async def older_ids(self, thread_id: str, ids: Iterable[str], first: str | None) -> set[str]:
         """Those of the ids that the conversation has from before a message of it."""
@@ -178,7 +179,7 @@ class Archive:
         """The id of the newest message of the conversation, and by id those of the summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
         last, summaries = await self._rows.fetch_each(("archive.last", values), ("summaries.some", values))
-        return (last[0]["id"] if last else None), {row["id"]: as_summary(row) for row in summaries}
+        return (last[0]["id"] if last else None), {s.id: s for s in summaries_of(self._rows, summaries)}
 
     async def standing(self, thread_id: str, *, recent: int, limit: int) -> Standing:
         """What stands in the chain of a thread, as its summaries tell.
@@ -189,9 +190,7 @@ class Archive:
             limit: messages, at most, the newest.
         """
         messages = await self._rows.fetch("archive.standing_messages", thread_id=thread_id, recent=recent, limit=limit)
-        summaries = [
-            as_summary(row) for row in await self._rows.fetch("archive.standing_summaries", thread_id=thread_id)
-        ]
+        summaries = summaries_of(self._rows, await self._rows.fetch("archive.standing_summaries", thread_id=thread_id))
         first = (
             await self._rows.fetch("archive.first_below", thread_id=thread_id, ids=[s.id for s in summaries])
             if summaries
@@ -213,7 +212,7 @@ class Archive:
     async def whole_messages(self, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
         """By id, those of these messages that the archive holds, with all that the live chain has shed."""
         rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
-        return {row["id"]: messages_from_dict([row["message"]])[0] for row in rows}
+        return dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
 
     async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
@@ -248,7 +247,7 @@ class Archive:
     async def summaries(self, thread_id: str) -> list[Summary]:
         """All summaries of a thread, oldest first, those included that a higher one has replaced."""
         rows = await self._rows.fetch("archive.summaries", thread_id=thread_id)
-        return [as_summary(row) for row in rows]
+        return summaries_of(self._rows, rows)
 
     async def threads(self) -> list[DictRow]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""

@@ -7,9 +7,9 @@ import math
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast, get_args
 
-from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import AnyMessage, BaseMessage, message_to_dict, messages_from_dict
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -17,11 +17,16 @@ from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import EVERTHREAD_NAMESPACE, Role, now
 from ..text.tokens import count_message_tokens
+from .readable import Rows, readable
 from .term_keys import message_keys
 
 _SAME: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""
 
+MOST_MESSAGES: Final = 2**40
+"""Messages of a thread."""
+
+_ROLES: Final = frozenset(get_args(Role))
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
 
 
@@ -50,22 +55,47 @@ class ArchivedMessage(NamedTuple):
         return self.chunk_id is None and self.left_at is None
 
 
-def archived(rows: Iterable[DictRow], summaries: Sequence[DictRow]) -> list[ArchivedMessage]:
+def archived(user: Rows, rows: Iterable[DictRow], summaries: Sequence[DictRow]) -> list[ArchivedMessage]:
     """The messages of rows of the table.
 
     Args:
+        user: whose rows they are.
         rows: of messages of one thread.
         summaries: `id`, `source_ids` and `left_at` of all summaries of that thread, the oldest first.
     """
-    chunks = _chunks(summaries)
-    return [
-        ArchivedMessage(
-            **{name: row[name] for name in _COLUMNS},
-            message=messages_from_dict([row["message"]])[0],
-            chunk_id=chunks.get(row["id"]),
-        )
-        for row in rows
-    ]
+    chunks = _chunks(readable(user, "summaries", summaries, _with_sources))
+
+    def made(row: DictRow) -> ArchivedMessage:
+        check_message(row["seq"], row["role"], row["created_at"])
+        columns = {name: row[name] for name in _COLUMNS}
+        return ArchivedMessage(**columns, message=message_of(row), chunk_id=chunks.get(row["id"]))
+
+    return readable(user, "messages", rows, made)
+
+
+def message_of(row: DictRow) -> AnyMessage:
+    """The message of a row.
+
+    Raises:
+        ValueError: it is damaged; or a TypeError, a KeyError.
+    """
+    return cast("AnyMessage", messages_from_dict([row["message"]])[0])
+
+
+def check_message(seq: object, role: object, said_at: object) -> None:
+    """Refuse what no message has.
+
+    Raises:
+        ValueError: the number, the role or the time is damaged.
+    """
+    if type(seq) is not int or not 0 < seq < MOST_MESSAGES or role not in _ROLES or said_at is None:
+        raise ValueError("a message has a number, a role and a time")
+
+
+def _with_sources(row: DictRow) -> DictRow:
+    if not isinstance(row["source_ids"], list):
+        raise TypeError("a summary has a list of sources")
+    return row
 
 
 def _chunks(summaries: Sequence[DictRow]) -> dict[str, int]:

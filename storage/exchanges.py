@@ -8,6 +8,8 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 
 from ..state.records import Fragment, Hit
+from .readable import readable
+from .sources import fragment
 from .user_rows import UserRows
 
 REACH: Final = 16
@@ -30,22 +32,23 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
     Raises:
         StorageError: the database fails.
     """
-    found: dict[tuple[str, str], list[Fragment]] = {}
-    for row in await rows.fetch(
+    near = await rows.fetch(
         "exchanges.exchanges",
         thread_ids=[hit.thread_id for hit in hits],
         ids=[hit.source_id for hit in hits],
         reach=REACH,
         tool_reach=TOOL_REACH,
         most=2 * TOOL_REACH + 1,
-    ):
-        found.setdefault((row["thread_id"], row["hit_id"]), []).append(_fragment(row))
+    )
+    found: dict[tuple[str, str], list[Fragment]] = {}
+    for key, one in readable(rows, "messages", near, lambda row: ((row["thread_id"], row["hit_id"]), _fragment(row))):
+        found.setdefault(key, []).append(one)
     return {key: tuple(sorted(fragments, key=lambda fragment: fragment.seq)) for key, fragments in found.items()}
 
 
 def _fragment(row: DictRow) -> Fragment:
     content = "\n".join(_with_calls(row["text"], row["calls"])) if row["calls"] else row["text"]
-    return Fragment(content=content, **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
+    return fragment(row, content)
 
 
 def _with_calls(text: str, calls: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -26,6 +26,8 @@ from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .loop_thread import io_thread
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
+from .storage import Storage
+from .unwritten import Unwritten, Write
 
 EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
     ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, AfterReply, Progress, TurnReport,
@@ -45,20 +47,23 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
     Of a run of everthread it stores what `sparse_checkpoints` says; of any other each step.
 
     Args:
+        storage: where the checkpoints are kept.
         serde: how values become bytes.
 
     Attributes:
         before_deletion: called with a thread whose checkpoints are about to be deleted, by a LangGraph server say.
     """
 
-    def __init__(self, serde: SerializerProtocol | None = None) -> None:
+    def __init__(self, storage: Storage, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde or serializer())
+        self._unwritten = Unwritten(storage)
         self.before_deletion: Callable[[str], Awaitable[None]] | None = None
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread. What was said in it stays in the archive, but for `before_deletion`."""
         if self.before_deletion is not None:
             await self.before_deletion(thread_id)
+        self._unwritten.forget(thread_id)
         await self._delete_thread(thread_id)
 
     @abstractmethod
@@ -77,7 +82,8 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         run = run_of(config)
         stored = Stored(step) if run is None else run.take(step)
         if stored is not None:
-            await self._store(stored)
+            # A question that cannot be stored is refused before it is answered; what follows it has cost something.
+            await self._write(config, lambda: self._store(stored), may_wait=metadata.get("source") == "loop")
         where = {name: config["configurable"].get(name, "") for name in ("thread_id", "checkpoint_ns")}
         return {"configurable": {**where, "checkpoint_id": checkpoint["id"]}}
 
@@ -88,9 +94,29 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         run, made = run_of(config), Writes(writes, task_id, task_path)
         stored = True if run is None else run.take_writes(config["configurable"]["checkpoint_id"], made)
         if isinstance(stored, Stored):
-            await self._store(stored)
+            await self._write(config, lambda: self._store(stored))
         elif stored:
-            await self._put_writes(config, made)
+            await self._write(config, lambda: self._put_writes(config, made))
+
+    async def caught_up(self, thread_id: str | None = None) -> None:
+        """Write what a storage that did not answer has yet to take.
+
+        Raises:
+            StorageError: it does not take what waits of this thread.
+        """
+        await io_thread.run(self._unwritten.catch_up(thread_id))
+
+    async def closed(self) -> None:
+        """Write what waits, before the storage is closed; what cannot be written is told in the log."""
+        await self.caught_up()
+        self._unwritten.give_up()
+
+    async def _write(self, config: RunnableConfig, work: Write, *, may_wait: bool = True) -> None:
+        if may_wait and run_of(config) is not None:
+            await io_thread.run(self._unwritten.write(config["configurable"]["thread_id"], work))
+        else:
+            await self.caught_up(config["configurable"]["thread_id"])
+            await work()
 
     async def _store(self, stored: Stored) -> None:
         step = stored.step._replace(metadata=cast("CheckpointMetadata", clean(dict(stored.step.metadata))))

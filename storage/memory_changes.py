@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .archive_rows import check_message
+from .readable import readable
 from .user_rows import UserRows
 
 ALL: Final = "0"
@@ -20,6 +23,7 @@ _ARRAY_HEAD: Final = 20
 _VECTOR_HEAD: Final = 4
 """Bytes before the numbers of a vector, as pgvector sends it."""
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
@@ -90,13 +94,34 @@ async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
     if restored:
         await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
     return Changes(
-        [MessageRow._make(row) for row in messages],
-        [VectorRow._make(row) for row in vectors],
+        readable(rows, "messages", messages, _message),
+        readable(rows, "vectors", vectors, _vector),
         horizon,
         removals,
         without_terms,
         without_vectors,
     )
+
+
+def said_at(micros: int) -> datetime:
+    """The time that is so many microseconds after the beginning of 1970."""
+    return _EPOCH + timedelta(microseconds=int(micros))
+
+
+def _message(values: Sequence[Any]) -> MessageRow:
+    row = MessageRow._make(values)
+    check_message(row.seq, row.role, said_at(row.micros))
+    if row.keys is not None and max(len(memoryview(row.keys)) - _ARRAY_HEAD, 0) % _NUMBER.itemsize:
+        raise ValueError("terms are numbers")
+    return row
+
+
+def _vector(values: Sequence[Any]) -> VectorRow:
+    row = VectorRow._make(values)
+    check_message(1, row.role, said_at(row.micros))
+    if (size := len(memoryview(row.numbers))) <= _VECTOR_HEAD or size % 4:
+        raise ValueError("a vector has numbers")
+    return row
 
 
 def term_numbers(arrays: Iterable[bytes | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -40,6 +40,8 @@ _AS: Final = {"summary_versions": "summaries"}
 _GIVEN: Final = {
     ("threads", "name"): "name",
     ("messages", "message"): "message",
+    ("messages", "mended_name"): "name",
+    ("messages", "mended_text"): "text",
     ("summaries", "content"): "content",
     ("summaries", "rejected"): "rejected",
     ("summaries", "reason"): "rejected",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from psycopg.rows import DictRow
 
 from ..state.records import Fragment, Summary
 from .archive_rows import ArchivedMessage, archived
+from .readable import Rows, readable
 from .user_rows import UserRows
 
 _DEPTH = 8
@@ -46,13 +47,14 @@ async def summary_tree(rows: UserRows, thread_id: str, summary_id: str) -> Summa
     Raises:
         StorageError: the database fails.
     """
-    summaries = {row["id"]: row for row in await rows.fetch("sources.tree", thread_id=thread_id, id=summary_id)}
+    found = await rows.fetch("sources.tree", thread_id=thread_id, id=summary_id)
+    summaries = {summary.id: summary for summary in summaries_of(rows, found)}
     if summary_id not in summaries:
         return None
-    ids = {id_ for row in summaries.values() for id_ in row["source_ids"]} - set(summaries)
+    ids = {id_ for summary in summaries.values() for id_ in summary.source_ids} - set(summaries)
     values = {"thread_id": thread_id, "ids": list(ids)}
     messages, all_summaries = await rows.fetch_each(("sources.raw", values), ("sources.of_all", values))
-    return _tree(summary_id, summaries, {message.id: message for message in archived(messages, all_summaries)})
+    return _tree(summary_id, summaries, {message.id: message for message in archived(rows, messages, all_summaries)})
 
 
 async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit: int) -> list[Fragment]:
@@ -71,38 +73,45 @@ async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit:
     ids = [summary_id]
     for _ in range(_DEPTH):
         found = await rows.fetch("sources.next", thread_id=thread_id, ids=ids)
-        ids = [id_ for row in found for id_ in row["source_ids"] if id_ not in below][-limit:]
+        sources = readable(rows, "summaries", found, lambda row: list(row["source_ids"]))
+        ids = [id_ for some in sources for id_ in some if id_ not in below][-limit:]
         below.update(dict.fromkeys(ids))
         if not ids or len(below) >= 2 * limit:
             break
     messages = await rows.fetch("sources.newest", thread_id=thread_id, ids=list(below), limit=limit) if below else []
-    return [
-        Fragment(content=row["text"], **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
-        for row in reversed(messages)
-    ]
+    return readable(rows, "messages", reversed(messages), lambda row: fragment(row, row["text"]))
 
 
-def as_summary(row: DictRow) -> Summary:
-    """The summary of a row of the table."""
-    return Summary(**{name: row[name] for name in Summary.model_fields})
+def fragment(row: DictRow, content: str) -> Fragment:
+    """The fragment of a row of a message.
+
+    Raises:
+        ValueError: a value is damaged.
+    """
+    return Fragment(content=content, **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
 
 
-def _tree(id_: str, summaries: Mapping[str, DictRow], messages: Mapping[str, ArchivedMessage]) -> SummaryTree:
+def summaries_of(user: Rows, rows: Iterable[DictRow]) -> list[Summary]:
+    """The summaries of rows of the table."""
+    return readable(user, "summaries", rows, lambda row: Summary(**{name: row[name] for name in Summary.model_fields}))
+
+
+def _tree(id_: str, summaries: Mapping[str, Summary], messages: Mapping[str, ArchivedMessage]) -> SummaryTree:
     """The tree under a summary, built from below; a source that would lead round in a circle counts as missing."""
     built: dict[str, SummaryTree] = {}
     begun: set[str] = set()
     waiting = [id_]
     while waiting:
         top = waiting[-1]
-        below = [source for source in summaries[top]["source_ids"] if source in summaries and source not in messages]
+        below = [source for source in summaries[top].source_ids if source in summaries and source not in messages]
         if top not in begun:
             begun.add(top)
             waiting.extend(source for source in below if source not in begun)
             continue
         waiting.pop()
         if top not in built:
-            found = [messages.get(source) or built.get(source) for source in summaries[top]["source_ids"]]
-            missing = [s for s, there in zip(summaries[top]["source_ids"], found, strict=True) if there is None]
+            found = [messages.get(source) or built.get(source) for source in summaries[top].source_ids]
+            missing = [s for s, there in zip(summaries[top].source_ids, found, strict=True) if there is None]
             sources = tuple(source for source in found if source is not None)
-            built[top] = SummaryTree(as_summary(summaries[top]), sources, tuple(missing))
+            built[top] = SummaryTree(summaries[top], sources, tuple(missing))
     return built[id_]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from langchain_core.messages import AnyMessage, messages_from_dict
+from langchain_core.messages import AnyMessage
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
-from .sources import as_summary
+from .archive_rows import message_of
+from .readable import readable
+from .sources import summaries_of
 from .user_rows import UserRows
 
 
@@ -41,14 +43,13 @@ class SummaryRows:
         if not ids:
             return {}
         rows = await self._rows.fetch("summaries.some", thread_id=thread_id, ids=list(ids))
-        return {row["id"]: as_summary(row) for row in rows}
+        return {summary.id: summary for summary in summaries_of(self._rows, rows)}
 
     async def sources(self, thread_id: str, summary: Summary) -> SummarySources:
         """The direct sources of a summary, in their newest texts."""
         ids = list(summary.source_ids)
-        found: dict[str, AnyMessage] = {}
-        for row in await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids):
-            found[row["id"]] = cast("AnyMessage", messages_from_dict([row["message"]])[0])
+        rows = await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids)
+        found = dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
         for id_, source in (await self.some(thread_id, ids)).items():
             found[id_] = SummaryMessage.of(source)
         return SummarySources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
@@ -58,9 +59,8 @@ class SummaryRows:
 
         A summary is older than those that were made from it.
         """
-        return [
-            as_summary(row) for row in await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
-        ]
+        rows = await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
+        return summaries_of(self._rows, rows)
 
     async def above(self, thread_id: str, summary_id: str) -> list[Summary]:
         """The summaries that were made from this one, and from these, and so on; the lower ones first."""
@@ -68,7 +68,7 @@ class SummaryRows:
         ids: Sequence[str] = [summary_id]
         while ids:
             rows = await self._rows.fetch("summaries.above", thread_id=thread_id, ids=list(ids))
-            new = [as_summary(row) for row in rows if row["id"] not in found]
+            new = summaries_of(self._rows, [row for row in rows if row["id"] not in found])
             found.update((summary.id, summary) for summary in new)
             ids = [summary.id for summary in new]
         return sorted(found.values(), key=lambda summary: summary.created_at)
@@ -89,4 +89,4 @@ class SummaryRows:
     async def versions(self, thread_id: str, summary_id: str) -> list[SummaryVersion]:
         """The earlier texts of a summary, the first one first."""
         rows = await self._rows.fetch("summaries.versions", thread_id=thread_id, id=summary_id)
-        return [SummaryVersion(**row) for row in rows]
+        return readable(self._rows, "summary_versions", rows, lambda row: SummaryVersion(**row))

@@ -10,6 +10,7 @@ from psycopg.rows import DictRow, tuple_row
 from ..state.errors import StorageError
 from ..state.messages import clean_text
 from .queries import Query
+from .readable import Skipped
 from .sealed_columns import Sealing, UnderKey
 from .storage import Connection, Storage
 
@@ -68,6 +69,7 @@ class UserRows:
             raise StorageError("The user id holds NUL or a lone surrogate, which cannot be stored: pass another one.")
         self._database = database
         self.user_id = user_id
+        self.skipped = Skipped(database)
 
     @property
     def storage(self) -> Storage:
@@ -170,7 +172,7 @@ class UserRows:
             async with connection.pipeline():
                 await enter(self._database, connection, self.user_id)
                 await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
-            return await work(Exchange(connection, self._query, sealing))
+            return await work(Exchange(connection, self._query, sealing, self.skipped))
 
         return await self._database.run(in_turn)
 
@@ -224,12 +226,15 @@ class UserRows:
 class Exchange:
     """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
 
-    def __init__(self, connection: Connection, query: Callable[[str], Query], sealing: Sealing) -> None:
+    def __init__(
+        self, connection: Connection, query: Callable[[str], Query], sealing: Sealing, skipped: Skipped
+    ) -> None:
         self._connection = connection
         self._query = query
         self._sealing = sealing
         self.user_id = sealing.user_id
         self.cipher = sealing.cipher
+        self.skipped = skipped
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query and return its rows, if it has any.

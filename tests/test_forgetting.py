@@ -123,7 +123,7 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     needles = await forgetting.needles(user, wanted)
     assert CANARY in needles.texts
     before = await user.archive.known_count("t1")
-    there = await prove(storage, needles)
+    there = await prove(storage, "ada", needles)
     found = " ".join(there.remains)
     assert all(table in found for table in TABLES[storage.kind]), found
     gone = await forgetting.forget(user, wanted, asked_by="program", locks=talk.resources.locks)
@@ -133,7 +133,7 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     assert gone.reports
     assert await user.archive.known_count("t1") < before
 
-    proof = await prove(storage, needles)
+    proof = await prove(storage, "ada", needles)
     assert proof.remains == (), proof
     assert await asyncio.to_thread(holding, folder_of(talk)) == []
     exported = tmp_path / "all.jsonl"
@@ -195,7 +195,7 @@ async def test_an_earlier_text_of_a_summary_does_not_come_back_as_a_vector(graph
     }  # fmt: skip
     await graph.aforget("ada", "t1", messages=[summary.source_ids[0]])
     await write_vectors(user.rows, "words", [pending], [[summary.content]], [[1.0, 0.0]])
-    proof = await prove(graph.resources.database, Needles((summary.content[:60],), 1))
+    proof = await prove(graph.resources.database, "ada", Needles((summary.content[:60],), 1))
     assert proof.remains == ()
 
 

@@ -17,6 +17,7 @@ from command import run as run_command
 from conversation import EchoModel, counting_model, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
+from test_row_security import login
 
 from everthread import (
     InputError,
@@ -249,6 +250,25 @@ async def test_a_copied_thread_has_the_retention_of_the_original(
         later(hours=2)
         gone = await run_retention(graph)
         assert (gone.messages, gone.threads) == (4, 2)
+
+
+@pytest.mark.parametrize("rights", ["SUPERUSER", "NOSUPERUSER"])
+async def test_behind_row_level_security_the_threads_of_all_users_are_found(settings: Settings, rights: str) -> None:
+    with login(settings, rights) as own:
+        async with open_with(own, model=counting_model(), retention="messages=365d,checkpoints=1") as graph:
+            for user in ("ada", "bob"):
+                for n in range(2):
+                    await say(graph, f"Remark {n}.", to=f"of {user}", user=user)
+                await age_messages(graph, user)
+            gone = await run_retention(graph)
+            assert gone is not None
+            assert (gone.messages, gone.threads) == (8, 2)
+            assert gone.checkpoints >= 2
+
+
+async def age_messages(graph: Any, user: str) -> None:
+    rows = graph.resources.of_user(user).rows
+    await rows.fetch("UPDATE messages SET created_at = '2020-01-01' WHERE user_id = %(user_id)s")
 
 
 async def test_nobody_sets_the_retention_of_somebody_else(opened: Callable[..., open_graph]) -> None:

@@ -21,7 +21,7 @@ from ..encryption import MasterKeySource
 from ..file_locks import remove
 from ..postgres.thread_lock import ThreadLocks
 from ..sqlite.database import SqliteDatabase, connect
-from .file import read_into, write
+from .file import Unread, read_into, write
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -50,6 +50,7 @@ class JsonDatabase(SqliteDatabase):
         self._lock: FileLock | None = None
         self._holder = "another process"
         self._must_write = False
+        self._unread: Unread = []
         self._changes = 0
         self._written_changes = 0
         self._removals = 0
@@ -99,7 +100,10 @@ class JsonDatabase(SqliteDatabase):
             with contextlib.suppress(OSError):  # as above
                 self._lock_path.write_text(str(os.getpid()), encoding="utf-8")
         try:
-            read_into(connection, self.path)
+            self._unread = read_into(connection, self.path)
+            for table, _, _ in self._unread:
+                logger.warning("A row of %s in %s cannot be read: it stays there, as unread.", table, self.path)
+                self.observer.skipped(table)
         except BaseException:
             self._let_go()
             raise
@@ -131,9 +135,9 @@ class JsonDatabase(SqliteDatabase):
     def _write(self, connection: sqlite3.Connection) -> None:
         changes = connection.total_changes
         (removals,) = connection.execute(_REMOVALS).fetchone()
-        write(connection, self.path)
+        write(connection, self.path, self._unread)
         if removals != self._removals:
-            write(connection, self.path)  # what a user has deleted is not to stand in the backup
+            write(connection, self.path, self._unread)  # what a user has deleted is not to stand in the backup
         self._written_changes, self._removals = changes, removals
 
     def _closed(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from ...state.errors import StorageError
 from ..memory_changes import array_bytes
-from ..sqlite.values import moment
+from ..sqlite.values import moment, sound
 from ..term_keys import message_keys, term_keys
 
 VERSION: Final = 2
@@ -58,6 +58,7 @@ _TABLES: Final[dict[str, tuple[str, str]]] = {
 }
 """By table: the column under whose values its rows stand, and the query for them."""
 
+_UNREAD: Final = "unread"
 _IS_ENCRYPTED: Final = "SELECT 1 FROM user_keys LIMIT 1"
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
@@ -69,7 +70,11 @@ _TIMES: Final = {
 }  # fmt: skip
 
 
-def write(connection: sqlite3.Connection, path: Path) -> None:
+Unread = list[tuple[str, str, Any]]
+"""Rows that a table cannot hold, as a person may have left them: table, owner, row. They stay in the file."""
+
+
+def write(connection: sqlite3.Connection, path: Path, unread: Unread) -> None:
     """Replace the file by what the connection holds: a temporary file, synced, renamed. The old one becomes `.bak`.
 
     Raises:
@@ -77,7 +82,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     """
     new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
-        file.writelines(_lines(connection))
+        file.writelines(_lines(connection, unread))
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
@@ -86,8 +91,8 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     _sync_folder(path.parent)
 
 
-def read_into(connection: sqlite3.Connection, path: Path) -> None:
-    """Read the file into empty tables; without a file, they stay empty.
+def read_into(connection: sqlite3.Connection, path: Path) -> Unread:
+    """Read the file into empty tables; without a file, they stay empty. Returns the rows that no table can hold.
 
     Raises:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
@@ -100,12 +105,15 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
                 f"{path} is not there, but the version before it is: rename {backup} to go on with it, or delete it to "
                 "start again."
             )
-        return
+        return []
+    unread: Unread = []
     try:
         content = _checked(json.loads(path.read_text(encoding="utf-8")))
         if content["version"] <= VERSION:
             for table in _TABLES:
-                _fill(connection, table, content.get(table, {}))
+                unread += _fill(connection, table, content.get(table, {}))
+            for table, owner, row in content.get(_UNREAD, []):  # somebody may have mended them
+                unread += _fill(connection, table, {owner: [row]}) if table in _TABLES else [(table, owner, row)]
     except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, RecursionError) as error:
         remedy = (
             f"the version before it is {backup}: look at it, and put it back with `cp {backup} {path}`"
@@ -117,6 +125,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         raise StorageError(
             f"{path} is at version {content['version']}, which this everthread does not know: upgrade it."
         )
+    return unread
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +157,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+def _lines(connection: sqlite3.Connection, unread: Unread) -> Iterator[str]:
     yield f'{{"format": "everthread", "version": {VERSION}'
     left_out = {"changed"} if connection.execute(_IS_ENCRYPTED).fetchone() else _LEFT_OUT
     for table, (owner, query) in _TABLES.items():
@@ -164,6 +173,8 @@ def _lines(connection: sqlite3.Connection) -> Iterator[str]:
             yield _line(names, row, left_out)
             last = row[position]
         yield "]}" if last is not None else "}"
+    if unread:
+        yield f',\n"{_UNREAD}": {_text(unread)}'
     yield "\n}\n"
 
 
@@ -175,7 +186,7 @@ def _line(names: list[str], row: tuple[Any, ...], left_out: Collection[str]) -> 
 
 def _value(name: str, value: Any) -> str:
     if name in _OBJECTS and value is not None:
-        return str(value)  # JSON already
+        return str(value) if sound(value) == value else _text(value)  # JSON already
     if isinstance(value, bytes):
         return f'"{base64.b64encode(value).decode()}"'
     return _text(bool(value) if name in _FLAGS else value)
@@ -185,24 +196,34 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dict[str, Any]]]) -> None:
+def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
+    """Fill a table; what it cannot hold is given back."""
     known = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-    for rows in owners.values():
+    for owner, rows in owners.items():
         for row in rows:
-            columns = {name: _stored(table, name, value) for name, value in row.items() if name in known}
-            columns |= _terms(table, row)
-            marks = ", ".join(f":{name}" for name in columns)
-            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", columns)  # noqa: S608
+            try:
+                columns = {name: _stored(table, name, value) for name, value in row.items() if name in known}
+                columns |= _terms(table, row)
+                marks = ", ".join(f":{name}" for name in columns)
+                connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", columns)  # noqa: S608
+            except (ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
+                yield table, owner, row
 
 
 def _stored(table: str, name: str, value: Any) -> Any:
-    if name == "term_keys":
-        return base64.b64decode(value, validate=True) if table == "messages" and value is not None else value
-    if value is not None and name in _BYTES and not (table == "facts" and name == "value"):
-        return base64.b64decode(value, validate=True)
+    """A value as the table holds it; one that is damaged as it is, to be skipped by `storage.readable`."""
+    is_bytes = name in _BYTES and not (table == "facts" and name == "value")
+    is_bytes = is_bytes or (name == "term_keys" and table == "messages")
+    if name == "term_keys" and not is_bytes:
+        return value
     if value is not None and name in _OBJECTS:
         return json.dumps(value)
-    return moment(value) if name in _TIMES else value
+    try:
+        if value is not None and is_bytes:
+            return base64.b64decode(value, validate=True)
+        return moment(value) if name in _TIMES else value
+    except (ValueError, TypeError):
+        return value
 
 
 def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -210,7 +231,10 @@ def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
     if "term_keys" in row:
         return {}
     if table == "messages":
-        said_at = datetime.fromisoformat(row["created_at"])
+        try:
+            said_at = datetime.fromisoformat(row["created_at"])
+        except (ValueError, TypeError):
+            return {}  # found later, as for any message without terms
         said_at = said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)
         return {"term_keys": array_bytes(message_keys(row["user_id"], row["text"], said_at.astimezone(UTC)))}
     if table == "facts":

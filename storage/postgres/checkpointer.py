@@ -64,7 +64,7 @@ class PostgresCheckpointer(LoopCheckpointer):
     """
 
     def __init__(self, database: Database, serde: SerializerProtocol | None = None) -> None:
-        super().__init__(serde)
+        super().__init__(database, serde)
         self._database = database
 
     async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]], thread_id: str | None = None) -> T:
@@ -79,6 +79,7 @@ class PostgresCheckpointer(LoopCheckpointer):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
+        await self.caught_up(config["configurable"]["thread_id"])
 
         async def read(saver: AsyncPostgresSaver) -> CheckpointTuple | None:
             found = await saver.aget_tuple(config)
@@ -95,6 +96,7 @@ class PostgresCheckpointer(LoopCheckpointer):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Checkpoints, the newest first."""
+        await self.caught_up(config["configurable"]["thread_id"] if config else None)
 
         async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
             listed = saver.alist(config, filter=filter, before=before, limit=limit)
@@ -137,6 +139,7 @@ class PostgresCheckpointer(LoopCheckpointer):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to another: its checkpoints, and what the archive has of it."""
+        await self.caught_up(source_thread_id)
 
         async def work(connection: Any) -> None:
             for query in _COPY_THREAD:
@@ -198,4 +201,5 @@ async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
     try:
         yield saver
     finally:
+        await saver.closed()
         await storage.close()

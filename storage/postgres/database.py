@@ -6,17 +6,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection, errors, sql
+from psycopg import AsyncConnection, errors, pq, sql
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, first_line
+from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..encryption import MasterKeySource
@@ -202,7 +204,7 @@ class Database:
             # A string that cannot be read is quoted in its error, password and all.
             unread = isinstance(error, psycopg.ProgrammingError)
             reason = "this is no connection string that Postgres reads" if unread else first_line(error)
-            raise StorageError(
+            raise StorageUnreachable(
                 f"The database at {_address(url)} cannot be reached: {reason}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
@@ -219,6 +221,8 @@ class Database:
         }
 
     async def _configure(self, connection: Connection) -> None:
+        connection.adapters.register_loader("timestamptz", _LenientTime)
+        connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
         await connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
         # For any other zone the driver looks for a file, which would block the loop.
         await connection.execute("SET timezone TO 'UTC'")
@@ -235,6 +239,24 @@ class Database:
             await pool.close(timeout=5)
 
 
+class _LenientTime(Loader):
+    """A time that Python has none for, such as infinity, is None: `storage.readable` skips its row."""
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        self._load = cast("type[Loader]", psycopg.adapters.get_loader(oid, self.format))(oid, context).load
+
+    def load(self, data: Buffer) -> Any:
+        try:
+            return self._load(data)
+        except psycopg.DataError:
+            return None
+
+
+class _LenientBinaryTime(_LenientTime):
+    format = pq.Format.BINARY
+
+
 class storage_errors:  # noqa: N801  # reads as a statement
     """Turns the driver's errors into `StorageError` with one clear sentence."""
 
@@ -243,12 +265,16 @@ class storage_errors:  # noqa: N801  # reads as a statement
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, errors.DiskFull):
-            raise StorageError(
+            raise StorageUnreachable(
                 "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
                 "Free some space and go on."
             ) from error
         if isinstance(error, LOST):
-            raise StorageError(f"The database does not answer: {first_line(error)}. Check that it runs.") from error
+            raise StorageUnreachable(
+                f"The database does not answer: {first_line(error)}. Check that it runs."
+            ) from error
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            raise StorageUnreachable("The database takes no writes for now: is it a standby?") from error
         if isinstance(error, psycopg.Error):
             raise StorageError(f"The database refused: {first_line(error)}.") from error
 

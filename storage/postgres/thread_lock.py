@@ -164,7 +164,7 @@ class PostgresLocks(ThreadLocks):
         try:
             if self._database.settings.prepare_statements and self._session is not None:
                 await self._ask(_GIVE_BACK, thread_id)
-        except psycopg.Error:
+        except (psycopg.Error, StorageError):
             logger.warning("A thread's lock was lost with its connection.")
 
     async def _ask(self, question: str, thread_id: str) -> bool:

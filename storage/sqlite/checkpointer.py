@@ -55,7 +55,7 @@ class SqliteCheckpointer(LoopCheckpointer):
     """
 
     def __init__(self, database: SqliteDatabase, serde: SerializerProtocol | None = None) -> None:
-        super().__init__(serde)
+        super().__init__(database, serde)
         self._database = database
 
     async def _serde(self, thread_id: str | None) -> SerializerProtocol:
@@ -72,6 +72,7 @@ class SqliteCheckpointer(LoopCheckpointer):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
+        await self.caught_up(config["configurable"]["thread_id"])
         return await self._call(lambda saver: saver.get_tuple(config))
 
     async def alist(
@@ -83,6 +84,7 @@ class SqliteCheckpointer(LoopCheckpointer):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Checkpoints, the newest first."""
+        await self.caught_up(config["configurable"]["thread_id"] if config else None)
         for found in await self._call(
             lambda saver: list(saver.list(config, filter=filter, before=before, limit=limit))
         ):
@@ -122,6 +124,7 @@ class SqliteCheckpointer(LoopCheckpointer):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to another: its checkpoints, and what the archive has of it."""
+        await self.caught_up(source_thread_id)
 
         def work(connection: sqlite3.Connection) -> None:
             for query in _COPY:

@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, first_line
+from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
 from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
@@ -30,6 +30,10 @@ from .values import add_functions
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 30.0
+_PASSING: Final = (
+    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
+)  # fmt: skip
+"""Errors after which the same may succeed later."""
 _LEAST: Final = (3, 35, 0)
 """The first SQLite that knows RETURNING."""
 
@@ -250,11 +254,12 @@ class sqlite_errors:  # noqa: N801  # reads as a statement
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            raise StorageError(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
+            raise StorageUnreachable(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
         if isinstance(error, UnicodeError):
             raise StorageError("The database refused: a text holds a lone surrogate.") from error
         if isinstance(error, sqlite3.Error):
-            raise StorageError(self._sentence(error)) from error
+            passes = str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING)
+            raise (StorageUnreachable if passes else StorageError)(self._sentence(error)) from error
 
 
 def connect(name: str) -> sqlite3.Connection:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..memory_changes import array_bytes
-from .values import moment
+from .values import as_read, moment, sound
 
 Row = dict[str, Any]
 Values = Mapping[str, Any]
@@ -18,7 +18,10 @@ _SAME: Final = ("content", "tool_calls", "tool_call_id")
 _WITH_MEANING: Final = {"user", "assistant", "agent"}
 
 _FIND: Final = "SELECT id, role, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id"
-_LAST: Final = "SELECT coalesce(max(seq), 0) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id"
+_LAST: Final = """
+SELECT coalesce(max(seq), 0) FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND typeof(seq) = 'integer' AND seq < 1099511627776
+"""
 _TAKEN: Final = "SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND seq = :seq"
 _ADD: Final = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
@@ -34,7 +37,7 @@ SELECT * FROM facts WHERE user_id = :user_id AND state IN ('current', 'conflicti
                   AND left_.id = facts.source_id AND left_.left_at IS NOT NULL)
 """
 _BY_WEIGHT: Final = f"{_FACTS} ORDER BY weight DESC, said_at DESC LIMIT :pool"
-_BY_WORDS: Final = f"""{_FACTS} AND EXISTS (SELECT 1 FROM json_each(term_keys)
+_BY_WORDS: Final = f"""{_FACTS} AND EXISTS (SELECT 1 FROM json_each(sound(term_keys))
   WHERE value IN (SELECT value FROM json_each(:keys))) ORDER BY said_at DESC LIMIT :pool
 """  # noqa: S608  # all parts are literals
 _PINS: Final = """
@@ -92,17 +95,17 @@ def fact_sheet(connection: sqlite3.Connection, values: Values) -> list[Row]:
     found = {row["id"]: row for query in (_BY_WEIGHT, _BY_WORDS) for row in _rows(connection, query, values)}
     newest = set(json.loads(values["newest"]))
     facts = [
-        {**row, "terms": json.loads(row["terms"])}
-        for row in found.values()
-        if not (row["thread_id"] == values["thread_id"] and row["source_id"] in newest)
+        row for row in found.values() if not (row["thread_id"] == values["thread_id"] and row["source_id"] in newest)
     ]
 
     def rank(row: Row) -> tuple[float, str, str]:
-        return _importance(asked, json.loads(row["term_keys"]), row["weight"]), row["said_at"], row["id"]
+        weight = row["weight"] if isinstance(row["weight"], float | int) else 0.0
+        keys = json.loads(sound(row["term_keys"]))
+        return _importance(asked, keys if isinstance(keys, list) else (), weight), str(row["said_at"]), row["id"]
 
     facts = sorted(facts, key=rank, reverse=True)[: values["most"]]
     pins = _rows(connection, _PINS, values)
-    return [{"what": what, "row": row} for what, rows in (("fact", facts), ("pin", pins)) for row in rows]
+    return [{"what": what, "row": as_read(row)} for what, rows in (("fact", facts), ("pin", pins)) for row in rows]
 
 
 def adopt(connection: sqlite3.Connection, values: Values) -> list[Row]:
@@ -117,12 +120,14 @@ def _changed(connection: sqlite3.Connection, values: Values, rows: Iterable[Row]
 
 def _known(connection: sqlite3.Connection, values: Values) -> Row | None:
     row = connection.execute(_FIND, dict(values)).fetchone()
-    return None if row is None else {"id": row[0], "role": row[1], "message": json.loads(row[2])}
+    return None if row is None else {"id": row[0], "role": row[1], "message": json.loads(sound(row[2]))}
 
 
 def _is_changed(known: Row | None, row: Row) -> bool:
     if known is None:
         return False
+    if not isinstance(known["message"], dict) or not isinstance(known["message"].get("data"), dict):
+        return True  # damaged
     one, other = known["message"]["data"], row["message"]["data"]
     return bool(known["role"] != row["role"] or any(one.get(name) != other.get(name) for name in _SAME))
 

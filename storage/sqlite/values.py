@@ -44,6 +44,11 @@ def readers(names: Sequence[str]) -> list[tuple[int, Callable[[Any], Any]]]:
     return [(index, _READERS[name]) for index, name in enumerate(names) if name in _READERS]
 
 
+def as_read(row: Row) -> Row:
+    """A row with its values as they come out."""
+    return {name: _READERS[name](value) if name in _READERS else value for name, value in row.items()}
+
+
 def add_functions(connection: sqlite3.Connection) -> None:
     """Let statements on this connection call the functions below."""
     for name, arguments, function in _FUNCTIONS:
@@ -62,12 +67,22 @@ def moment(text: str | None) -> str | None:
     return None if text is None else _in_order(datetime.fromisoformat(text))
 
 
-def _micros(text: str) -> int:
-    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+def _micros(text: Any) -> int | None:
+    said_at = _READERS["created_at"](text)
+    return None if said_at is None else (said_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _ago(seconds: float) -> str:
     return _in_order(now() - timedelta(seconds=min(seconds, 1e9)))
+
+
+def sound(text: Any) -> str:
+    """JSON as it is stored; "null" where it is damaged, over which a statement would break off."""
+    try:
+        json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return "null"
+    return str(text)
 
 
 def _zipped(*arrays: str) -> str:
@@ -82,19 +97,26 @@ def _vector_bytes(text: str) -> bytes:
     return vector_bytes(json.loads(text))
 
 
+def _dims(stored: Any) -> int | None:
+    """The dimensions of a stored vector; None where it is damaged."""
+    return len(vector_of(stored)) if isinstance(stored, bytes) and len(stored) % 4 == 0 else None
+
+
 def _distance(one: bytes, other: str) -> float:
     """The cosine distance of a stored vector and one as text."""
     first, second = vector_of(one).astype(float), np.asarray(json.loads(other))
+    if len(first) != len(second):
+        return 2.0
     lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
     return 2.0 if not lengths else 1 - float(first @ second) / lengths
 
 
-def _has_words(text: str) -> bool:
-    return re.search(r"\S", text) is not None
+def _has_words(text: Any) -> bool:
+    return re.search(r"\S", str(text)) is not None
 
 
-def _ending(text: str) -> str:
-    return text[-40:].rstrip(" ")[-1:]
+def _ending(text: Any) -> str:
+    return str(text)[-40:].rstrip(" ")[-1:]
 
 
 _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
@@ -103,26 +125,36 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
     ("ago", 1, _ago),
     ("moment", 1, moment),
     ("micros", 1, _micros),
+    ("sound", 1, sound),
     ("zipped", -1, _zipped),
     ("key_bytes", 1, _key_bytes),
     ("vector_bytes", 1, _vector_bytes),
-    ("vector_dims", 1, lambda stored: len(vector_of(stored))),
+    ("vector_dims", 1, _dims),
     ("distance", 2, _distance),
     ("has_words", 1, _has_words),
     ("ending", 1, _ending),
 )
 
 
-def _time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
+def _time(value: Any) -> datetime | None:
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _json(value: str | None) -> Any:
-    return None if value is None else json.loads(value)
+def _flag(value: Any) -> bool | None:
+    return {0: False, 1: True}.get(value)
 
 
-def _flag(value: int | None) -> bool | None:
-    return None if value is None else bool(value)
+def _lenient(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A reader by which a damaged value, as SQLite lets anybody write it, is None: `storage.readable` skips its row."""
+
+    def reader(value: Any) -> Any:
+        try:
+            return None if value is None else read(value)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            return None
+
+    return reader
 
 
 _TIMES: Final = (
@@ -130,8 +162,8 @@ _TIMES: Final = (
     "replaced_at", "left_at", "deleted_at",
 )  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(_TIMES, _time),
-    **dict.fromkeys(("message", "report", "results", "source_ids", "terms", "calls"), _json),
-    **dict.fromkeys(("is_summarized", "negated", "settles", "pending", "facts_read"), _flag),
+    **dict.fromkeys(_TIMES, _lenient(_time)),
+    **dict.fromkeys(("message", "report", "results", "source_ids", "terms", "calls"), _lenient(json.loads)),
+    **dict.fromkeys(("is_summarized", "negated", "settles", "pending", "facts_read"), _lenient(_flag)),
 }
 """By the name of a column. A name means the same in all our tables."""

@@ -31,5 +31,66 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 UPDATE messages SET facts_read = true
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 
+-- name: doctor.read_again
+UPDATE messages SET facts_read = false
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: doctor.versions
+SELECT * FROM summary_versions WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.all_facts
+SELECT * FROM facts WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.all_pins
+SELECT * FROM pins WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.reports
+SELECT * FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.each_vector
+SELECT langchain_id AS id, source_id, role, created_at, public.vector_dims(embedding) AS dimensions FROM vectors
+WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.mend_message
+-- A damaged number becomes the first that no message of the thread has.
+UPDATE messages SET seq = CASE WHEN :numbered THEN seq ELSE (
+        SELECT min(free.n) FROM (SELECT 1 AS n UNION ALL
+            SELECT seq + 1 FROM messages
+            WHERE user_id = :user_id AND thread_id = :thread_id AND seq BETWEEN 1 AND 1099511627775) AS free
+        WHERE free.n NOT IN (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id)) END,
+    role = :role, name = :mended_name, text = :mended_text, message = :message, tokens = :tokens,
+    created_at = :created_at, embedded_with = NULL, term_keys = NULL
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.mend_summary
+UPDATE summaries SET level = :level, content = :content, source_ids = :source_ids, method = :method, model = :model,
+    tokens = :tokens, covers = :covers, rejected = :rejected, version = :version, created_at = :created_at,
+    embedded_with = NULL
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.mend_version
+UPDATE summary_versions SET content = :content, method = :method, model = :model, tokens = :tokens,
+    rejected = :rejected, replaced_at = :replaced_at
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND version = :version
+
+-- name: doctor.drop_summary
+DELETE FROM summaries WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_version
+DELETE FROM summary_versions
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND version = :version
+
+-- name: doctor.drop_fact
+DELETE FROM facts WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_pin
+DELETE FROM pins WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: doctor.drop_report
+DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id AND turn = :turn
+
+-- name: doctor.drop_vector
+DELETE FROM vectors WHERE user_id = :user_id AND thread_id = :thread_id AND langchain_id = :id
+
 -- name: doctor.forgotten_numbers
 SELECT seq FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = :thread_id

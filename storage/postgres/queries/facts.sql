@@ -1,5 +1,9 @@
 -- name: facts.unread
+-- A name on a message is the user's where it is their id, or where all of the thread bear it.
 SELECT m.thread_id, m.id, left(m.text, :characters) AS text, m.created_at, asked.id AS before_id,
+       m.name IS NOT NULL AND m.name <> :user_id AND EXISTS (
+           SELECT FROM messages AS c WHERE c.user_id = :user_id AND c.thread_id = m.thread_id AND c.role = 'user'
+           AND c.name IS DISTINCT FROM m.name) AS of_another,
        left(asked.text, :characters) AS before, left(said.text, :characters) AS reply
 FROM (SELECT * FROM messages WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
       ORDER BY created_at, seq LIMIT :limit) AS m

@@ -17,13 +17,15 @@ FROM pg_current_snapshot() AS snapshot
 
 -- name: memory.vectors
 SELECT langchain_id::text, thread_id, source_type, source_id, role,
-       (extract(epoch FROM created_at) * 1000000)::bigint, public.vector_send(embedding)
+       CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at) * 1000000)::bigint END,
+       public.vector_send(embedding)
 FROM vectors WHERE user_id = :user_id AND model = :model AND changed >= :since::text::xid8
   AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
       SELECT thread_id, id FROM summaries WHERE user_id = :user_id AND left_at IS NOT NULL))
 
 -- name: memory.messages
-SELECT thread_id, id, seq, role, name, (extract(epoch FROM created_at) * 1000000)::bigint,
+SELECT thread_id, id, seq, role, name,
+       CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at) * 1000000)::bigint END,
        right(rtrim(right(text, 40)), 1), array_send(term_keys)
 FROM messages WHERE user_id = :user_id AND changed >= :since::text::xid8 AND left_at IS NULL
 

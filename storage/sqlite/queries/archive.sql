@@ -26,10 +26,10 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id I
 
 -- name: archive.first_below
 WITH RECURSIVE below(top, id) AS (
-    SELECT id, json_extract(source_ids, '$[0]') FROM summaries
+    SELECT id, json_extract(sound(source_ids), '$[0]') FROM summaries
     WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
     UNION
-    SELECT below.top, json_extract(s.source_ids, '$[0]') FROM below JOIN summaries AS s
+    SELECT below.top, json_extract(sound(s.source_ids), '$[0]') FROM below JOIN summaries AS s
       ON s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = below.id
 )
 SELECT below.top, min(m.seq) AS seq FROM below JOIN messages AS m

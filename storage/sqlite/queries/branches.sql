@@ -21,7 +21,7 @@ RETURNING id
 -- name: branches.summaries_leave
 UPDATE summaries SET left_at = :moment
 WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND EXISTS (SELECT 1
-    FROM json_each(source_ids) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
+    FROM json_each(sound(source_ids)) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
 RETURNING id
 
 -- name: branches.summaries_come_back
@@ -56,5 +56,5 @@ WHERE old.user_id = :user_id AND old.thread_id = :thread_id AND old.id = new.id
 -- name: branches.stale
 UPDATE summaries SET rejected = :reason
 WHERE user_id = :user_id AND thread_id = :thread_id AND rejected IS NULL AND left_at IS NULL
-  AND EXISTS (SELECT 1 FROM json_each(source_ids) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
+  AND EXISTS (SELECT 1 FROM json_each(sound(source_ids)) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
 RETURNING id

@@ -4,7 +4,7 @@ WITH hit AS (
     FROM json_each(zipped(:thread_ids, :ids))
 ), found AS (
     SELECT m.id, m.thread_id, m.seq, m.role,
-           m.role = 'tool' OR json_extract(m.message, '$.data.tool_calls[0]') IS NOT NULL AS of_tools
+           m.role = 'tool' OR json_extract(sound(m.message), '$.data.tool_calls[0]') IS NOT NULL AS of_tools
     FROM hit JOIN messages AS m ON m.user_id = :user_id AND m.thread_id = hit.thread_id AND m.id = hit.id
 ), near AS (
     SELECT *, CASE WHEN of_tools THEN :tool_reach ELSE :reach END AS reach,
@@ -19,16 +19,16 @@ WITH hit AS (
             AND b.left_at IS NULL AND b.seq > near.seq AND b.seq <= near.seq + near.reach
             AND (near.role = 'user' OR near.of_tools)
             AND (b.role IN ('assistant', 'agent') AND has_words(b.text)
-                 AND json_extract(b.message, '$.data.tool_calls[0]') IS NULL
+                 AND json_extract(sound(b.message), '$.data.tool_calls[0]') IS NULL
                  OR near.of_tools AND b.role = 'user')) AS reply
     FROM near
 )
 SELECT span.id AS hit_id, span.thread_id, c.seq, c.id, c.role, c.name, c.text, c.created_at,
-       json_extract(c.message, '$.data.tool_calls') AS calls
+       json_extract(sound(c.message), '$.data.tool_calls') AS calls
 FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thread_id AND c.left_at IS NULL
      AND c.seq BETWEEN coalesce(span.query, span.seq - span.beside) AND coalesce(span.reply, span.seq + span.beside)
      AND (c.seq IN (span.query, span.seq) OR c.seq = span.reply AND c.role <> 'user'
-          OR span.of_tools AND (c.role = 'tool' OR json_extract(c.message, '$.data.tool_calls[0]') IS NOT NULL))
+          OR span.of_tools AND (c.role = 'tool' OR json_extract(sound(c.message), '$.data.tool_calls[0]') IS NOT NULL))
 UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
 FROM hit JOIN summaries AS s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id

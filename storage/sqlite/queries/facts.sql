@@ -1,11 +1,14 @@
 -- name: facts.unread
 WITH m AS (
     SELECT thread_id, id, seq, text, created_at,
+           name IS NOT NULL AND name <> :user_id AND EXISTS (
+               SELECT 1 FROM messages AS c WHERE c.user_id = :user_id AND c.thread_id = new.thread_id
+               AND c.role = 'user' AND c.name IS NOT new.name) AS of_another,
            (SELECT max(a.seq) FROM messages AS a WHERE a.user_id = :user_id AND a.thread_id = new.thread_id
             AND a.seq < new.seq AND a.role = 'user') AS asked
     FROM messages AS new WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
     ORDER BY created_at, seq LIMIT :limit)
-SELECT m.thread_id, m.id, substr(m.text, 1, :characters) AS text, m.created_at, before.id AS before_id,
+SELECT m.thread_id, m.id, substr(m.text, 1, :characters) AS text, m.created_at, m.of_another, before.id AS before_id,
        substr(before.text, 1, :characters) AS before,
        (SELECT substr(b.text, 1, :characters) FROM messages AS b WHERE b.user_id = :user_id
         AND b.thread_id = m.thread_id AND b.seq < m.seq AND b.seq > m.asked AND b.role = 'assistant'

@@ -3,7 +3,7 @@ WITH RECURSIVE tree AS (
     SELECT s.* FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = :id
     UNION
     SELECT s.* FROM tree JOIN summaries AS s
-      ON s.user_id = :user_id AND s.thread_id = :thread_id AND s.id IN (SELECT value FROM json_each(tree.source_ids))
+      ON s.user_id = :user_id AND s.thread_id = :thread_id AND s.id IN (SELECT value FROM json_each(sound(tree.source_ids)))
 )
 SELECT * FROM tree
 

@@ -1,0 +1,253 @@
+"""Each value of each table is damaged in turn: turns go on, nothing else is lost, the doctor mends the row."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from conversation import EchoModel, open_with, say
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from everthread import Settings, StorageError, Summary, examine
+from everthread.state.search_records import SearchResult
+from everthread.storage.search_cache import SearchCache
+from everthread.storage.user_rows import UserRows
+
+Kind = Literal["postgres", "sqlite", "json"]
+TABLES: Final = (
+    "threads", "messages", "summaries", "summary_versions", "vectors", "search_cache", "facts", "pins", "turn_reports",
+)  # fmt: skip
+SAID: Final = (
+    "My dog is called Biscuit.", "Remember that I live in Lisbon.", "I prefer tea.", "My sister likes jazz.",
+    "The boat is blue.", "Where is the boat?",
+)  # fmt: skip
+
+_NUMBERS: Final = ("-7", "2147483647")
+DAMAGES: Final = {
+    "sqlite": ("''", "'weird {'", "-7", "1e15", "NULL"),
+    "json": ("'weird {'", "-7"),
+    "text": ("''", "'weird'", "NULL"),
+    "jsonb": ("'[]'", "'{\"broken\": 1}'", "'\"text\"'", "'null'", "NULL"),
+    "json_of_postgres": ("'[]'", "NULL"),
+    "int8": (*_NUMBERS, "NULL"),
+    "int4": (*_NUMBERS, "NULL"),
+    "float8": ("-7", "7", "'NaN'", "'Infinity'", "NULL"),
+    "timestamptz": ("'infinity'", "'-infinity'", "'0044-03-15 BC'", "'20000-01-01'", "NULL"),
+    "bool": ("NOT {column}", "NULL"),
+    "_text": ("'{}'", "'{NULL}'", "NULL"),
+    "_int8": ("'{}'", "'{NULL}'", "NULL"),
+    "uuid": ("gen_random_uuid()", "NULL"),
+    "bytea": ("''", "NULL"),
+    "vector": ("'[0]'", "'[0,0,0,0,0,0,0,0]'", "NULL"),
+    "xid8": ("'1'", "NULL"),
+}
+"""By the storage, or by the type of the column: what a value becomes, as SQL."""
+
+
+NAMED: Final = {"fact without source", "source missing", "message missing"}
+
+
+class Store:
+    """The rows of a graph, as somebody beside everthread sees them."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.database = graph.resources.database
+        self.is_postgres = self.database.kind == "postgres"
+        self._restoring: list[str] = []
+        self.key = "ctid" if self.is_postgres else "rowid"
+
+    async def columns(self, table: str) -> dict[str, Sequence[str]]:
+        """The columns of a table, with their damages."""
+        if not self.is_postgres:
+            rows = await self.sql(f"PRAGMA table_info({table})")
+            return {row["name"]: DAMAGES[self.database.kind] for row in rows}
+        rows = await self.sql(
+            "SELECT attname AS name, typname AS type FROM pg_attribute JOIN pg_type t ON t.oid = atttypid "
+            f"WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' "
+            "ORDER BY attnum"
+        )
+        return {
+            row["name"]: DAMAGES[f"{row['type']}_of_postgres" if row["type"] == "json" else row["type"]] for row in rows
+        }
+
+    async def sql(self, statement: str, **values: Any) -> list[Any]:
+        if not self.is_postgres:
+
+            def work(connection: sqlite3.Connection) -> list[Any]:
+                cursor = connection.execute(statement, values)
+                names = [column[0] for column in cursor.description or ()]
+                return [dict(zip(names, row, strict=True)) for row in cursor]
+
+            return list(await self.database.on_thread(work))
+
+        async def run(connection: Any) -> list[Any]:
+            cursor = await connection.execute(statement, values or None)
+            return await cursor.fetchall() if cursor.description else []
+
+        return list(await self.database.run(run))
+
+    async def rows(self, table: str) -> int:
+        return int((await self.sql(f"SELECT count(*) AS n FROM {table}"))[0]["n"])
+
+    async def damage(self, table: str, column: str, value: str) -> bool:
+        """Damage one value of a table, the second's; whether the database lets that happen."""
+        at = f"(SELECT {self.key} FROM {table} ORDER BY {self.key} LIMIT 1 OFFSET 1)"
+        try:
+            await self.sql(f"UPDATE {table} SET {column} = {value.replace('{column}', column)} WHERE {self.key} = {at}")
+            await self.sql("INSERT INTO memory_removals VALUES ('ada', 1) ON CONFLICT (user_id) DO UPDATE SET times = "
+                           "memory_removals.times + 1")  # what this process holds of the rows is read anew  # fmt: skip
+        except StorageError:
+            return False
+        return True
+
+    @property
+    def all_tables(self) -> Sequence[str]:
+        """With those of the checkpoints."""
+        own = (
+            ("checkpoints", "checkpoint_blobs", "checkpoint_writes") if self.is_postgres else ("checkpoints", "writes")
+        )
+        return (*TABLES, *own)
+
+    async def save(self) -> None:
+        self._restoring = []
+        for table in self.all_tables:
+            columns = ", ".join(await self.columns(table))
+            await self.sql(f"CREATE TABLE saved_{table} AS SELECT * FROM {table}")
+            self._restoring += [
+                f"DELETE FROM {table}",
+                f"INSERT INTO {table} ({columns}) SELECT {columns} FROM saved_{table}",
+            ]
+
+    async def restore(self) -> None:
+        async def run(connection: Any) -> None:
+            for statement in self._restoring:
+                await connection.execute(statement)
+
+        await self.database.run(run)
+
+
+@pytest.fixture(params=["sqlite", "json", "postgres"])
+async def store(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
+    """A storage with rows in every table: of messages, summaries and their versions, facts, pins, ..."""
+    if request.param != "postgres":
+        settings = settings.but(database_url=request.param, data_dir=tmp_path)
+    embeddings = DeterministicFakeEmbedding(size=8)
+    async with open_with(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        for said in SAID:
+            await say(graph, said)
+        await graph.asettled()
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        messages = await user.archive.messages("t1")
+        for n in (0, 4):
+            sources = tuple(message.id for message in messages[n : n + 4])
+            summary = Summary(
+                id=Summary.id_for("t1", 1, sources), content=f"Summary {n}.", level=1, source_ids=sources, covers=4
+            )
+            await user.archive.add_summary("t1", summary)
+            await user.summaries.replace("t1", summary.model_copy(update={"version": 2, "content": f"Again {n}."}))
+        cache = SearchCache(graph.resources.database)  # type: ignore[attr-defined]
+        for n in range(2):
+            await cache.put([str(n)], [SearchResult(title="A", url="https://a.example", content="a", engine="e")], 100)
+        await say(graph, "And on.")
+        await say(graph, "Another thread.", to="t2")
+        await say(graph, "And a third one.", to="t3")
+        await graph.asettled()
+        while await user.vectors.embed_pending(timeout=60):
+            pass
+        yield Store(graph)
+
+
+async def ids(store: Store) -> set[str]:
+    return {m.id for m in await store.graph.resources.of_user("ada").archive.messages("t1")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES)
+async def test_a_damaged_value_costs_its_row_and_no_turn(store: Store, table: str) -> None:
+    await store.save()
+    known = await ids(store)
+    counts, failures = {name: await store.rows(name) for name in TABLES}, []
+    for column, damages in (await store.columns(table)).items():
+        for value in damages:
+            if await store.damage(table, column, value):
+                try:
+                    await goes_on(store, known, counts)
+                except Exception as error:  # told with all others
+                    failures.append(f"{column} = {value}: {type(error).__name__}: {str(error)[:300]}")
+                await store.restore()
+    assert not failures, "\n" + "\n".join(failures)
+
+
+async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None:
+    """Turns go on in this thread and in another; no other row is lost, and the doctor leaves nothing to tell."""
+    graph = store.graph
+    for to in ("t1", "t4"):
+        state = await say(graph, "Where does my sister live, and what of the boat and Biscuit?", to=to)
+        assert state["messages"][-1].content.startswith("You said"), "a reply"
+    await graph.asettled()
+    assert len(known - await ids(store)) <= 1, f"messages lost: {len(known - await ids(store))}"
+    for name, count in counts.items():
+        if name != "search_cache":
+            assert await store.rows(name) >= count, f"{name} has fewer rows"
+    told = [sentence for sentence in state["report"].get("degraded", ()) if "amaged" in sentence]
+    for checkup in await examine(graph, "ada", repair=True):
+        # What nobody knows any more is named: a message that is gone, a source that was there.
+        left = [finding for finding in checkup.left if finding.kind not in NAMED and not finding.harmless]
+        assert not left, f"{left}"
+    await graph.asettled()
+    assert not (known - await ids(store)), "a message is lost after the repair"
+    user: UserRows = graph.resources.of_user("ada").rows
+    user.skipped.told()
+    state = await say(graph, "Where does my sister live, and what of the boat and Biscuit?")
+    again = list(state["report"].get("degraded", ()))
+    assert not again, f"{again} (before: {told})"
+
+
+@pytest.mark.parametrize("table", ["messages", "summaries", "facts", "pins", "vectors", "turn_reports", "threads"])
+async def test_a_row_of_the_json_file_that_no_table_holds_stays_in_the_file(
+    settings: Settings, tmp_path: Path, table: str
+) -> None:
+    """A row such as `{"broken": 1}`: the file opens, turns go on, and what a person may still mend is not lost."""
+    settings = settings.but(database_url="json", data_dir=tmp_path)
+    path, components = tmp_path / "memory.json", {"embeddings": DeterministicFakeEmbedding(size=8)}
+    async with open_with(settings, model=EchoModel(prompts=[]), **components) as graph:
+        await say(graph, SAID[1])
+        await graph.asettled()
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rows = content[table].setdefault("ada", [])
+    rows.append({"broken": 1})
+    path.write_text(json.dumps(content), encoding="utf-8")
+    async with open_with(settings, model=EchoModel(prompts=[]), **components) as graph:
+        state = await say(graph, "And on.")
+        assert [message.content for message in state["messages"]][::2] == [SAID[1], "And on."]
+    after = json.loads(path.read_text(encoding="utf-8"))
+    assert after["unread"] == [[table, "ada", {"broken": 1}]]
+    assert len(after[table].get("ada", ())) >= len(rows) - 1
+
+
+async def test_rows_that_were_skipped_are_told_counted_and_mended(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(store.database.observer, "skipped", counted.append)
+    fact = (await store.sql("SELECT id FROM facts ORDER BY id LIMIT 1"))[0]["id"]
+    pin = (await store.sql("SELECT id FROM pins ORDER BY id LIMIT 1"))[0]["id"]
+    facts = {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()}
+    await store.sql(f"UPDATE facts SET kind = 'weird' WHERE id = '{fact}'")
+    await store.sql(f"UPDATE pins SET score = 7 WHERE id = '{pin}'")
+    state = await say(store.graph, "Where does my sister live?", to="t5")
+    (told,) = state["report"]["degraded"]
+    assert told.startswith("Damaged rows were skipped (2)")
+    assert f"{fact} in facts" in told
+    assert f"{pin} in pins" in told
+    assert set(counted) == {"facts", "pins"}
+    assert {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()} == facts - {fact}
+    (checkup,) = await examine(store.graph, "ada", "t1", repair=True)
+    damaged = next(finding for finding in checkup.findings if finding.kind == "damaged row")
+    assert set(damaged.ids) == {f"{fact} in facts", f"{pin} in pins"}
+    assert {one.id for one in await store.graph.resources.of_user("ada").facts.all_facts()} == facts
