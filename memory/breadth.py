@@ -15,9 +15,10 @@ CROWD: Final = 100
 """Candidates among which relevance is shared, the best; where there are fewer, as if others had a score of 0."""
 
 SPREAD: Final = 3.0
-"""The score, in units of idf, by which a candidate is e times as likely as another; by trial on LoCoMo."""
+"""The score, in units of idf, by which a candidate is e times as likely as another; by trial on two conversations of
+LoCoMo."""
 
-LEAST: Final[Mapping[Scope, float]] = MappingProxyType({"one": 0.0055, "many": 0.004, "order": 0.004, "whole": 0.004})
+LEAST: Final[Mapping[Scope, float]] = MappingProxyType({"one": 0.006, "many": 0.004, "order": 0.004, "whole": 0.004})
 """Relevance from which a hit is told, by what the question asks for; by trial on two conversations of LoCoMo."""
 
 LEAST_FOR_REMARK: Final = 0.12
