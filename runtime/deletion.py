@@ -29,6 +29,7 @@ _DELETE: Final = (
     "deletion.checkpoint_blobs",
     "deletion.checkpoints",
     "deletion.own_threads",
+    "search_cache.forget",
 )
 
 

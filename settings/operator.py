@@ -82,7 +82,7 @@ class LimitSettings(Group):
         title="Seconds that search results are kept",
         ge=0,
         le=2_592_000,
-        description="How long results are kept for the same query; 0 keeps none.",
+        description="How long results are kept for the same query of the same user; 0 keeps none.",
     )
     visible_messages: int = Field(
         200,

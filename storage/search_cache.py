@@ -1,4 +1,4 @@
-"""`SearchCache`: what web search engines found, kept for a while in Postgres for all processes and users."""
+"""`SearchCache`: what web search engines found for one user, kept for a while for all processes."""
 
 from __future__ import annotations
 
@@ -14,68 +14,54 @@ from pydantic import TypeAdapter, ValidationError
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
 from ..text.fold import plain
-from .storage import Connection, Storage
+from .user_rows import UserRows
 
 _log = logging.getLogger(__name__)
 
-MAX_ENTRIES: Final = 5000
-"""Entries kept: about 20 MB."""
+MAX_ENTRIES: Final = 500
+"""Entries kept of a user: about 2 MB."""
 _SECONDS: Final = 1.0
 """How long the cache may keep a turn waiting."""
 _RESULTS: Final = TypeAdapter(list[SearchResult])
 
 
 class SearchCache:
-    """Results by engine and query. A failure of the database is logged, and costs nothing but the cache.
+    """Results of one user by engine and query: nobody can tell by them what others searched for.
+
+    A failure of the database is logged, and costs nothing but the cache.
 
     Args:
-        database: where it is kept.
-        max_entries: the oldest beyond this number go.
+        rows: the user's.
+        max_entries: the user's oldest beyond this number go.
     """
 
-    def __init__(self, database: Storage, max_entries: int = MAX_ENTRIES) -> None:
-        self._database = database
+    def __init__(self, rows: UserRows, max_entries: int = MAX_ENTRIES) -> None:
+        self._rows = rows
         self._max_entries = max_entries
 
     async def get(self, key: Sequence[str], seconds: float) -> list[SearchResult] | None:
         """What was put under this key in the last `seconds`; None without it, or without the database."""
-
-        async def work(connection: Connection) -> object:
-            row = await (
-                await connection.execute(
-                    self._database.queries["search_cache.get"], {"key": _digest(key), "seconds": seconds}
-                )
-            ).fetchone()
-            return row["results"] if row else None
-
         try:
             async with asyncio.timeout(_SECONDS):
-                found = await self._database.run(work)
-            return _RESULTS.validate_python(found) if found else None
+                rows = await self._rows.fetch("search_cache.get", key=self._digest(key), seconds=seconds)
+            return _RESULTS.validate_python(rows[0]["results"]) if rows else None
         except (StorageError, TimeoutError, ValidationError) as error:
             _log.warning("The cache of web results cannot be read: %s.", type(error).__name__)
             return None
 
     async def put(self, key: Sequence[str], results: Sequence[SearchResult], seconds: float) -> None:
-        """Keep results under this key; what is older than `seconds` goes."""
+        """Keep results under this key; what is older than `seconds` goes, whosever it is."""
         value = Jsonb(_RESULTS.dump_python(list(results), mode="json"))
-
-        async def work(connection: Connection) -> None:
-            await connection.execute(
-                self._database.queries["search_cache.put"], {"key": _digest(key), "results": value}
-            )
-            await connection.execute(
-                self._database.queries["search_cache.prune"], {"seconds": seconds, "kept": self._max_entries - 1}
-            )
-
         try:
             async with asyncio.timeout(_SECONDS):
-                await self._database.run(work)
+                await self._rows.transaction(
+                    ("search_cache.put", {"key": self._digest(key), "results": value}),
+                    ("search_cache.prune", {"seconds": seconds, "kept": self._max_entries - 1}),
+                )
         except (StorageError, TimeoutError) as error:
             _log.warning("Web results cannot be put into the cache: %s.", type(error).__name__)
 
-
-def _digest(key: Sequence[str]) -> bytes:
-    """The hash of a key; case, width and white space make no difference."""
-    parts = map(plain, key)
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()
+    def _digest(self, key: Sequence[str]) -> bytes:
+        """The hash of user and key; case, width and white space of the key make no difference."""
+        parts = [self._rows.user_id, *map(plain, key)]
+        return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()
