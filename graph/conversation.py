@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ..runtime.deletion import Deletion
 from ..runtime.resources import Resources
+from ..runtime.run_settings import authenticated_user, names_user
 from ..state.conversation import TURN_CHANNELS
 from ..state.messages import read_input
 from ..state.records import Deleted
@@ -154,7 +155,7 @@ class Conversation(CompiledConversation):
         if isinstance(values, Mapping) and values.get("messages"):
             given = values["messages"]
             read_input(given.value if hasattr(given, "value") else given)
-        configurable = (config or {}).get("configurable") or {}
-        named = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
-        if named != self.resources.settings.user_id and configurable.get("thread_id"):
+        configurable, runtime = (config or {}).get("configurable") or {}, runtime_of(None, config)
+        if configurable.get("thread_id") and (authenticated_user(runtime) or names_user(None, config)):
+            named = self.resources.runs.settings_of(runtime, config).user_id
             await self.resources.of_user(named).archive.own_thread(str(configurable["thread_id"]))

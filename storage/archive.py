@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Summary
+from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_rows
 from .exchanges import exchanges
@@ -61,10 +62,12 @@ class Archive:
         """Claim a new thread for the user, or check that it is theirs; give it the name, if one is given.
 
         Raises:
-            ThreadOwnershipError: the thread belongs to somebody else.
+            ThreadOwnershipError: the thread belongs to somebody else, or its id is made of a name for somebody else.
         """
         values = {"thread_id": thread_id, "name": name}
-        rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
+        rows: list[DictRow] = []
+        if may_have(thread_id, self._rows.user_id):
+            rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
         if not rows or not rows[0]["mine"]:
             raise ThreadOwnershipError(
                 f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
@@ -76,9 +79,11 @@ class Archive:
         Args:
             name: the name that the command line gave it, or the id that a program gave it, which need be no UUID.
         """
-        new, given = id_of(name, self._rows.user_id), clean_text(name)
-        known = {row["thread_id"] for row in await self._rows.fetch("archive.named", ids=[new, given])}
-        return given if given in known and new not in known else new
+        name, user_id = clean_text(name), self._rows.user_id
+        new = id_of(name, user_id)
+        ids = [new, former_id(name, user_id), name]
+        known = {row["thread_id"] for row in await self._rows.fetch("archive.named", ids=ids)}
+        return next((id_ for id_ in ids if id_ in known), new)
 
     async def has_thread(self, thread_id: str) -> bool:
         """Whether there is such a thread, and it is the user's."""

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import EVERYTHING, say
+from conversation import EVERYTHING, EchoModel, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import EverthreadError, Hit, Settings, Summary, ThreadOwnershipError, open_graph
+from everthread import (
+    EverthreadError,
+    Hit,
+    Settings,
+    Summary,
+    ThreadOwnershipError,
+    build_graph,
+    open_graph,
+    thread_id,
+)
 from everthread.graph.conversation import CompiledConversation
+from everthread.maintenance.transfer import export_rows, import_rows
+from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.resources import Resources
 from everthread.state.records import now
+from everthread.state.threads import former_id
 
 USERS = [
     "a",
@@ -101,3 +115,63 @@ async def test_what_is_written_is_read_under_the_same_user_however_it_was_named(
                 output_keys=EVERYTHING,
             )
             assert any(text in f.content for memory in state["recall"].memories for f in memory.fragments)
+
+
+@pytest.mark.parametrize("door", ["open_graph", "build_graph"])
+async def test_the_id_of_a_name_cannot_be_taken_by_a_stranger(
+    settings: Settings, embeddings: Embeddings, door: str
+) -> None:
+    async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as opened:
+        embedded = build_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings)
+        graph = opened if door == "open_graph" else embedded.compile(checkpointer=InMemorySaver())
+        archive = opened.resources.of_user("ada").archive
+        for name in ("work", "a private name", "用户", ""):
+            hers = thread_id(name, "ada")
+            for stranger in ("mallory", "default", "ADA", "ada "):
+                with pytest.raises(ThreadOwnershipError):
+                    await say(graph, "hello", to=hers, user=stranger)
+                with pytest.raises(ThreadOwnershipError):
+                    await graph.aupdate_state(
+                        {"configurable": {"thread_id": hers, "user_id": stranger}}, {"messages": [("user", "mine now")]}
+                    )
+            assert not await archive.has_thread(hers)
+            assert not (await graph.aget_state({"configurable": {"thread_id": hers}})).values
+            await say(graph, "My locker is QX-4471.", to=hers)
+            assert len(await archive.messages(hers)) == 2
+        await embedded.resources.close()
+
+
+async def test_a_name_is_found_by_the_id_that_it_had_before(graph: CompiledConversation) -> None:
+    archive = graph.resources.of_user("ada").archive
+    assert await archive.thread_named("work") == thread_id("work", "ada")
+    await say(graph, "My locker is QX-4471.", to=former_id("work", "ada"))
+    assert await archive.thread_named("work") == former_id("work", "ada")
+    assert await graph.resources.of_user("bob").archive.thread_named("work") == thread_id("work", "bob")
+
+
+async def test_a_name_goes_with_its_user_when_a_thread_is_handed_over(
+    graph: CompiledConversation, tmp_path: Path
+) -> None:
+    await say(graph, "My locker is QX-4471.", to=thread_id("work", "ada"))
+    ada, bob = (graph.resources.of_user(user) for user in ("ada", "bob"))
+    file = tmp_path / "ada.jsonl"
+    await export_rows(ada.rows, file, written=lambda _done, _all: None)
+    await import_rows(bob.rows, file, check_file(file), added=lambda _added: None)
+    assert [row["thread_id"] for row in await bob.archive.threads()] == [thread_id("work", "bob")]
+    forged = tmp_path / "forged.jsonl"
+    forged.write_text(file.read_text().replace('"ada"', '"bob"', 1))
+    with pytest.raises(ThreadOwnershipError):
+        await import_rows(bob.rows, forged, check_file(forged), added=lambda _added: None)
+
+
+async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embeddings: Embeddings) -> None:
+    """Whoever ran first without a thread id owned the thread of all such runs."""
+    graph = build_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings).compile()
+    for user in ("ada", "bob", "ada"):
+        said = f"My locker at the gym is number 4711, says {user}."
+        state = await graph.ainvoke({"messages": [("user", said)]}, context={"user_id": user})
+        assert len(state["messages"]) == 2
+    threads = {user: await graph.resources.of_user(user).archive.threads() for user in ("ada", "bob")}
+    assert [len(threads[user]) for user in ("ada", "bob")] == [2, 1]
+    assert len({row["thread_id"] for rows in threads.values() for row in rows}) == 3
+    await graph.resources.close()
