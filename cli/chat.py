@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from ..compression.commands import COMMANDS as SUMMARY_COMMANDS
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
-from ..state.messages import clean_text, content_text
+from .chat_commands import COMMANDS, read_chat_command, run_chat_command
 from .opening import loading
-
-if TYPE_CHECKING:
-    from ..graph.conversation import CompiledConversation
-    from ..runtime.resources import Resources
-
-_ANSWERING: Final = frozenset({"llm_call", "command"})
-"""The nodes whose messages are for the user."""
+from .reply import MarkdownReply, PlainReply
+from .session import Session
+from .terminal import is_terminal, piped, typed
 
 
 def chat(
@@ -38,19 +34,19 @@ def chat(
     """
     with loading():
         from ..graph.open import open_graph
-    # Tokens are printed as they come, so rich must neither wrap nor read markup in them.
     console = Console(highlight=False, soft_wrap=True, markup=False)
+    view = MarkdownReply(Console(highlight=False, markup=False)) if is_terminal() else PlainReply(console)
     opened = open_graph(settings)
     with asyncio.Runner() as runner:
-        with console.status("Starting the database ..."):
+        with console.status("Opening the conversation ..."):
             graph = runner.run(opened.__aenter__())
-        session = Session(graph, opened.resources, settings, thread or _new_name(), console)
+        session = Session(graph, settings, thread or _new_name(), console, view)
         try:
             runner.run(session.greet(resumed=thread is not None))
             failed = _converse(runner, session)
         finally:
             runner.run(opened.__aexit__(None, None, None))
-    return 1 if failed and not sys.stdin.isatty() else 0
+    return 1 if failed and not is_terminal() else 0
 
 
 def _new_name() -> str:
@@ -58,106 +54,35 @@ def _new_name() -> str:
     return f"{datetime.now():%Y-%m-%d}-{secrets.token_hex(2)}"
 
 
-class Session:
-    """One chat in one thread."""
-
-    def __init__(
-        self, graph: CompiledConversation, resources: Resources, settings: Settings, name: str, console: Console
-    ) -> None:
-        self._graph = graph
-        self._resources = resources
-        self._settings = settings
-        self._name = name
-        self._console = console
-        self._thread_id = ""
-
-    async def greet(self, *, resumed: bool) -> None:
-        """Say which model answers, which thread this is, and what is still being loaded.
-
-        Raises:
-            ThreadOwnershipError: the thread belongs to another user.
-        """
-        from ..models.chat import describe_model
-
-        archive = self._resources.of_user(self._settings.user_id).archive
-        self._thread_id = await archive.thread_named(self._name)
-        await archive.own_thread(self._thread_id, self._name)
-        said = await archive.known_count(self._thread_id) if resumed else 0
-        self._dim(describe_model(self._settings.model))
-        self._dim(f"Thread {self._name!r}" + (f", going on after {said} messages." if said else ", new."))
-        if not self._resources.embedder.ready:
-            self._dim(f"Loading the embedding model {self._resources.embedder.name} in the background ...")
-        if changed := await self._resources.changed_model():
-            self._dim(str(changed))
-
-    async def turn(self, text: str) -> bool:
-        """One turn; returns whether it succeeded. The reply is printed as it comes."""
-        config: Any = {"configurable": {"thread_id": self._thread_id}}
-        printed = False
-        try:
-            question = {"messages": [("user", text)]}
-            modes: Any = ["messages", "updates"]
-            parts: Any = self._graph.astream(question, config, context=self._settings, stream_mode=modes)
-            async for mode, part in parts:
-                if mode == "messages" and part[1].get("langgraph_node") in _ANSWERING:
-                    printed = self._print(content_text(part[0].content)) or printed
-                elif mode == "updates":
-                    self._notice(part, printed)
-        except EverthreadError as error:
-            self._console.print(f"everthread: {error}", style="red")
-            return False
-        return True
-
-    def _print(self, token: str) -> bool:
-        self._console.print(clean_text(token), end="")
-        self._console.file.flush()
-        return bool(token)
-
-    def _notice(self, update: dict[str, Any], printed: bool) -> None:
-        """After the reply has been printed, or before: what a user should know of a node's work."""
-        for node, values in update.items():
-            if node in _ANSWERING:
-                answer = values.get("command_answer") or values["messages"][-1]
-                self._console.print("" if printed else content_text(answer.content))
-            for part in ("search", "recall", "after_reply"):
-                record = (values or {}).get(part)
-                if record is not None and getattr(record, "error", None):
-                    self._dim(f"({record.error})")
-            if node == "web_search" and values["search"].results:
-                found = values["search"]
-                self._dim(f"(searched the web with {found.engine}: {len(found.results)} results)")
-
-    def _dim(self, text: str) -> None:
-        self._console.print(text, style="dim")
-
-
 def _converse(runner: asyncio.Runner, session: Session) -> bool:
     """Feed every line to the session; returns whether any turn failed."""
-    failed = False
-    for line in _lines():
-        if not line.strip():
-            continue
+    failed, lines = False, runner.run(_lines(session))
+    while (line := runner.run(anext(lines, None))) is not None:
         try:
-            failed = not runner.run(session.turn(line)) or failed
+            failed = not runner.run(_answer(line, session)) or failed
+        except typer.Exit:
+            return failed
         except KeyboardInterrupt:
-            print("\n(stopped; what you said is kept)")
+            session.note("(stopped; what you said is kept)")
     return failed
 
 
-def _lines() -> Iterator[str]:
-    """What is typed, or what comes through a pipe."""
-    if not sys.stdin.isatty():
-        sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # a pipe is a TextIOWrapper
-        yield from (clean_text(line.rstrip("\n")) for line in sys.stdin)
-        return
-    import readline  # noqa: F401  # gives the prompt a history and arrow keys
+async def _answer(line: str, session: Session) -> bool:
+    """Do what a line asks for; returns whether that went well."""
+    if not line.strip():
+        return True
+    if (command := read_chat_command(line)) is None:
+        return await session.turn(line)
+    try:
+        await run_chat_command(command, session)
+    except EverthreadError as error:
+        session.refuse(error)
+        return False
+    return True
 
-    while True:
-        try:
-            yield input("> ")
-        except EOFError:
-            print()
-            return
-        except KeyboardInterrupt:
-            print()
-            return
+
+async def _lines(session: Session) -> AsyncIterator[str]:
+    if not is_terminal():
+        return piped()
+    session.note("/help shows the commands, Ctrl-D leaves.")
+    return typed(await session.earlier(), [*COMMANDS, *SUMMARY_COMMANDS])

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..facts.rows import FactRows
 from ..state.errors import InputError
@@ -23,7 +23,7 @@ async def facts(
 ) -> None:
     """Print the user's facts and pins."""
     rows = FactRows(rows_of(storage))
-    table = Table("id", "kind", "what", "state", "since", "until", "source")
+    table = Table(Column("id", no_wrap=True), "kind", "what", "state", "since", "until", "source")
     for pin in await rows.pins(forgotten=all_):
         table.add_row(*map(escape, _pin_row(pin)))
     for fact in await rows.all_facts():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -55,6 +56,7 @@ class Commands(TyperGroup):
 def _loaded(name: str) -> Any:
     file, text = COMMANDS[name]
     from .opening import as_command, loading
+    from .options import ALL_SETTINGS
 
     with loading():
         module = import_module(f".{file}", __package__)
@@ -62,7 +64,7 @@ def _loaded(name: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     # The turn that `explain` is asked for may be -1, which is no option.
     context = {"ignore_unknown_options": True} if name == "explain" else None
-    alone.command(name, help=text, context_settings=context)(as_command(work))
+    alone.command(name, help=text, context_settings=context, epilog=ALL_SETTINGS)(as_command(work, name))
     return typer.main.get_command(alone)
 
 
@@ -112,6 +114,9 @@ def graph() -> None:
 
 def main() -> None:
     """Run the command. An error becomes one line and exit code 1; `EVERTHREAD_DEBUG=1` shows the traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that has no emoji shows another sign for them
     try:
         read_environment()
         app()

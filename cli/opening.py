@@ -28,12 +28,13 @@ _lines: Final = Console(highlight=False, markup=False, soft_wrap=True)
 Thread = Annotated[str, typer.Argument(help="The name or the id of the thread.")]
 
 
-def as_command(work: Callable[..., Any]) -> Callable[..., None]:
+def as_command(work: Callable[..., Any], name: str) -> Callable[..., None]:
     """What typer runs for a function: its arguments are those of the command, its result is the exit code.
 
     Args:
         work: takes the `settings` first, or the `storage`, and is async then; a storage that cannot be started or
             reached raises a `StorageError` at its first use.
+        name: that of the command.
     """
     first, *own = inspect.signature(work, eval_str=True).parameters.values()
 
@@ -51,7 +52,7 @@ def as_command(work: Callable[..., Any]) -> Callable[..., None]:
         raise typer.Exit(code or 0)
 
     command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # `with_settings` reads it
-    return with_settings(command)
+    return with_settings(command, name)
 
 
 @asynccontextmanager

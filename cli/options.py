@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from ..settings.forms import NamedValues, groups_of
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
+from ..settings.storage import StorageSettings
+
+_STORED: Final = frozenset({"user_id", *StorageSettings.model_fields})
+_ANSWERING: Final = frozenset(
+    {"profile", "model", "slm_model", "summary_model", "system_prompt", "search_engines", "max_context_tokens"}
+)
+_SHOWN: Final[Mapping[str, frozenset[str]]] = {
+    "chat": _ANSWERING,
+    "replay": frozenset({"profile", "summary_model", "embedding_model"}),
+    "regenerate": frozenset({"summary_model"}),
+    "doctor": frozenset({"summary_model"}),
+    "import": frozenset({"embedding_model"}),
+    "reindex": frozenset({"embedding_model"}),
+}
+"""Settings that the help of a command shows beside those of the storage."""
+
+ALL_SETTINGS: Final = "Every setting is an option of every command: `everthread settings` lists them."
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command one option for each setting; the command gets those given as the argument `values`."""
+def with_settings(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """Give a command one option for each setting; the command gets those given as the argument `values`.
+
+    Args:
+        command: what is run.
+        name: that of the command; its help shows the settings that matter to it.
+    """
 
     @wraps(command)
     def with_options(**arguments: Any) -> None:
@@ -27,19 +49,25 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
         if name != "values"
     ]
-    options = [_option(name, group) for group, names in groups_of(Settings).items() for name in names]
+    shown = _STORED | _SHOWN.get(name, frozenset())
+    options = [
+        _option(setting, group, is_shown=setting in shown)
+        for group, settings in groups_of(Settings).items()
+        for setting in settings
+    ]
     with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]  # typer reads it
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *options]}
     return with_options
 
 
-def _option(name: str, group: str) -> inspect.Parameter:
+def _option(name: str, group: str, *, is_shown: bool) -> inspect.Parameter:
     flag = typer.Option(
         f"--{name.replace('_', '-')}",
         help=f"{Settings.model_fields[name].description} [default: {default_text(name)}]",
         metavar="VALUE",
         show_default=False,
         rich_help_panel=group,
+        hidden=not is_shown,
     )
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, flag])

@@ -157,7 +157,7 @@ class BulkEmbedding:
             rows = await self._rows.fetch(
                 source.query,
                 thread_id=after[0],
-                index=after[1],
+                ordinal=after[1],
                 limit=WINDOW,
                 model=self._embedder.name,
                 refused=self._refused,

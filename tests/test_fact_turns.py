@@ -182,14 +182,14 @@ async def test_a_failure_is_told_and_the_turn_goes_on(
 async def test_a_message_that_breaks_the_reading_keeps_no_other_from_being_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = fact_reading.read
+    real = fact_reading.read_facts
 
     def read(message: Any, **values: Any) -> Any:
         if "jazz" in message.text:
             raise RecursionError
         return real(message, **values)
 
-    monkeypatch.setattr(fact_reading, "read", read)
+    monkeypatch.setattr(fact_reading, "read_facts", read)
     await hear(database, "I like jazz", "I live in Oslo")
     assert await texts(database) == ["I live in Oslo"]
     assert await read_new(turn_of(database)) == 0

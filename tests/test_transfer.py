@@ -234,7 +234,7 @@ async def test_a_file_of_version_4_is_read_and_its_flags_follow_from_its_summari
     found = await Archive(UserRows(database, "ada")).messages("t")
     assert [(m.id, m.active, m.chunk_id) for m in found] == [("m1", False, 1), ("m2", False, 1), ("m3", True, None)]
     standing = await Archive(UserRows(database, "ada")).standing("t", recent=0, limit=9)
-    assert list(standing.indices) == ["s", "m3"]
+    assert list(standing.positions) == ["s", "m3"]
 
 
 HEADER: dict[str, Any] = {

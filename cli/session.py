@@ -1,0 +1,146 @@
+"""`Session`: one chat in one thread, turn by turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+
+from ..settings.settings import Settings
+from ..state.errors import EverthreadError
+from ..state.messages import content_text
+from ..storage.storage import Storage
+from .reply import ReplyView, printable
+
+if TYPE_CHECKING:
+    from ..graph.conversation import Conversation
+
+_ANSWERING: Final = frozenset({"llm_call", "command"})
+"""The nodes whose messages are for the user."""
+
+_DOING: Final = {
+    "searching": "Searching the web ...",
+    "remembering": "Remembering ...",
+    "remembered": "Thinking ...",
+    "summarizing": "Summarizing ...",
+}
+"""What is shown of an event while nothing of the reply has come."""
+
+_EARLIER: Final = 100
+"""Questions that the arrow keys bring back."""
+
+
+class Session:
+    """One chat in one thread.
+
+    Args:
+        graph: the conversation.
+        settings: those of each turn.
+        name: of the thread.
+        console: where replies and notices are printed.
+        view: shows a reply while it comes.
+
+    Attributes:
+        storage: where the conversation is kept.
+    """
+
+    def __init__(
+        self,
+        graph: Conversation,
+        settings: Settings,
+        name: str,
+        console: Console,
+        view: ReplyView,
+    ) -> None:
+        self.settings = settings
+        self.name = name
+        self.storage: Storage = graph.resources.database
+        self._graph = graph
+        self._resources = graph.resources
+        self._console = console
+        self._view = view
+        self._thread_id = ""
+
+    async def greet(self, *, resumed: bool) -> None:
+        """Say which model answers, which thread this is, and what is still being loaded.
+
+        Raises:
+            ThreadOwnershipError: the thread belongs to another user.
+        """
+        from ..models.chat import describe_model
+
+        archive = self._resources.of_user(self.settings.user_id).archive
+        self._thread_id = await archive.thread_named(self.name)
+        await archive.own_thread(self._thread_id, self.name)
+        said = await archive.known_count(self._thread_id) if resumed else 0
+        self.note(describe_model(self.settings.model))
+        self.note(f"Thread {self.name!r}" + (f", going on after {said} messages." if said else ", new."))
+        if not self._resources.embedder.ready:
+            self.note(f"Loading the embedding model {self._resources.embedder.name} in the background ...")
+        if changed := await self._resources.changed_model():
+            self.note(str(changed))
+
+    async def earlier(self) -> list[str]:
+        """What the user asked last in this thread, the newest last."""
+        archive = self._resources.of_user(self.settings.user_id).archive
+        messages = await archive.page(self._thread_id, limit=2 * _EARLIER)
+        return [message.text for message in messages if message.role == "user"][-_EARLIER:]
+
+    def choose_profile(self, name: str) -> None:
+        """Go on with another profile.
+
+        Raises:
+            SettingsError: there is none of this name, or it does not agree with the other settings.
+        """
+        self.settings = Settings(**{**self.settings.chosen, "profile": name})
+
+    def note(self, text: str) -> None:
+        """Print what is no reply."""
+        self._console.print(printable(text), style="dim")
+
+    def refuse(self, error: EverthreadError) -> None:
+        """Print what went wrong."""
+        self._console.print(f"everthread: {printable(str(error))}", style="red")
+
+    async def turn(self, text: str) -> bool:
+        """One turn; returns whether it succeeded. The reply is shown as it comes."""
+        config: Any = {"configurable": {"thread_id": self._thread_id}}
+        modes: Any = ["messages", "updates", "custom"]
+        try:
+            self._view.doing("Thinking ...")
+            parts: Any = self._graph.astream(
+                {"messages": [("user", text)]}, config, context=self.settings, stream_mode=modes
+            )
+            printed = False
+            async for mode, part in parts:
+                if mode == "messages" and part[1].get("langgraph_node") in _ANSWERING:
+                    token = content_text(part[0].content)
+                    self._view.add(token)
+                    printed = printed or bool(token)
+                elif mode == "custom" and (doing := _DOING.get(part.get("everthread", ""))):
+                    self._view.doing(doing)
+                elif mode == "updates":
+                    self._notice(part, printed)
+        except EverthreadError as error:
+            self._view.close()
+            self.refuse(error)
+            return False
+        finally:
+            self._view.close()
+        return True
+
+    def _notice(self, update: dict[str, Any], printed: bool) -> None:
+        """What a user should know of a node's work, before the reply or behind it."""
+        for node, values in update.items():
+            if node in _ANSWERING:
+                answer = values.get("command_answer") or values["messages"][-1]
+                if not printed:
+                    self._view.add(content_text(answer.content))
+                self._view.close()
+            for part in ("search", "recall", "after_reply"):
+                record = (values or {}).get(part)
+                if record is not None and getattr(record, "error", None):
+                    self.note(f"({record.error})")
+            if node == "web_search" and values["search"].results:
+                found = values["search"]
+                self.note(f"(searched the web with {found.engine}: {len(found.results)} results)")
