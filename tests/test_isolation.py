@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from clients.dev_server import server
 from conversation import EVERYTHING, EchoModel, say
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph_sdk import get_client
+from test_server import project
 
 from everthread import (
     EverthreadError,
@@ -28,6 +34,8 @@ from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.resources import Resources
 from everthread.state.records import now
 from everthread.state.threads import former_id
+
+__all__ = ["project"]
 
 USERS = [
     "a",
@@ -175,3 +183,79 @@ async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embedd
     assert [len(threads[user]) for user in ("ada", "bob")] == [2, 1]
     assert len({row["thread_id"] for rows in threads.values() for row in rows}) == 3
     await graph.resources.close()
+
+
+AUTH = """
+from langgraph_sdk import Auth
+from everthread.server.auth import owners_only
+auth = Auth()
+
+@auth.authenticate
+async def whoami(authorization: str | None):
+    return {"identity": (authorization or "nobody").removeprefix("Bearer ")}
+
+owners_only(auth)
+"""
+
+
+@pytest.mark.slow
+def test_on_a_server_nobody_reaches_what_is_another_users(project: Path, environment: dict[str, str]) -> None:
+    (project / "auth.py").write_text(AUTH)
+    config = json.loads((project / "langgraph.json").read_text())
+    (project / "langgraph.json").write_text(json.dumps({**config, "auth": {"path": "./auth.py:auth"}}))
+    with server(project, environment) as url:
+        asyncio.run(_attack(url))
+
+
+async def _attack(url: str) -> None:
+    ada, bob = (
+        get_client(url=url, api_key=None, headers={"authorization": f"Bearer {user}"}) for user in ("ada", "bob")
+    )
+
+    async def turn(client: Any, thread: str | None, text: str, **more: Any) -> Any:
+        given = {"messages": [{"role": "user", "content": text}]}
+        return await client.runs.wait(thread, "everthread", input=given, if_not_exists="create", **more)
+
+    hers, named = str(uuid.uuid4()), thread_id("work", "ada")
+    attacks: list[Callable[[], Any]] = [
+        lambda: bob.threads.create(thread_id=named),
+        lambda: turn(bob, named, "hello"),
+        lambda: turn(bob, named, "hello", config={"configurable": {"user_id": "ada"}}),
+        lambda: bob.threads.create(thread_id=named, metadata={"owner": "ada"}),
+    ]
+    for attack in attacks:
+        with pytest.raises(Exception, match="of another user"):
+            await attack()
+    await turn(ada, hers, "My locker at the gym is number 4711.")
+    await turn(ada, named, "My locker at the gym is number 4711.")
+    said = {"messages": [{"role": "user", "content": "My IBAN is DE00MALLORY."}]}
+    attacks = [
+        lambda: turn(bob, hers, "What is my locker number?"),
+        lambda: turn(bob, hers, "What is my locker number?", context={"user_id": "ada"}),
+        lambda: bob.threads.get(hers),
+        lambda: bob.threads.get_state(hers),
+        lambda: bob.threads.get_history(hers),
+        lambda: bob.threads.update_state(hers, said),
+        lambda: bob.threads.update(hers, metadata={"owner": "bob"}),
+        lambda: bob.threads.copy(hers),
+        lambda: bob.threads.delete(hers),
+        lambda: bob.threads.get_state(named),
+        lambda: bob.runs.list(hers),
+        bob.threads.search,
+        lambda: bob.threads.search(metadata={"owner": "ada"}),
+    ]
+    seen = []
+    for attack in attacks:
+        try:
+            seen.append(await attack())
+        except Exception as error:
+            seen.append(str(error))
+    for more in ({}, {"context": {"user_id": "ada"}}, {"config": {"configurable": {"user_id": "ada"}}}):
+        state = await turn(bob, None, "Which locker number was it at the gym?", **more)
+        seen.append(state)
+    assert "4711" not in json.dumps(seen, default=str)
+    state: Any = await ada.threads.get_state(hers)
+    assert [m["content"] for m in state["values"]["messages"] if m["type"] == "human"] == [
+        "My locker at the gym is number 4711."
+    ]
+    assert "4711" in json.dumps(await turn(ada, None, "Which locker number was it at the gym?"), default=str)
