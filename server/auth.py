@@ -12,7 +12,6 @@ from langgraph_sdk import Auth
 
 from ..state.threads import may_have
 
-
 _TAKEN: Final = "The thread id is that of a name of another user: choose another one."
 
 
