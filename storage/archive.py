@@ -69,9 +69,17 @@ class Archive:
         if may_have(thread_id, self._rows.user_id):
             rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
         if not rows or not rows[0]["mine"]:
-            raise ThreadOwnershipError(
-                f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
-            )
+            raise _foreign(thread_id)
+
+    async def refuse_foreign(self, thread_id: str) -> None:
+        """Refuse a thread that belongs to somebody else; one that is nobody's passes, and stays nobody's.
+
+        Raises:
+            ThreadOwnershipError: the thread belongs to somebody else.
+        """
+        rows = await self._rows.fetch("archive.owner", thread_id=thread_id)
+        if rows and not rows[0]["mine"]:
+            raise _foreign(thread_id)
 
     async def thread_named(self, name: str) -> str:
         """The id of the user's thread of this name or id; that of a new one where there is none.
@@ -258,3 +266,9 @@ class Archive:
     async def threads(self) -> list[DictRow]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
         return await self._rows.fetch("archive.threads")
+
+
+def _foreign(thread_id: str) -> ThreadOwnershipError:
+    return ThreadOwnershipError(
+        f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
+    )
