@@ -172,9 +172,10 @@ async def test_a_name_goes_with_its_user_when_a_thread_is_handed_over(
         await import_rows(bob.rows, forged, check_file(forged), added=lambda _added: None)
 
 
-async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embeddings: Embeddings) -> None:
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["without a checkpointer", "with one"])
+async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embeddings: Embeddings, saver: Any) -> None:
     """Whoever ran first without a thread id owned the thread of all such runs."""
-    graph = build_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings).compile()
+    graph = build_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings).compile(checkpointer=saver)
     for user in ("ada", "bob", "ada"):
         said = f"My locker at the gym is number 4711, says {user}."
         state = await graph.ainvoke({"messages": [("user", said)]}, context={"user_id": user})
