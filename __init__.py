@@ -10,14 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
+    from everthread.doors.memory import ConversationMemory, open_memory
+    from everthread.doors.middleware import Everthread
     from everthread.graph.build import build_graph
     from everthread.graph.open import open_graph
     from everthread.maintenance.doctor import examine
     from everthread.maintenance.explain import find_report
     from everthread.maintenance.findings import Checkup, Finding
     from everthread.maintenance.regenerate import regenerate, regenerate_rejected
+    from everthread.maintenance.retention import retain_thread, retention_runs, run_retention
     from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
+    from everthread.settings.retention import Retention
     from everthread.settings.settings import Settings
     from everthread.state.compression_records import Regenerated, SummaryVersion
     from everthread.state.conversation import ConversationState
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
         ThreadOwnershipError,
     )
     from everthread.state.fact_records import Fact, FactSheet, Pin
-    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, Summary
+    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, RetentionRun, Summary
     from everthread.state.report_records import Progress, Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.threads import DEFAULT_USER, thread_id
@@ -41,11 +46,16 @@ if TYPE_CHECKING:
     from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
 _HOMES = {
+    "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
+    "doors.memory": ("ConversationMemory", "open_memory"),
+    "doors.middleware": ("Everthread",),
     "graph.build": ("build_graph",),
     "maintenance.doctor": ("examine",),
     "maintenance.explain": ("find_report",),
     "graph.open": ("open_graph",),
     "maintenance.regenerate": ("regenerate", "regenerate_rejected"),
+    "maintenance.retention": ("retain_thread", "retention_runs", "run_retention"),
+    "settings.retention": ("Retention",),
     "storage.archive": ("Archive", "ArchivedMessage"),
     "storage.postgres.checkpointer": ("PostgresCheckpointer",),
     "state.compression_records": ("Regenerated", "SummaryVersion"),
@@ -58,7 +68,7 @@ _HOMES = {
     "maintenance.findings": ("Checkup", "Finding"),
     "runtime.components": ("Components",),
     "settings.profiles": ("PROFILES", "Profile"),
-    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "Summary"),
+    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "RetentionRun", "Summary"),
     "state.report_records": ("Progress", "Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "settings.settings": ("Settings",),
@@ -77,10 +87,12 @@ __all__ = [
     "Components",
     "Context",
     "ContextReport",
+    "ConversationMemory",
     "ConversationState",
     "Deleted",
     "EmbeddingError",
     "EngineFailure",
+    "Everthread",
     "EverthreadError",
     "Fact",
     "FactSheet",
@@ -89,6 +101,7 @@ __all__ = [
     "Hit",
     "InputError",
     "Memory",
+    "MemoryRetriever",
     "ModelCall",
     "ModelError",
     "Pin",
@@ -99,6 +112,8 @@ __all__ = [
     "Recalled",
     "Regenerated",
     "ReplyReport",
+    "Retention",
+    "RetentionRun",
     "SearchError",
     "SearchOutcome",
     "SearchResult",
@@ -109,14 +124,20 @@ __all__ = [
     "StorageError",
     "Summary",
     "SummaryVersion",
+    "ThreadHistory",
     "ThreadOwnershipError",
     "TurnReport",
     "build_graph",
     "examine",
     "find_report",
+    "memory_tools",
     "open_graph",
+    "open_memory",
     "regenerate",
     "regenerate_rejected",
+    "retain_thread",
+    "retention_runs",
+    "run_retention",
     "thread_id",
 ]  # fmt: skip
 

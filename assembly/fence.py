@@ -64,22 +64,24 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
 
 
 def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
-    """A memory: each message with its date and who said it.
+    """A memory: each message with who said it, and with its date where that is not the one before's.
 
     Args:
         memory: the memory; a message in it without content is left out.
         summarized: whether a summary in the prompt tells it in short.
     """
-    return "\n".join(
-        words.MEMORY.format(
-            date=f"{fragment.created_at or memory.created_at:%Y-%m-%d}",
-            mark=words.SUMMARIZED if summarized else "",
-            speaker=_speaker(memory, fragment),
-            content=set_in(fragment.content),
-        )
-        for fragment in memory.fragments
-        if fragment.content.strip()
-    )
+    lines: list[str] = []
+    told = None
+    for fragment in memory.fragments:
+        if not fragment.content.strip():
+            continue
+        day = f"{fragment.created_at or memory.created_at:%Y-%m-%d}"
+        form = words.SAME_DAY if day == told else words.MEMORY
+        mark = words.SUMMARIZED if summarized else ""
+        speaker, content = _speaker(memory, fragment), set_in(fragment.content)
+        lines.append(form.format(date=day, mark=mark, speaker=speaker, content=content))
+        told = day
+    return "\n".join(lines)
 
 
 def fact_entry(fact: str) -> str:

@@ -128,9 +128,9 @@ class Driver:
         self, carried: Carried, question: str, turn: Turn, *, budget: int | None, recall: bool
     ) -> list[AnyMessage]:
         """The prompt for a question at the end of a conversation, with or without what is recalled for it."""
-        state = _with(carried, [HumanMessage(question, id="question")])
+        state = with_new(carried, [HumanMessage(question, id="question")])
         if recall:
-            state |= _plain(await memory_retrieval(state, turn))
+            state |= plain(await memory_retrieval(state, turn))
             state |= await pairing(state, turn)
         return await self.assembled(state, turn, budget=budget)
 
@@ -142,20 +142,22 @@ class Driver:
 
 async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Carried:
     """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
-    state = _with(carried, new)
-    state |= _plain(await remember(state, turn))
+    state = with_new(carried, new)
+    state |= plain(await remember(state, turn))
     while not state["after_reply"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
-        state |= _plain(await summarize(state, turn))
+        state |= plain(await summarize(state, turn))
     if state["after_reply"].error:
         raise RuntimeError(state["after_reply"].error)
     return {name: state[name] for name in _CARRIED if name in state}
 
 
-def _with(carried: Carried, new: Sequence[AnyMessage]) -> Any:
+def with_new(carried: Carried, new: Sequence[AnyMessage]) -> Any:
+    """The state with new messages."""
     return {**carried, "messages": [*carried.get("messages", []), *new]}
 
 
-def _plain(update: dict[str, Any]) -> dict[str, Any]:
+def plain(update: dict[str, Any]) -> dict[str, Any]:
+    """What a node returned, with the messages themselves in the place of what overwrites them."""
     return {key: getattr(value, "value", value) if key == "messages" else value for key, value in update.items()}
 
 

@@ -160,7 +160,7 @@ class Bench:
             return self._remarks[n % len(self._remarks)]
         draw = random.Random(n)
         return draw.choice(FORMS).format(
-            name=draw.choice(NAMES), index=draw.choice(PLACES), thing=draw.choice(THINGS), n=n
+            name=draw.choice(NAMES), place=draw.choice(PLACES), thing=draw.choice(THINGS), n=n
         )
 
     def history(self, length: int) -> list[BaseMessage]:

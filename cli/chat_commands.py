@@ -15,6 +15,7 @@ from ..settings.profiles import PROFILES
 from ..state.errors import InputError
 from . import explain as explaining
 from . import facts as knowing
+from . import forget as forgetting
 from . import threads as listing
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ async def _facts(session: Session, _: str) -> None:
 async def _forget(session: Session, fact: str) -> None:
     if not fact:
         raise InputError("Name the fact or pin to forget: /facts lists them with their ids.")
-    await knowing.forget(session.storage, fact)
+    await forgetting.forget(session.storage, what=[fact], keep_said=True)
 
 
 async def _explain(session: Session, turn: str) -> None:

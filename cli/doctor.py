@@ -32,6 +32,8 @@ async def doctor(
             say(line)
     if not checkups:
         say("There are no threads yet.")
+    if storage.row_security is not None:
+        say(f"Row-level security {'keeps' if storage.row_security else 'does not keep'} users apart in this database.")
     return 0 if all(checkup.healthy for checkup in checkups) else 1
 
 

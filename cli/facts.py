@@ -1,4 +1,4 @@
-"""What is known about the user: facts and pins, listed and forgotten."""
+"""What is known about the user: facts and pins, listed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ..facts.rows import FactRows
-from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
-from ..state.records import now
 from ..storage.storage import Storage
-from .opening import rows_of, say
+from .opening import rows_of
 
 
 async def facts(
@@ -30,23 +28,6 @@ async def facts(
         if all_ or fact.is_open:
             table.add_row(*map(escape, _fact_row(fact)))
     Console().print(table)
-
-
-async def forget(
-    storage: Storage, fact: Annotated[str, typer.Argument(help="The id of the fact or pin, or its beginning.")]
-) -> None:
-    """Forget one fact or pin.
-
-    Raises:
-        InputError: there is none with this id, or several begin with it.
-    """
-    rows = FactRows(rows_of(storage))
-    ids = [known.id for known in await rows.all_facts() if known.state != "forgotten"]
-    ids = [id_ for id_ in [*ids, *(pin.id for pin in await rows.pins())] if id_.startswith(fact)]
-    if len(ids) != 1 and fact not in ids:
-        found = "no fact and no pin" if not ids else f"{len(ids)} of them"
-        raise InputError(f"There is {found} whose id begins with {fact!r}: `everthread facts` lists yours.")
-    say(f"Forgotten: {await rows.forget(fact if fact in ids else ids[0], now())}")
 
 
 def _fact_row(fact: Fact) -> tuple[str, ...]:

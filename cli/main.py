@@ -31,13 +31,18 @@ COMMANDS: Final = {
                          "something is left."),
     "prune": ("threads", "Delete all but the newest checkpoint of a thread. The archive keeps everything that was "
                          "said."),
-    "delete": ("threads", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
+    "delete": ("forget", "Delete a thread for good: messages, summaries, facts, pins, vectors, reports and "
                           "checkpoints."),
+    "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
+                               "with --dry-run count it."),
     "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
     "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
                            "again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
-    "forget": ("facts", "Forget a fact or a pin: it is never used again. What you said stays in the archive."),
+    "forget": ("forget", "Forget a fact, messages, a span of time, a thread or everything, with all that was made from "
+                         "it; and prove that it is gone."),
+    "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
+                     "key."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ..settings.forms import NamedValues, groups_of
+from ..settings.forms import NamedValues, groups_of, written
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..settings.storage import StorageSettings
@@ -25,6 +25,7 @@ _SHOWN: Final[Mapping[str, frozenset[str]]] = {
     "doctor": frozenset({"summary_model"}),
     "import": frozenset({"embedding_model"}),
     "reindex": frozenset({"embedding_model"}),
+    "retention": frozenset({"retention"}),
 }
 """Settings that the help of a command shows beside those of the storage."""
 
@@ -84,7 +85,7 @@ def _text(value: Any) -> str:
     if value is None:
         return "unset"
     if isinstance(value, NamedValues):
-        return ",".join(f"{part}={number:g}" for part, number in value if number is not None) or "unset"
+        return ",".join(f"{part}={written(number)}" for part, number in value if number is not None) or "unset"
     if isinstance(value, tuple):
         return ",".join(value) or "none"
     return "empty" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

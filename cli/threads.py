@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..state.errors import InputError
 from ..storage.archive import Archive
 from ..storage.storage import Storage
 from .opening import Thread, rows_of, say, thread_of
@@ -59,40 +58,3 @@ async def prune(storage: Storage, thread: Thread) -> None:
 
     await checkpointer_of(storage).aprune([await thread_of(storage, thread)])
     say("Kept the newest checkpoint.")
-
-
-async def delete(
-    storage: Storage,
-    thread: Annotated[str | None, typer.Argument(help="The name or the id of the thread.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Delete all of your threads.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Delete a thread, or all of the user's, with everything that was made from them.
-
-    Raises:
-        InputError: the user has no such thread, or it is not said which.
-        EmbeddingError: a vector store of one's own fails; nothing was deleted.
-        StorageError: the database cannot be reached; nothing was deleted.
-    """
-    if (thread is None) is not all_:
-        raise InputError("Name the thread to delete, or pass --all to delete all of yours.")
-    from ..memory.store_index import store_client, vector_index
-    from ..models.embeddings import Embedder
-    from ..runtime.deletion import Deletion
-    from ..storage.open import locks_of
-
-    rows, locks, embedder = rows_of(storage), locks_of(storage), Embedder(storage.settings.embedding_model)
-    deletion = Deletion(rows, vector_index(rows, embedder, store_client(storage.settings, embedder)), locks)
-    try:
-        id_ = None if thread is None else await thread_of(storage, thread)
-        number = len(await deletion.threads(id_))
-        if number and not yes:
-            asked = "Delete it for good?" if thread else f"Delete all of your threads ({number}) for good?"
-            typer.confirm(asked, abort=True)
-        gone = await deletion.delete(id_)
-    finally:
-        await locks.close()
-    say(
-        f"Deleted: {gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, "
-        f"{gone.facts} facts, {gone.pins} pins."
-    )

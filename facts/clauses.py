@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from ..text.sentences import CODE, sentence_spans
 from ..text.words import QUESTION_MARKS, WORD
 from .language import Language
+from .speakers import others_speech
 
 MOST_CHARACTERS: Final = 4_000
 """Characters of a message that are read; what is longer is material, as a rule."""
@@ -92,7 +93,9 @@ def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
 
 
 def masked(text: str, language: Language) -> str:
-    """The text with code, links, quoted lines and quoted speech blotted out, as long as before."""
+    """The text with code, links, quoted lines and what others say blotted out, as long as before."""
+    for start, end in others_speech(text, language):
+        text = text[:start] + _blotted(text[start:end]) + text[end:]
     for noise in (CODE, _MARKUP, _QUOTED_LINE):
         text = noise.sub(
             lambda match: "\n" + MASK * (len(match[0]) - 2) + "\n" if len(match[0]) > 2 else match[0], text
@@ -105,6 +108,11 @@ def masked(text: str, language: Language) -> str:
         return f"{match[0][0]}{MASK * len(inner)}{match[0][-1]}" if speaks else match[0]
 
     return _QUOTES.sub(blot, text)
+
+
+def _blotted(text: str) -> str:
+    """As many marks, with the line breaks in their places."""
+    return "".join(char if char == "\n" else MASK for char in text)
 
 
 def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]]:

@@ -16,13 +16,27 @@ from ..text.words import QUESTION_MARKS, is_question
 from .clauses import MASK, MOST_CHARACTERS, masked
 from .language import Language, language_in
 
-Act = Literal["remember", "forget", "forget everything"]
+Act = Literal["remember", "forget", "forget about", "forget today", "forget conversation", "forget everything"]
+
+_WHOLE: Final[tuple[tuple[str, Act], ...]] = (
+    ("forget_all", "forget everything"),
+    ("forget_today", "forget today"),
+    ("forget_conversation", "forget conversation"),
+    ("forget_this", "forget"),
+    ("remember_this", "remember"),
+)
+"""The lists whose phrases are a whole request, and what each asks for."""
+
+_WITH_WORDS: Final[tuple[Act, ...]] = ("forget about", "forget", "remember")
 
 _TRIM: Final = " \t\n,;:.!，。、：！"
 
 
 class FactCommand(NamedTuple):
-    """One request to the memory. Without words it means what was said just before."""
+    """One request to the memory. "remember" and "forget" without words mean what was said just before.
+
+    "forget" has one thing in its words, "forget about" all that was said of them.
+    """
 
     act: Act
     words: str
@@ -49,14 +63,14 @@ def _command(sentence: str, language: Language) -> FactCommand | None:
     start = _after_polite(sentence, language)
     asks = sentence[start:].strip(_TRIM + QUESTION_MARKS)
     plain = language.normalized(asks)
-    for name, act in (("forget_all", "forget everything"), ("forget_this", "forget"), ("remember_this", "remember")):
+    for name, act in _WHOLE:
         if language[name].fullmatch(_without_polite_end(plain, language)):
-            return FactCommand(act, "")  # type: ignore[arg-type]  # the names are those of Act
+            return FactCommand(act, "")
     if is_question(sentence) and start == 0:
         return None
-    for act in ("forget", "remember"):
-        if words := _words(asks, language, act):
-            return FactCommand(act, words)  # type: ignore[arg-type]
+    for act in _WITH_WORDS:
+        if words := _words(asks, language, act.replace(" ", "_")):
+            return FactCommand(act, words)
     return None
 
 
@@ -76,22 +90,32 @@ def _without_polite_end(plain: str, language: Language) -> str:
     return plain[: polite.start()].rstrip(" ,") if polite and polite.start() else plain
 
 
-def _words(asks: str, language: Language, act: str) -> str | None:
+def _words(asks: str, language: Language, name: str) -> str | None:
     """What is to be remembered or forgotten, verbatim; None if the sentence does not ask for it."""
-    step = _spent(asks, language, act)
+    step = _spent(asks, language, name)
     if step is not None:
-        return asks[step:].strip(_TRIM) or None
-    plain = language.normalized(asks)
-    end = language.ending(f"{act}_last", plain)
-    if end is None or end.start() <= 1:
-        return None
-    # The normalized text has no spaces: count the letters that belong to the request.
-    letters = len(plain[: end.start()])
-    for index, char in enumerate(asks):
+        return _cut(asks[step:].strip(_TRIM), language, f"{name}_end") or None
+    words = _cut(asks, language, f"{name}_last")
+    needed = f"{name}_last_if"
+    is_asked = needed not in language.lists or language[needed].fullmatch(language.normalized(words))
+    return words if words and words != asks and is_asked else None
+
+
+def _cut(text: str, language: Language, name: str) -> str:
+    """The text without what of a list ends it, verbatim; nothing of it where that is all."""
+    plain = language.normalized(text)
+    end = language.ending(name, plain)
+    if end is None:
+        return text
+    # The normalized text may be longer or shorter: count the letters that are left.
+    letters = len(re.sub(r"\s", "", plain[: end.start()]))
+    if letters < 1:
+        return ""
+    for index, char in enumerate(text):
         letters -= len(re.sub(r"\s", "", fold(char)))
         if letters <= 0:
-            return asks[: index + 1].strip(_TRIM) or None
-    return None
+            return text[: index + 1].strip(_TRIM)
+    return text
 
 
 def _spent(text: str, language: Language, name: str) -> int | None:

@@ -93,13 +93,13 @@ def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iter
     """The clauses that state something, and who each is about: the one before, where it goes on with that."""
     subject: _Subject | None = None
     before = ""
-    supposed = sentence = -1
+    supposed = sentence = quoted = -1
     for clause in said:
-        reported = language.ending("report", before.rstrip(" :,")) is not None
+        quoted = clause.sentence if language.ending("report", before.rstrip(" :,")) else quoted
         before = clause.plain
         unreal = language["unreal"].search(clause.plain) is not None
         supposed = clause.sentence if unreal else supposed
-        if unreal or clause.asks or reported or (language.verb_last and clause.sentence == supposed):
+        if unreal or clause.asks or quoted == clause.sentence or (language.verb_last and clause.sentence == supposed):
             subject = None
             continue
         own = None if clause.joined else _subject(clause.plain, language, implied=implied)

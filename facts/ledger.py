@@ -13,10 +13,6 @@ from typing import Final
 from ..state.fact_records import Fact, FactState, Pin
 from .words import key
 
-_FORGET_SHARE: Final = 0.6
-"""The share of the words of "forget that ..." that a fact must hold to be the one that is meant."""
-
-
 _REWORDED: Final = 1
 """New words about the same value that are only another wording: "I'm living" after "I live"."""
 
@@ -83,12 +79,6 @@ def without_facts(facts: Iterable[Fact], gone: Collection[str]) -> tuple[Fact, .
 def forget_pins(pins: Iterable[Pin], moment: datetime) -> tuple[Pin, ...]:
     """The pins, marked as forgotten at this moment."""
     return tuple(pin.model_copy(update={"forgotten_at": moment}) for pin in pins if pin.forgotten_at is None)
-
-
-def meant(words: Sequence[str], text: str, terms: Iterable[str]) -> bool:
-    """Whether somebody who speaks of these words means this text, which has these terms."""
-    found = set(words) & set(terms)
-    return bool(words) and len(found) >= _FORGET_SHARE * len(set(words)) and bool(key(text))
 
 
 def _order(fact: Fact) -> tuple[datetime, str]:

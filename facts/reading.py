@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from ..state.fact_records import MANUAL_SCORE, Fact, Pin
 from ..text.words import is_question
-from .commands import FactCommand, attribute_named, commands
+from .clauses import MOST_CHARACTERS
+from .commands import FactCommand, commands
 from .extraction import Occasion, extract
-from .language import Language, language_in
-from .ledger import forget_pins, forgotten_facts, meant, merge
-from .words import asked_terms, content_terms, key
+from .language import language_in
+from .ledger import forget_pins, forgotten_facts, merge
+from .speakers import others_speech
+from .wish import Wish
+from .words import content_terms, key
 
 _PINNED: Final = 1000
 """Characters of a message that is pinned as a whole."""
@@ -29,6 +33,8 @@ class Message(NamedTuple):
     before: str = ""
     before_id: str = ""
     reply: str = ""
+    of_another: bool = False
+    """Whether it bears the name of somebody else."""
 
 
 class FactReading(NamedTuple):
@@ -55,13 +61,22 @@ def read_facts(message: Message, *, score: Score, auto_pin_score: float | None) 
         score: the importance of what a user says, in [0, 1].
         auto_pin_score: from which importance the message is pinned by itself; None pins none.
     """
+    if message.of_another:
+        return FactReading(message, (), (), ())
     asked = commands(message.text)
     pins = [pin for command in asked if command.act == "remember" and (pin := _pin(command, message))]
     told = [fact for pin in pins for fact in extract(pin.text, message.said, origin="user")]
     facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
-    if auto_pin_score is not None and not asked and (rank := score(message.text)) >= auto_pin_score:
+    is_own = auto_pin_score is not None and not asked and not _quotes(message.text)
+    if is_own and (rank := score(message.text)) >= (auto_pin_score or 0.0):
         pins.append(_automatic(message, rank))
     return FactReading(message, facts, pins, [command for command in asked if command.act != "remember"])
+
+
+def _quotes(text: str) -> bool:
+    """Whether a message holds what others say."""
+    language = language_in(text)
+    return language is not None and next(others_speech(text[:MOST_CHARACTERS], language), None) is not None
 
 
 def read_again(fact: Fact, message: str) -> Fact:
@@ -97,9 +112,16 @@ def apply(ledger: Ledger, readings: Iterable[FactReading]) -> Ledger:
 
 
 def _forget(ledger: Ledger, command: FactCommand, message: Message) -> Ledger:
-    moment = message.said.said_at
-    facts = [fact for fact in ledger.facts if _is_meant(fact, command, message)]
-    pins = [pin for pin in ledger.pins if _pin_is_meant(pin, command, message)]
+    """The ledger after a request that was archived: one whose messages were not removed, because it was not clear, say.
+
+    Only what the request states, or names, is forgotten: see `facts.forgetting`.
+    """
+    moment, language = message.said.said_at, language_in(message.text)
+    wish = Wish(command, language, message.said) if command.words and language is not None else None
+    facts = [fact for fact in ledger.facts if fact.said_at <= moment and _is_meant(fact, wish, command, message)]
+    pins = [pin for pin in ledger.pins if pin.created_at <= moment and _pin_is_meant(pin, wish, command, message)]
+    if wish is not None and wish.is_thing and wish.attribute is None and len({key(fact.text) for fact in facts}) > 1:
+        facts = []
     gone = {fact.id: fact for fact in forgotten_facts(facts, moment)}
     unpinned = {pin.id: pin for pin in forget_pins(pins, moment)}
     return Ledger(
@@ -107,38 +129,31 @@ def _forget(ledger: Ledger, command: FactCommand, message: Message) -> Ledger:
     )
 
 
-def _is_meant(fact: Fact, command: FactCommand, message: Message) -> bool:
-    if fact.said_at > message.said.said_at:
-        return False
+def _is_meant(fact: Fact, wish: Wish | None, command: FactCommand, message: Message) -> bool:
+    if wish is None:
+        return _stands_in(command, message, fact.thread_id, fact.source_id, fact.said_at)
+    if wish.names(fact) or wish.says(fact):
+        return True
+    may_be = (fact.subject == wish.subject and not wish.asked) or command.act == "forget about"
+    return may_be and wish.held((*fact.terms, *wish.terms_of(fact.text))) == 1.0
+
+
+def _pin_is_meant(pin: Pin, wish: Wish | None, command: FactCommand, message: Message) -> bool:
+    if wish is None:
+        return _stands_in(command, message, pin.thread_id, pin.source_id, pin.created_at)
+    return wish.held(wish.terms_of(pin.text)) == 1.0
+
+
+def _stands_in(command: FactCommand, message: Message, thread_id: str, source_id: str, said_at: datetime) -> bool:
+    """Whether what was said there is in the scope of a request without words."""
+    here = thread_id == message.said.thread_id
     if command.act == "forget everything":
         return True
-    if not command.words:
-        return fact.source_id == message.before_id and fact.thread_id == message.said.thread_id
-    language = language_in(message.text)
-    named = attribute_named(command.words, language)
-    if named is not None and fact.attribute == named and fact.subject == _owner(command.words, language):
-        return True
-    asked = extract(command.words, message.said, language=language)
-    if any(one.slot is not None and one.slot == fact.slot and one.value == fact.value for one in asked):
-        return True
-    return meant(asked_terms(command.words, language), fact.text, (*fact.terms, *asked_terms(fact.text, language)))
-
-
-def _owner(words: str, language: Language | None) -> str:
-    """Whose attribute is meant: "my sister's address" is not the user's."""
-    person = language["people"].search(language.normalized(words)) if language else None
-    return key(person[0]) if person else "user"
-
-
-def _pin_is_meant(pin: Pin, command: FactCommand, message: Message) -> bool:
-    if pin.created_at > message.said.said_at:
-        return False
-    if command.act == "forget everything":
-        return True
-    if not command.words:
-        return pin.source_id == message.before_id and pin.thread_id == message.said.thread_id
-    language = language_in(message.text)
-    return meant(asked_terms(command.words, language), pin.text, asked_terms(pin.text, language))
+    if command.act == "forget conversation":
+        return here
+    if command.act == "forget today":
+        return said_at.date() == message.said.said_at.date()
+    return here and source_id == message.before_id
 
 
 def _pin(command: FactCommand, message: Message) -> Pin | None:

@@ -1,4 +1,4 @@
-"""What becomes of the facts of other threads when threads are deleted: only what was said nowhere else is gone."""
+"""What becomes of other facts when facts are deleted: only what was said nowhere else is gone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from .ledger import changed, without_facts
 from .rows import fact_of, store
 
 
-async def release_facts(rows: Exchange, threads: Sequence[str]) -> None:
-    """Before threads are deleted: what their facts had ended holds again, and what confirmed them is read again.
+async def release_facts(rows: Exchange, gone: Sequence[str]) -> None:
+    """Before facts are deleted: what they had ended holds again, and what confirmed them is read again.
 
     Args:
-        rows: the user's.
-        threads: those that are about to be deleted, with their facts.
+        rows: the user's, from which the messages that are forgotten are gone.
+        gone: ids of the facts.
     """
-    names = list(threads)
-    touched = [fact_of(row) for row in await rows.fetch("facts.touched", threads=names)]
-    gone = {fact.id for fact in touched if fact.thread_id in names}
-    after = changed(touched, without_facts(touched, gone))
+    touched = [fact_of(row) for row in await rows.fetch("facts.touched", gone=list(gone))]
+    after = changed(touched, without_facts(touched, frozenset(gone)))
     if after:
         await store(rows, after)
-    await rows.fetch("facts.read_again", threads=names)
+    await rows.fetch("facts.read_again", gone=list(gone))

@@ -44,7 +44,7 @@ class FactRows:
         return [
             Message(
                 Occasion(row["thread_id"], row["id"], row["created_at"]), row["text"], row["before"] or "",
-                row["before_id"] or "", row["reply"] or "",
+                row["before_id"] or "", row["reply"] or "", bool(row["of_another"]),
             )
             for row in await self._rows.fetch("facts.unread", limit=limit, characters=MOST_CHARACTERS)
         ]  # fmt: skip

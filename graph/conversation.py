@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
+from datetime import datetime
 from typing import Any
 
+from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
-from ..runtime.deletion import Deletion
+from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..state.conversation import TURN_CHANNELS
+from ..state.errors import InputError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
@@ -52,11 +56,53 @@ class Conversation(CompiledConversation):
             EverthreadError: something failed, and nothing was deleted.
         """
         user = self.resources.of_user(user_id)
-        return await Deletion(user.rows, user.vectors, self.resources.locks).delete(thread_id)
+        wanted = await whole_threads(user, thread_id)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
         return node_thread.run_sync(self.adelete(user_id, thread_id))
+
+    async def aforget(
+        self,
+        user_id: str,
+        thread_id: str | None = None,
+        *,
+        messages: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fact: str | None = None,
+    ) -> Deleted:
+        """Forget a part of what a user said, with all that was made from it: messages, a span of time, or a fact.
+
+        Summaries above it are rewritten from what is left. Whole threads: `adelete`.
+
+        Args:
+            user_id: whose.
+            thread_id: where the messages were said; of a span of time, the only thread.
+            messages: their ids.
+            since: from this moment on.
+            until: before this moment.
+            fact: the id of a fact or pin, which goes with the messages that say it.
+
+        Raises:
+            InputError: not one of these is named, or it is not there.
+            EverthreadError: something failed, and nothing was forgotten.
+        """
+        user = self.resources.of_user(user_id)
+        if messages and thread_id is not None and not (since or until or fact):
+            wanted = await some_messages(user, thread_id, messages)
+        elif (since or until) and not (messages or fact):
+            wanted = await span_of_time(user, since, until, thread_id)
+        elif fact is not None and not (messages or thread_id or since or until):
+            wanted = await a_fact(user, fact)
+        else:
+            raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
+
+    def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
+        """`aforget`, blocking."""
+        return node_thread.run_sync(self.aforget(user_id, thread_id, **what))
 
     async def ahistory(
         self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
@@ -174,6 +220,8 @@ class Conversation(CompiledConversation):
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
+        if run.thread_id is not None and not run.is_nested:
+            await self._forget_removed(run.user_id, run.thread_id, run.messages or ())
         if run.messages is None or run.is_nested or run.thread_id is None or self.checkpointer in {None, False}:
             return run.input
         archive = self.resources.of_user(run.user_id).archive
@@ -181,12 +229,16 @@ class Conversation(CompiledConversation):
         return None if new is None else {**run.input, "messages": new}
 
     async def _check_update(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> None:
+        read: list[AnyMessage] = []
         for values in (update.values for superstep in supersteps for update in superstep):
             if isinstance(values, Mapping) and values.get("messages"):
                 given = values["messages"]
-                read_input(given.value if hasattr(given, "value") else given)
+                read += read_input(given.value if hasattr(given, "value") else given)
         if (named := self._named(config)) is not None:
             await self.resources.of_user(named[0]).archive.own_thread(named[1])
+        if thread_id := ((config or {}).get("configurable") or {}).get("thread_id"):
+            user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
+            await self._forget_removed(user_id, str(thread_id), read)
 
     async def _check_reader(self, config: RunnableConfig) -> None:
         named = self._named(config)
@@ -199,3 +251,16 @@ class Conversation(CompiledConversation):
         if not thread_id or not (authenticated_user(runtime) or names_user(None, config)):
             return None
         return self.resources.runs.settings_of(runtime, config).user_id, str(thread_id)
+
+    async def _forget_removed(self, user_id: str, thread_id: str, given: Sequence[AnyMessage]) -> None:
+        """Forget the messages of the user's own thread that an input removes, where the operator wants that."""
+        removed = [str(message.id) for message in given if isinstance(message, RemoveMessage)]
+        if not removed or self.resources.settings.removed_messages != "forget":
+            return
+        user = self.resources.of_user(user_id)
+        with suppress(InputError):  # what is not there need not be forgotten
+            if REMOVE_ALL_MESSAGES in removed:
+                wanted = await span_of_time(user, None, None, thread_id)
+            else:
+                wanted = await some_messages(user, thread_id, removed)
+            await forget(user, wanted, asked_by="client")

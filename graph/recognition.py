@@ -41,7 +41,7 @@ async def recognized(
     new = list(given)
     if len(given) > 1 and not all(message.id for message in given):
         earlier = await archive.page(thread_id, before=_first_id(said), limit=len(given)) if said else []
-        new = _by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
+        new = new_by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
     if len(new) == len(given) and any(message.id for message in given):
         older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
         new = by_id(given, said, older)
@@ -69,7 +69,7 @@ def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[st
     return [*(_removal(message) for message in said[index + 1 :]), *new]
 
 
-def _by_content(
+def new_by_content(
     given: Sequence[AnyMessage], whole: Sequence[AnyMessage], said: Sequence[AnyMessage]
 ) -> list[AnyMessage]:
     """The messages after those that repeat the conversation from its start; all where they do not.

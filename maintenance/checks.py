@@ -91,7 +91,7 @@ def check(thread: ThreadSnapshot) -> list[Finding]:
         "message not archived": _unarchived(thread),
         "summary not archived": [id_ for id_ in summary_ids(thread.state.chain) if id_ not in rows.summaries],
         "source missing": [id_ for id_ in sources if id_ not in known],
-        "message missing": gaps([row.seq for row in rows.messages.values()]),
+        "message missing": gaps({*(row.seq for row in rows.messages.values()), *rows.forgotten}),
         "fact without source": [fact for fact, source in rows.facts if source and source not in known],
         "order": [id_ for numbers in orders(thread) for id_ in in_order(numbers)],
         "message changed": thread.changed,

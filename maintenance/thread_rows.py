@@ -38,13 +38,14 @@ class ThreadRows(NamedTuple):
     """What the archive has of a thread: messages by id in their order, summaries by id, the oldest first.
 
     `facts` has the id of each fact and pin, with that of the message it was found in; `unembedded` ids of what lacks
-    vectors and is not queued for them.
+    vectors and is not queued for them; `forgotten` the numbers of messages that the user wanted forgotten.
     """
 
     messages: Mapping[str, CheckedMessage]
     summaries: Mapping[str, SummaryRow]
     facts: Sequence[tuple[str, str]]
     unembedded: Sequence[str]
+    forgotten: Sequence[int]
 
 
 async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> ThreadRows:
@@ -76,7 +77,10 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
             lacking += await asyncio.to_thread(_unembedded, batch, counts)
         async for batch in snapshot.batches("doctor.facts", thread_id=thread_id):
             facts += [(row["id"], row["source_id"]) for row in batch]
-        return ThreadRows(messages, summaries, facts, lacking)
+        forgotten: list[int] = []
+        async for batch in snapshot.batches("doctor.forgotten_numbers", thread_id=thread_id):
+            forgotten += [row["seq"] for row in batch]
+        return ThreadRows(messages, summaries, facts, lacking, forgotten)
 
     return await rows.snapshot(work)
 

@@ -176,12 +176,12 @@ async def _own_all(
     _refuse_foreign([{"thread_id": id_} for id_ in ids if not may_have(id_, rows.user_id)])
     parts = range(0, len(ids), BATCH_ROWS)
     for start in parts:
-        _refuse_foreign(await rows.fetch("transfer.not_mine", ids=ids[start : start + BATCH_ROWS]))
+        _refuse_foreign(await rows.across("transfer.not_mine", ids=ids[start : start + BATCH_ROWS]))
     for start in parts:
         part = threads[start : start + BATCH_ROWS]
         new = [{"id": names[thread.id], "name": thread.name, "created_at": str(thread.created_at)} for thread in part]
         values = {"ids": [thread["id"] for thread in new], "rows": json.dumps(new)}
-        _refuse_foreign(await rows.transaction(("transfer.add_threads", values), ("transfer.not_mine", values)))
+        _refuse_foreign(await rows.transaction(("transfer.add_threads", values), ("transfer.not_claimed", values)))
         added(Added("thread", len(part)))
 
 

@@ -38,7 +38,14 @@ FEW: Final = 4.0
 
 REPLY: Final = 2.5
 """What is taken off an assistant's reply, times the logarithm of its length: what people ask for later is mostly what
-they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing."""
+they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing.
+Who asks for a whole in short asks for what was worked out in replies as well: nothing is taken off then."""
+
+APART: Final = 2.0
+"""What each better one beside it takes off a message where an order of events is asked for, less with the distance."""
+
+_SPREAD: Final = 60
+"""Messages that take something off others, the best."""
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -98,6 +105,7 @@ def combined(
     is_reply: Flags,
     speaker_is_named: Flags,
     tells_time_asked_for: Flags,
+    reply: float = REPLY,
 ) -> Numbers:
     """The scores of messages: arrays of one length.
 
@@ -109,8 +117,27 @@ def combined(
         is_reply: whether an assistant said it, and not a person with a name.
         speaker_is_named: whether the question names who said it.
         tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
+        reply: what is taken off a reply, times the logarithm of its length.
     """
     scores: Numbers = lexical + COSINE_WEIGHT * cosine
-    scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + REPLY * np.log1p(lengths) * is_reply
+    scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + reply * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
+
+
+def spread(scores: Numbers, at: Indices) -> Numbers:
+    """The scores where one mention of each event is wanted: what stands beside a better message is worth less.
+
+    Args:
+        scores: of messages.
+        at: where each of them stands.
+    """
+    left, lowered = scores.copy(), scores.copy()
+    for _ in range(min(len(scores), _SPREAD)):
+        best = int(left.argmax())
+        lowered[best] = left[best]
+        left -= APART * np.exp(-np.abs(at - at[best]) / REACH)
+        left[best] = -np.inf
+    waiting = np.isfinite(left)
+    lowered[waiting] = left[waiting]
+    return lowered

@@ -7,6 +7,7 @@ summary stands alone; original messages that bear on the question may come with 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import Final
 
 from ..state.records import Fragment, Hit, Memory
@@ -19,6 +20,9 @@ Source = tuple[str, str]
 
 _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
+
+_WITH_PARTNERS: Final = 5
+"""Memories, the most relevant outside the chain, that are told with their counterparts; of others what was found."""
 
 SUMMARY_SHARE: Final = 2 / 3
 """Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
@@ -71,6 +75,39 @@ def candidates(memories: Sequence[Memory], chain: Collection[Source], count: int
             break
         kept.append(memory)
         count -= not all((memory.thread_id, id_) in chain for id_ in memory.source_ids)
+    return kept
+
+
+def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Source]) -> list[Memory]:
+    """The memories as they are told: the first `_WITH_PARTNERS` outside the chain whole, of others what was found.
+
+    At equal tokens a message that ranks lower is worth more than the partner of one that was found. Those that were
+    said on one day stand together, in the place of the most relevant. Summaries and calls of tools stay as they are.
+
+    Args:
+        memories: the most relevant first.
+        hits: what they are made of.
+        chain: what stands in the live chain.
+    """
+    found = {(hit.thread_id, hit.source_id) for hit in hits}
+    of_day: dict[tuple[str, date], int] = {}
+    left, kept = _WITH_PARTNERS, list[Memory]()
+    for memory in memories:
+        is_new = not all((memory.thread_id, id_) in chain for id_ in memory.source_ids)
+        plain = memory.source_type == "message" and all(f.role != "tool" for f in memory.fragments)
+        day = memory.thread_id, memory.created_at.date()
+        if left > 0 or not plain:
+            if plain:
+                of_day.setdefault(day, len(kept))
+            kept.append(memory)
+        else:
+            hit = [fragment for fragment in memory.fragments if (memory.thread_id, fragment.id) in found]
+            at = of_day.setdefault(day, len(kept))
+            if at < len(kept):
+                kept[at] = with_fragments(kept[at], merged(kept[at].fragments, hit))
+            else:
+                kept.append(with_fragments(memory, hit))
+        left -= is_new
     return kept
 
 

@@ -10,11 +10,14 @@ import numpy as np
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
+from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import TELLS_WHEN, term_keys
 from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
+from ..text.scope import scope_of
 from ..text.terms import search_terms
-from .fusion import COSINE_WEIGHT, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines
+from .breadth import relevances
+from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines, spread
 from .keywords import index_pending
 from .recall_cache import RecallCache
 from .timeline import Timeline
@@ -26,6 +29,9 @@ DEPTH: Final = 300
 
 VECTOR_DEPTH: Final = 400
 """Candidates that the vector arm brings; the others are taken to be like the last."""
+
+FEWEST: Final = 15
+"""Hits that are returned however little relevant they are, so that it can be seen what came near."""
 
 FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
@@ -70,6 +76,7 @@ class MemorySearch:
         *,
         limit: int,
         threshold: float,
+        least: float = 0.0,
         this_thread_only: bool = False,
         timeout: float,
     ) -> Recall:
@@ -80,6 +87,7 @@ class MemorySearch:
             question: any text.
             limit: hits, at most.
             threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
+            least: relevance in [0, 1] below which no more than `FEWEST` hits are returned.
             this_thread_only: leave out the user's other threads.
             timeout: seconds for the embedding model.
 
@@ -102,9 +110,10 @@ class MemorySearch:
                 return None, str(failed)
             return found, None
 
+        sealing = await self._rows.sealing()
         # Side by side: the keyword arm does not wait for the embedding of the question.
         (view, words), (lookup, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, thread_only, question, self._rows.user_id), by_meaning()
+            asyncio.to_thread(_words, memory, thread_only, question, sealing), by_meaning()
         )
 
         def recall() -> Recall:
@@ -112,10 +121,11 @@ class MemorySearch:
                 near = lookup(memory, view) if lookup is not None else None
                 candidates = _candidates(memory, view, words, near, question)
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
-                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit))
+                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit, least))
             cosines = candidates.cosines[~np.isnan(candidates.cosines)]
             told = None if failed is None else f"{failed} Memory was searched by keywords alone."
-            return Recall(hits=hits, nearest=_similarity(float(cosines.max())) if len(cosines) else None, error=told)
+            nearest = _similarity(float(cosines.max())) if len(cosines) else None
+            return Recall(hits=hits, least=least, nearest=nearest, error=told)
 
         return await asyncio.to_thread(recall)
 
@@ -168,10 +178,10 @@ class KeywordHits(NamedTuple):
     tells_time_asked_for: Flags
 
 
-def _words(memory: UserMemory, thread_only: str | None, question: str, user_id: str) -> tuple[View, KeywordHits]:
+def _words(memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing) -> tuple[View, KeywordHits]:
     """What is searched, and what the keyword arm finds in it."""
-    keys = term_keys(user_id, list(dict.fromkeys(search_terms(question))))
-    asked_for = term_keys(user_id, [TELLS_WHEN] if asks_when(question) else [])
+    keys = sealing.terms(term_keys(sealing.user_id, list(dict.fromkeys(search_terms(question)))))
+    asked_for = sealing.terms(term_keys(sealing.user_id, [TELLS_WHEN] if asks_when(question) else []))
     with memory.lock:
         view = memory.view(thread_only)
         counts = memory.counts(view, keys)
@@ -185,7 +195,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
-    messages = view.messages[at]
+    messages, scope = view.messages[at], scope_of(question)
     scores = combined(
         by_words[at],
         _shared(view.timeline, cosines, at),
@@ -194,7 +204,10 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         is_reply=messages["is_reply"],
         speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
         tells_time_asked_for=telling[at],
+        reply=0.0 if scope == "whole" else REPLY,
     )
+    if scope == "order":
+        scores = spread(scores, at)
     of_summaries = np.array([cosine for _, cosine in near.summaries])
     return Candidates(
         view.rows[at],
@@ -238,17 +251,20 @@ def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
     return shared_cosines(timeline, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
 
 
-def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int) -> Iterator[Hit]:
+def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int, least: float) -> Iterator[Hit]:
     """The best of the candidates that are recalled, as hits, with their ranks in each arm and overall."""
     by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
+    relevant = relevances(candidates.scores)
 
     def source(n: int) -> tuple[str, str]:
         return memory.ids[candidates.rows[n]] if n < known else candidates.summaries[n - known][:2]
 
     order = sorted(recalled.tolist(), key=lambda n: (-candidates.scores[n], source(n)[1]))
     for rank, n in enumerate(order[:limit], start=1):
+        if rank > FEWEST and relevant[n] < least:
+            return
         thread_id, id_ = source(n)
         row = int(candidates.rows[n]) if n < known else None
         yield Hit(
@@ -258,6 +274,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
             role=memory.roles[row] if row is not None else candidates.summaries[n - known].role,
             similarity=_similarity(float(candidates.cosines[n])),
             score=round(float(candidates.scores[n]), 3),
+            relevance=round(float(relevant[n]), 4),
             keyword_rank=by_words.get(n),
             vector_rank=by_meaning.get(n),
             rank=rank,

@@ -50,10 +50,12 @@ class RecallCache:
     Args:
         model: names the embedding model whose vectors are searched.
         max_bytes: bytes of all memories that are held, at most; the one in use is held anyway.
+        forget: called when rows of a user were deleted, for what else this process holds of them.
     """
 
-    def __init__(self, model: Callable[[], str], max_bytes: int) -> None:
+    def __init__(self, model: Callable[[], str], max_bytes: int, forget: Callable[[], None] = lambda: None) -> None:
         self._model = model
+        self._forget = forget
         # A memory that is larger than all that may be held counts as that, so that it stays while it is in use.
         self._held = LRUCache[tuple[str, str], _Held](
             max_bytes, getsizeof=lambda held: min(max_bytes, held.memory.nbytes)
@@ -67,6 +69,16 @@ class RecallCache:
         """
         return await io_thread.run(self._of(rows))
 
+    async def drop(self, user_id: str) -> None:
+        """Hold nothing of a user any more; another process notices by the number of removals."""
+
+        async def work() -> None:
+            for key in [key for key in self._held if key[0] == user_id]:
+                del self._held[key]
+            self._forget()
+
+        await io_thread.run(work())
+
     async def _of(self, rows: UserRows) -> Known:
         key = (rows.user_id, self._model())
         held = self._held.setdefault(key, _Held())
@@ -74,6 +86,7 @@ class RecallCache:
             changes = await changes_since(rows, key[1], held.horizon)
             if held.removals not in {None, changes.removals}:
                 held.memory, held.horizon = UserMemory(), ALL
+                self._forget()
                 changes = await changes_since(rows, key[1], ALL)
             if changes.messages or changes.vectors:
                 await _take(held.memory, changes)

@@ -115,15 +115,19 @@ class StoreIndex(VectorIndex):
         found = self._store.passages.get((self._rows.user_id, question), {})
         return {source: found[source] for source in sources if source in found}
 
-    async def forget(self, threads: Sequence[str], *, timeout: float) -> None:
-        """Delete the vectors of these threads from the store.
+    async def forget(self, threads: Sequence[str], *, ids: Sequence[str] | None = None, timeout: float) -> None:
+        """Delete the vectors of these threads from the store, or of these messages and summaries in them.
 
         Raises:
             EmbeddingError: the store fails or is too slow.
         """
         self._store.passages.clear()
         while rows := await self._rows.fetch(
-            "vector_store.embedded", threads=list(threads), name=self._store.name, limit=BATCH
+            "vector_store.embedded",
+            threads=list(threads),
+            ids=None if ids is None else list(ids),
+            name=self._store.name,
+            limit=BATCH,
         ):
             parts = await asyncio.to_thread(lambda: [(row, len(chunks(row))) for row in rows])
             ids = [

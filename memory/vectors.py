@@ -144,8 +144,11 @@ class VectorIndex:
         )
         return {(row["thread_id"], row["source_id"]): row["content"] for row in found}
 
-    async def forget(self, threads: Sequence[str], *, timeout: float) -> None:
-        """Delete what is kept elsewhere of these threads: nothing, for our own table is emptied with the archive."""
+    async def forget(self, threads: Sequence[str], *, ids: Sequence[str] | None = None, timeout: float) -> None:
+        """Delete what is kept elsewhere of these threads, or of these messages and summaries in them.
+
+        That is nothing here, for our own table is emptied with the archive.
+        """
 
     async def notice(self, *, timeout: float) -> str | None:
         """One sentence where a part of the user's memory cannot be searched by meaning; else None.

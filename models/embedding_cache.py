@@ -62,6 +62,11 @@ class EmbeddingCache:
                 self._symmetric = _cosine(value, twin) >= _SAME
             self._vectors[self._key(kind, text, user_id)] = value
 
+    def clear(self) -> None:
+        """Keep nothing of what was kept."""
+        with self._lock:
+            self._vectors.clear()
+
     def _key(self, kind: Kind, text: str, user_id: str) -> bytes:
         whole = "\x1f".join((self._model, str(len(user_id)), user_id, kind, text)).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(whole, digest_size=16).digest()

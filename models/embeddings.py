@@ -94,6 +94,10 @@ class Embedder:
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
+    def forget(self) -> None:
+        """Drop the vectors that were made before: a text of one of them may be forgotten."""
+        self._cache.clear()
+
     def expect(self, text: str, user_id: str = "") -> None:
         """Begin to embed a question for which `query` will be called soon."""
         if self._cache.max_bytes and not self._is_late() and self._cache.get("query", text, user_id) is None:

@@ -14,14 +14,16 @@ from langgraph.types import Overwrite
 
 from ..assembly.layout import Layout
 from ..runtime.chain_texts import with_chain
+from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
+from ..runtime.relevance import least_relevance
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
-from ..state.fact_records import FactSheet
+from ..state.fact_records import FactSheet, Forgotten
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
 
@@ -42,16 +44,20 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """
     question = newest_question(state["messages"])
     update: Update = {}
+    forgotten: Forgotten | None = None
     tell("remembering")
     try:
         if not turn.is_claimed:
             await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
+        state, gone, forgotten = await forget_asked(state, turn)
+        update |= gone
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise
     except StorageError as error:
         facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
+    facts = facts.model_copy(update={"forgotten": forgotten})
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
     if "messages" in update:
@@ -85,6 +91,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         question,
         limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
+        least=await asyncio.to_thread(least_relevance, question),
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )

@@ -7,7 +7,16 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ..memory.pairing import SUMMARY_SHARE, Source, bearing_on, candidates, fragment_tokens, paired, with_fragments
+from ..memory.pairing import (
+    SUMMARY_SHARE,
+    Source,
+    bearing_on,
+    candidates,
+    fragment_tokens,
+    paired,
+    told,
+    with_fragments,
+)
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
@@ -27,13 +36,16 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     There are as many as are wanted beside those that stand in the chain: which of them are shown, assembly decides.
     """
     recall = state.get("recall", Recall())
-    if not recall.hits:
+    hits = [hit for hit in recall.hits if hit.relevance >= recall.least]
+    if not hits:
         return {}
     question = newest_question(state["messages"])
     chain = {(turn.thread_id, str(message.id)) for message in turn.live(state).view}
     try:
-        exchanges = await turn.user.archive.exchanges(recall.hits)
-        memories = candidates(paired(recall.hits, exchanges), chain, turn.settings.max_memories)
+        exchanges = await turn.user.archive.exchanges(hits)
+        memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)
+        if recall.least:  # else all is wanted, as many as were asked for
+            memories = told(memories, hits, chain)
         memories = await _with_sources(memories, question, chain, turn)
         memories = await _with_passages(memories, question, turn)
     except StorageError as error:

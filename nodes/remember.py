@@ -9,6 +9,7 @@ from langgraph.types import Overwrite
 from ..compression.engine import outdated_ids
 from ..runtime.archiving import archive_new
 from ..runtime.chain_texts import with_chain
+from ..runtime.chat_forgetting import forget_asked, set_aside
 from ..runtime.facts import learn
 from ..runtime.turn import Turn
 from ..state.chain import Chain, without
@@ -29,6 +30,14 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     try:
         before = state["messages"]
         state, update = await with_chain(state, turn)
+        if (sheet := state.get("facts")) is not None:
+            forgotten = sheet.forgotten
+        else:  # the turn was resumed here, or what was said came through another door
+            state, gone, forgotten = await forget_asked(state, turn)
+            update |= gone
+        is_cut = False
+        if forgotten is not None and forgotten.is_set_aside:
+            state, is_cut = set_aside(state, turn)
         chain, archived = await archive_new(state, turn)
     except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)
@@ -42,7 +51,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     chain = Chain(links=chain["links"], known=known, last=chain["last"])
     update |= {"chain": chain, "after_reply": AfterReply(archived=archived, error=turn.resources.database.write_error)}
     update.pop("messages", None)
-    if [message.id for message in shown] != [message.id for message in before]:
+    if is_cut or [message.id for message in shown] != [message.id for message in before]:
         # Overwrite, because single removals would show up in the stream of messages.
         update["messages"] = Overwrite(shown)
     return update

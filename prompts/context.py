@@ -18,6 +18,9 @@ MEMORIES = "From earlier conversation (remembered excerpts):"
 MEMORY = "({date}{mark}) {speaker}: {content}"
 """One message of a memory."""
 
+SAME_DAY = "{speaker}: {content}"
+"""One more message of it, said on the same day."""
+
 SUMMARIZED = ", summarized above"
 """Marks a memory whose content a summary in the prompt tells in short."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
+from ..facts.commands import commands as requests
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
 from ..state.messages import content_hash, message_text
@@ -122,14 +122,24 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
     return Chain(links=links, known=known, last=standing.last)
 
 
+def _is_aside(text: str) -> bool:
+    return read_command(text) is not None or any(request.act != "remember" for request in requests(text))
+
+
 def _message_link(id_: str, kept: bool) -> Link:
     return Link(id=id_, kept=True) if kept else Link(id=id_)
 
 
 def command_ids(messages: Sequence[AnyMessage]) -> set[str]:
-    """Ids of commands in the chat and of the answers to them, which are no part of the chain; not of a newest one."""
+    """Ids of commands and requests to forget, and of the answers to them: no part of the chain; not of a newest one.
+
+    A request that was not clear is archived like all else.
+    """
     found: set[str] = set()
-    for asked, answer in pairwise(messages):
-        if isinstance(asked, HumanMessage) and isinstance(answer, AIMessage) and read_command(message_text(asked)):
-            found |= {str(asked.id), str(answer.id)}
+    aside = False
+    for at, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            aside = at + 1 < len(messages) and _is_aside(message_text(message))
+        if aside:
+            found.add(str(message.id))
     return found

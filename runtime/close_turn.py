@@ -22,7 +22,7 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
     """
     report = turn_report(state, Progress.model_validate(state["progress"]))
     try:
-        await turn.user.reports.keep(turn.thread_id, report)
+        report = await turn.user.reports.keep(turn.thread_id, report)
     except EverthreadError as error:
         logger.warning("The report of the turn was not kept: %s", error)
     return report

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
 
     from ..search.engines import SearchEngine
+    from ..storage.encryption import MasterKey
     from .toolbox import Tool
 
 
@@ -43,6 +44,10 @@ class Components(TypedDict, total=False):
 
     engines: Mapping[str, SearchEngine] | None
     """Search engines by name, beside those that everthread knows."""
+
+    master_key: MasterKey | Callable[[], bytes] | None
+    """What wraps the keys of users: an object with `id`, `wrap` and `unwrap` that asks a key management service, or a
+    function that returns 32 bytes; instead of the setting `encryption_key`."""
 
     state_schema: type[Any] | None
     """A TypedDict with keys, and reducers, of your own beside ours: they are part of input, state and output, and

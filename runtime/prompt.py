@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -26,6 +26,7 @@ from ..state.report_records import Progress, TurnReport
 from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..text.shorten import truncate_to_tokens
+from .chat_forgetting import note
 from .events import tell
 from .turn import Turn
 
@@ -37,7 +38,23 @@ _BLIND: Final = 0.6
 """By how much a prompt that was too long is made smaller, where the provider does not give the numbers."""
 
 
-async def assembled(state: ConversationState, turn: Turn, *, budget: int | None = None) -> Update:
+class Asked(NamedTuple):
+    """What is asked where it is not the model of the settings, with the tools of the graph.
+
+    Attributes:
+        model: None for one of unknown window, whose tokens are estimated.
+        tools: their definitions are counted.
+        instructions: the system prompt.
+    """
+
+    model: BaseChatModel | None
+    tools: Sequence[Any] = ()
+    instructions: str = ""
+
+
+async def assembled(
+    state: ConversationState, turn: Turn, *, budget: int | None = None, asked: Asked | None = None
+) -> Update:
     """The messages for the model, what they cost, and of what was recalled what stands in them.
 
     The same for the same state.
@@ -46,15 +63,19 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
         state: the state of the turn.
         turn: settings, resources, thread.
         budget: tokens of the prompt, at most; by default what settings and model say.
+        asked: what is asked instead of the turn's own model.
 
     Raises:
         ModelError: the chat model, whose window is asked for, cannot be loaded, or its own token counter fails.
         SettingsError: the definitions of the tools take most of the budget.
     """
-    model = await turn.resources.models.answering(turn.settings)
-    counter = await _counter(state, turn, model)
+    if asked is None:
+        bound = turn.resources.toolbox.bound if turn.settings.max_tool_rounds else ()
+        asked = Asked(await turn.resources.models.answering(turn.settings), bound, turn.instructions)
+    model, tools, instructions = asked
+    counter = await _counter(state, turn, model) if model is not None else TokenCounter()
     search, progress = state.get("search"), Progress.read(state.get("progress"))
-    recall = state.get("recall", Recall())
+    recall, sheet = state.get("recall", Recall()), state.get("facts", FactSheet())
     whole, light = offload(turn.live(state).view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
@@ -64,10 +85,10 @@ async def assembled(state: ConversationState, turn: Turn, *, budget: int | None 
             chain,
             recall.memories,
             results,
-            system_prompt=turn.instructions,
+            system_prompt=instructions,
             budget=budget if budget is not None else _room_for(model, turn),
-            facts=state.get("facts", FactSheet()).lines,
-            tools=turn.resources.toolbox.bound if turn.settings.max_tool_rounds else (),
+            facts=(*note(sheet.forgotten), *sheet.lines),
+            tools=tools,
             counter=counter,
             layout=Layout.of(turn.settings),
             thread_id=turn.thread_id,
@@ -137,18 +158,20 @@ def _smaller_budget(failure: Failure, report: ContextReport | None) -> int:
     return max(1, int(counted * failure.window / failure.asked * _MARGIN))
 
 
-def _room_for(model: BaseChatModel, turn: Turn) -> int:
+def _room_for(model: BaseChatModel | None, turn: Turn) -> int:
     """Tokens for the prompt of a model; see `token_budget`. A window that its provider named in an error counts."""
-    return token_budget(turn.settings, model, told=turn.resources.calibration.window(model_name(model)))
+    told = turn.resources.calibration.window(model_name(model)) if model is not None else None
+    return token_budget(turn.settings, model, told=told)
 
 
-def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None = None) -> int:
+def token_budget(settings: Settings, model: BaseChatModel | None, *, told: int | None = None) -> int:
     """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
 
     Where neither the model nor the profile nor the provider (`told`) tells the window, `max_context_tokens` is taken
     for it.
     """
-    windows = [window for window in (input_window(model), told) if window is not None]
+    own = input_window(model) if model is not None else None
+    windows = [window for window in (own, told) if window is not None]
     usual = PROFILES[settings.profile].window
     if usual is not None and usual > settings.max_context_tokens:  # who asks for more has a model with a larger one
         windows.append(usual)
@@ -156,7 +179,7 @@ def token_budget(settings: Settings, model: BaseChatModel, *, told: int | None =
         return settings.max_context_tokens - settings.max_reply_tokens
     window = min(windows)
     # What a GGUF model takes as input has the reply's room taken out already.
-    reply = 0 if isinstance(model, GGUFChatModel) and window == input_window(model) else settings.max_reply_tokens
+    reply = 0 if isinstance(model, GGUFChatModel) and window == own else settings.max_reply_tokens
     return min(settings.max_context_tokens, window - min(reply, window // 2))
 
 

@@ -33,6 +33,7 @@ from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
 from .responder import Responder
+from .retention import repeat_retention
 from .run_settings import LayeredSettings
 from .toolbox import Toolbox
 from .user import User
@@ -79,14 +80,14 @@ class Resources:
         responder = components.get("responder")
         self.responder = Responder(responder) if responder is not None else None
 
-        self.database = database or storage_of(settings)
+        self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
 
         embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)
         self.embedder = Embedder(name, embeddings, cache_bytes=cached // EMBEDDINGS_SHARE)
         self.store = store_client(settings, self.embedder, components.get("vector_store"))
-        self._memories = RecallCache(lambda: self.embedder.name, cached)
+        self._memories = RecallCache(lambda: self.embedder.name, cached, self.embedder.forget)
 
         self.runs = LayeredSettings(settings)
         self.observer = Observer()
@@ -94,6 +95,8 @@ class Resources:
         self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None
+        self._retaining: Future[None] | None = None
+        self._closing = asyncio.Event()
 
     def of_user(self, user_id: str) -> User:
         """What is kept of a user, and all that is done in their name.
@@ -119,8 +122,12 @@ class Resources:
         """
         self.embedder.load()
         await self.database.open()
+        if self.store is not None and self.database.keys.is_given:
+            logger.warning("Encryption does not cover the vector store of your own: it keeps texts as it likes.")
         self.of_user(self.settings.user_id).embed_later(self.settings.timeouts.embedding)
         self._checking = asyncio.run_coroutine_threadsafe(self._warn_of_changed_model(), io_thread.loop)
+        self._closing = asyncio.Event()
+        self._retaining = asyncio.run_coroutine_threadsafe(repeat_retention(self, self._closing), io_thread.loop)
 
     async def close(self) -> None:
         """Give the connections back, when what was begun in the background is done or has taken `CLOSING_SECONDS`.
@@ -133,6 +140,9 @@ class Resources:
         self.background.cancel()
         if self._checking is not None:
             self._checking.cancel()
+        if self._retaining is not None:
+            io_thread.loop.call_soon_threadsafe(self._closing.set)
+            await asyncio.wait([asyncio.wrap_future(self._retaining)], timeout=CLOSING_SECONDS)
         await self.locks.close()
         await self.database.close()
 

@@ -35,6 +35,7 @@ class User:
         self.facts = FactRows(rows)
         self.vectors = vectors
         self.search = MemorySearch(rows, memories, vectors)
+        self._memories = memories
         self._background = background
 
     def embed_later(self, timeout: float) -> None:
@@ -52,6 +53,10 @@ class User:
             return (await read_batch(self.facts, auto_pin_score))[1]
 
         self._background.begin("facts", self.id, step)
+
+    async def let_go(self) -> None:
+        """Drop what this process holds of the user's memory: the next recall reads it anew."""
+        await self._memories.drop(self.id)
 
     async def caught_up(self, kind: Kind) -> None:
         """Wait until a step was done that began after all that was asked for until now; not for all of a long job."""

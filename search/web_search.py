@@ -77,7 +77,7 @@ async def search_web(
         seconds,
         language=language,
         cache=cache,
-        cache_seconds=settings.search_cache_seconds,
+        cache_seconds=settings.retention.search_cache.total_seconds(),
     )
     asked = [EngineCalls(engine, breakers.of(engine.name)) for engine in usable]
     await failover.ask(asked, settings.search_at_once)

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from ..graph.served import is_authenticated, resources
+from ..runtime.retention import repeat_retention
 from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread
 from .history import history
@@ -26,16 +27,20 @@ HISTORY_PATH: Final = "/everthread/threads/{thread_id}/history"
 
 @asynccontextmanager
 async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-    """While the server runs, its list has the threads of the storage; what is deleted there is forgotten."""
-    listing = asyncio.create_task(_list_threads())
+    """While the server runs, its list has the threads of the storage; what is deleted there is forgotten, and what
+    is due goes."""
+    closing = asyncio.Event()
+    listing, retaining = asyncio.create_task(_list_threads()), asyncio.create_task(repeat_retention(resources, closing))
     forgetting.append(_forget)
     try:
         yield
     finally:
         forgetting.remove(_forget)
         listing.cancel()
+        closing.set()
         with suppress(asyncio.CancelledError):
             await listing
+        await retaining
 
 
 async def _forget(thread_id: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.deletion import Deletion
+from ..runtime.forget import forget, whole_threads
 from ..runtime.resources import Resources
 from ..state.errors import ThreadOwnershipError
 from ..storage.postgres.thread_lock import ThreadLocks
@@ -29,7 +29,7 @@ async def forget_thread(resources: Resources, thread_id: str) -> None:
     if identity and identity != owner:
         raise ThreadOwnershipError(f"Thread {thread_id!r} belongs to another user, who alone can delete it.")
     user = resources.of_user(owner)
-    await Deletion(user.rows, user.vectors, ThreadLocks()).delete(thread_id)
+    await forget(user, await whole_threads(user, thread_id), asked_by="client", locks=ThreadLocks())
 
 
 def _request() -> Any:

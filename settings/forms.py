@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -103,3 +104,15 @@ def _pairs(text: str) -> dict[str, str]:
     """The values of `a=1,b=2` by their names."""
     split = [pair.partition("=") for pair in text.split(",") if pair.strip()]
     return {name.strip(): value.strip() for name, _, value in split}
+
+
+def written(value: float | timedelta) -> str:
+    """A number as people write it; an age in its largest whole unit: `30d`."""
+    if not isinstance(value, timedelta):
+        return f"{value:g}"
+    seconds = round(value.total_seconds())
+    unit, size = next((unit, size) for unit, size in _SECONDS.items() if seconds % size == 0)
+    return f"{seconds // size}{unit}"
+
+
+_SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

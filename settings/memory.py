@@ -17,11 +17,12 @@ class MemorySettings(Group):
     group: ClassVar[str] = "Memory"
 
     max_memories: int = Field(
-        5,
+        60,
         title="Memories in a turn",
         ge=0,
         le=100,
-        description="Memories recalled in a turn, at most; 0 recalls none.",
+        description="Memories recalled in a turn, at most; 0 recalls none. How many there are follows from how "
+        "relevant they are, and from their budget.",
         json_schema_extra=on_node("memory_retrieval", capped=True),
     )
     similarity_threshold: float = Field(

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic_settings import NoDecode
 
 from .forms import Group, NamedValues, Names
+from .retention import Retention
 from .storage import StorageSettings
 
 Telemetry = Literal["off", "otel", "prometheus"]
@@ -77,12 +78,14 @@ class LimitSettings(Group):
         description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
         "connection), beside the retries of the provider's own client.",
     )
-    search_cache_seconds: int = Field(
-        900,
-        title="Seconds that search results are kept",
-        ge=0,
-        le=2_592_000,
-        description="How long results are kept for the same query of the same user; 0 keeps none.",
+    retention: Annotated[Retention, NoDecode] = Field(
+        Retention(),
+        title="Retention",
+        description="How long what is stored is kept, as messages=365d,reports=30d,search_cache=1d,checkpoints=20,"
+        "checkpoint_age=30d; ages in s, m, h, d or w. What is not named is kept. messages: since they were said; what "
+        "was made from them goes with them, and summaries of them are made again from what is left. reports: of turns. "
+        "search_cache: results for the same query; 0s keeps none. checkpoints: the newest of each thread, from "
+        "which an edit can go on. checkpoint_age: theirs; the newest stays. A thread may have its own.",
     )
     visible_messages: int = Field(
         200,
@@ -111,6 +114,12 @@ class ServerSettings(Group):
         "all that a run may choose but models, instructions, the reply's tokens, search engines, reading pages and "
         "what leaves in a query. all: these too. A client may lower limits, and not raise them above what is set here. "
         "In Python a run may choose everything.",
+    )
+    removed_messages: Literal["leave", "forget"] = Field(
+        "leave",
+        title="Removed messages",
+        description="What it means that a client removes messages of its thread (`RemoveMessage`). leave: they leave "
+        "the conversation, and stay in the archive. forget: they are forgotten, with all that was made from them.",
     )
     telemetry: Telemetry = Field(
         "off",

@@ -53,6 +53,15 @@ class StorageSettings(Group):
         "data (/var/lib/everthread for root).",
     )
 
+    encryption_key: SecretStr | None = Field(
+        None,
+        title="Encryption key",
+        description="The master key that encrypts what is stored: 32 bytes in base64, a file that holds them, or "
+        "'package.module:name' of a function or a key management service; `everthread keys new` makes one. Texts, "
+        "reports and checkpoints are encrypted under one key a user; the numbers of embeddings, ids, times and sizes "
+        "stay readable, and so does a vector store of your own.",
+    )
+
     @model_validator(mode="after")
     def _check_storage(self) -> Self:
         if self._url.lower() in _IN_DATA_DIR:

@@ -93,11 +93,33 @@ class Pin(Record):
         return str(uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(["pin", source_id, text])))
 
 
+class Forgotten(Record):
+    """What became of a request to forget that a turn began with."""
+
+    messages: int = Field(0, ge=0, description="Messages that are gone, or from which sentences are gone.")
+    facts: int = Field(0, ge=0)
+    pins: int = Field(0, ge=0)
+    summaries: int = Field(0, ge=0, description="Summaries that are gone or were written again.")
+    may_be_meant: tuple[str, ...] = Field((), description="Where nothing was removed: sentences that may be meant.")
+    error: str | None = Field(None, description="Why nothing could be removed: one sentence, or nothing.")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether something was removed; else it is not clear what was meant, or the removal failed."""
+        return self.messages > 0
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether the request and the reply to it stay out of the archive: it was done, or nothing else says it."""
+        return self.is_done or not (self.may_be_meant or self.error)
+
+
 class FactSheet(Record):
     """What a turn knows about its user: the pins and facts that bear on it, the most important first."""
 
     pins: tuple[Pin, ...] = ()
     facts: tuple[Fact, ...] = ()
+    forgotten: Forgotten | None = Field(None, description="Where the user asked to forget something.")
     error: str | None = Field(None, description="Why there is nothing: one sentence, or nothing.")
 
     @property

@@ -104,6 +104,7 @@ class Hit(Record):
     role: Role
     similarity: float | None = Field(None, ge=0.0, le=1.0)
     score: float = 0.0
+    relevance: float = Field(1.0, ge=0.0, le=1.0, description="How likely, by its score, it is what is asked for.")
     vector_rank: int | None = Field(None, ge=1)
     keyword_rank: int | None = Field(None, ge=1)
     rank: int = Field(ge=1)
@@ -118,6 +119,7 @@ class Recall(Record):
 
     hits: tuple[Hit, ...] = ()
     memories: tuple[Memory, ...] = ()
+    least: float = Field(0.0, description="The relevance from which hits become memories.")
     nearest: float | None = Field(
         None, description="The highest similarity of all that was compared, whether it was enough or not, in [0, 1]."
     )
@@ -125,10 +127,33 @@ class Recall(Record):
 
 
 class Deleted(Record):
-    """How much was deleted."""
+    """How much was deleted, and how much of what is left was rewritten without it."""
 
     threads: int
     messages: int
     summaries: int
     facts: int
     pins: int
+    rewritten: int = Field(0, description="Summaries above it, which stand for what is left now.")
+    reports: int = Field(0, description="Reports of turns that quoted it.")
+
+
+class RetentionRun(Record):
+    """What retention has deleted in one run, or would: counts, and nothing of what it said."""
+
+    started_at: AwareDatetime
+    milliseconds: float
+    threads: int = Field(0, description="From which something went.")
+    messages: int = 0
+    summaries: int = Field(0, description="That went with their messages, or were made again without them.")
+    reports: int = 0
+    search_results: int = 0
+    checkpoints: int = 0
+    busy: int = Field(0, description="Threads that are left to the next run, since a turn ran in them.")
+    error: str | None = Field(None, description="What kept it from going on: one sentence, or nothing.")
+
+    def __str__(self) -> str:
+        kinds = ("messages", "summaries", "reports", "search_results", "checkpoints")
+        counts = ", ".join(f"{getattr(self, kind)} {kind.replace('_', ' ')}" for kind in kinds)
+        busy = f"; {self.busy} in use are left to the next run" if self.busy else ""
+        return f"{counts}, in {self.threads} threads{busy}"

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from pydantic import AliasChoices, AwareDatetime, Field, ValidationError
 
 from ..text.shorten import beginning, one_line
+from .fact_records import Forgotten
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
 from .turn_records import AfterReply, ContextReport, ReplyReport
@@ -77,6 +78,9 @@ class TurnReport(Record):
         description="From the start of the turn to its end; where it was resumed, the break is in it."
     )
     nodes: Mapping[str, float] = Field(description="Milliseconds by node; of one that ran several times, the sum.")
+    forgotten: Forgotten | None = Field(
+        None, description="What became of a request to forget. Of one that is not archived, the report has no question."
+    )
     search: SearchOutcome | None = Field(None, description="Whether the web was searched, why, for what; the results.")
     recall: Recall | None = Field(None, description="How memory search went, without what it found.")
     hits: int = Field(0, ge=0, description="What memory search found, also of what is in the chain.")

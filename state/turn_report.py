@@ -52,12 +52,15 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
     if recall is not None:
         recall = of_turn["recall"] = recall.model_copy(update={"hits": (), "memories": ()})
     messages = state.get("messages", ())
+    forgotten = sheet.forgotten if (sheet := of_turn.get("facts")) is not None else None
+    is_forgotten = forgotten is not None and forgotten.is_set_aside
     return TurnReport(
         turn=progress.turn,
-        question=one_line(newest_question(messages), EXCERPT),
+        question="" if is_forgotten else one_line(newest_question(messages), EXCERPT),
         started_at=progress.started_at,
         milliseconds=round((now() - progress.started_at).total_seconds() * 1000, 1),
         nodes=progress.milliseconds,
+        forgotten=forgotten.model_copy(update={"may_be_meant": ()}) if forgotten is not None else None,
         search=_brief(of_turn.get("search")),
         recall=recall,
         hits=len(hits),
@@ -93,6 +96,8 @@ def _summaries(texts: Mapping[str, Any], ids: Sequence[str]) -> Iterator[Summary
 def _failures(of_turn: Mapping[str, Any]) -> Iterator[str]:
     """What failed in the turn without failing it: one sentence each."""
     yield from (record.error for name in ("search", "recall", "facts") if (record := of_turn.get(name)) is not None)
+    if (sheet := of_turn.get("facts")) is not None and sheet.forgotten is not None:
+        yield sheet.forgotten.error
     if (reply := of_turn.get("reply")) is not None:
         for call in reply.calls:
             yield f"The chat model {call.model!r} failed: {call.error.rstrip('.')}." if call.error else ""

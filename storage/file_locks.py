@@ -28,16 +28,25 @@ class FileLocks(ThreadLocks):
         self._held: dict[str, AsyncFileLock] = {}
 
     async def _take_between_processes(self, thread_id: str) -> None:
+        await self._acquire(thread_id, waits=True)
+
+    async def _try_between_processes(self, thread_id: str) -> bool:
+        return await self._acquire(thread_id, waits=False)
+
+    async def _acquire(self, thread_id: str, *, waits: bool) -> bool:
         name = blake2b(thread_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         path = self._folder / f"{name}.lock"
         try:
             lock = await asyncio.to_thread(_lock, path)
-            await lock.acquire()
+            await lock.acquire(blocking=waits)
+        except TimeoutError:  # of `filelock`, which says so at once where it does not wait
+            return False
         except OSError as error:
             raise StorageError(
                 f"The lock {path} cannot be taken: {error.strerror}. Check the folder and its owner."
             ) from error
         self._held[thread_id] = lock
+        return True
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         lock = self._held.pop(thread_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ..settings.settings import Settings
+from .encryption import MasterKeySource
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -18,19 +19,27 @@ if TYPE_CHECKING:
     from .sqlite.database import SqliteDatabase
 
 
-def storage_of(settings: Settings) -> Storage:
-    """The storage that the settings name; nothing is opened yet."""
+def storage_of(settings: Settings, master_key: MasterKeySource | None = None) -> Storage:
+    """The storage that the settings name; nothing is opened yet.
+
+    Args:
+        settings: its address, and `encryption_key`.
+        master_key: what encrypts, instead of that key.
+    """
+    if master_key is None and settings.encryption_key is not None:
+        master_key = settings.encryption_key.get_secret_value()
     if settings.storage_kind == "postgres":
         from .postgres.database import Database
 
-        return Database(settings)
+        return Database(settings, master_key)
     from .embedded.server import default_data_dir
     from .json.database import JsonDatabase
     from .sqlite.database import SqliteDatabase
 
     kind = JsonDatabase if settings.storage_kind == "json" else SqliteDatabase
     name = "memory.json" if settings.storage_kind == "json" else "memory.db"
-    return kind(settings, settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / name)
+    path = settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / name
+    return kind(settings, path, master_key)
 
 
 def checkpointer_of(storage: Storage) -> LoopCheckpointer:

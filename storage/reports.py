@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
 from ..state.messages import clean
 from ..state.report_records import TurnReport
 from .user_rows import UserRows
+
+_LEEWAY: Final = timedelta(minutes=1)
+"""That forgetting may take until it is seen by others, and clocks may differ."""
 
 
 class TurnReports:
@@ -21,19 +25,25 @@ class TurnReports:
     def __init__(self, rows: UserRows) -> None:
         self._rows = rows
 
-    async def keep(self, thread_id: str, report: TurnReport) -> None:
-        """Keep the report of a turn.
+    async def keep(self, thread_id: str, report: TurnReport) -> TurnReport:
+        """Keep the report of a turn; returns it as it is kept.
+
+        Where the user had something forgotten while the turn ran, it is kept without what it quotes.
 
         Raises:
             StorageError: the database fails.
         """
-        await self._rows.fetch(
+        bare = report.model_copy(update={"memories": (), "summaries": (), "search": None})
+        kept = await self._rows.fetch(
             "reports.keep",
             thread_id=thread_id,
             turn=report.turn,
             started_at=report.started_at,
+            since=report.started_at - _LEEWAY,
             report=Jsonb(clean(report.model_dump(mode="json"))),
+            bare=Jsonb(clean(bare.model_dump(mode="json"))),
         )
+        return bare if kept[0]["is_bare"] else report
 
     async def find(self, thread_id: str, turn: int) -> dict[str, Any] | None:
         """The report of a turn as JSON, or None. It may be of another version of everthread.

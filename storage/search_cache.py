@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..state.errors import StorageError
 from ..state.search_records import SearchResult
 from ..text.fold import plain
+from .encryption import Cipher
 from .user_rows import UserRows
 
 _log = logging.getLogger(__name__)
@@ -22,6 +24,7 @@ MAX_ENTRIES: Final = 500
 """Entries kept of a user: about 2 MB."""
 _SECONDS: Final = 1.0
 """How long the cache may keep a turn waiting."""
+_FIELD: Final = "results of the cache"
 _RESULTS: Final = TypeAdapter(list[SearchResult])
 
 
@@ -43,25 +46,31 @@ class SearchCache:
         """What was put under this key in the last `seconds`; None without it, or without the database."""
         try:
             async with asyncio.timeout(_SECONDS):
-                rows = await self._rows.fetch("search_cache.get", key=self._digest(key), seconds=seconds)
-            return _RESULTS.validate_python(rows[0]["results"]) if rows else None
+                cipher = await self._rows.storage.keys.of(self._rows.user_id)
+                rows = await self._rows.fetch("search_cache.get", key=self._digest(key, cipher), seconds=seconds)
+            found = rows[0]["results"] if rows else None
+            if isinstance(found, str) and cipher is not None:
+                found = json.loads(cipher.open(found, (_FIELD,)))
+            return _RESULTS.validate_python(found) if found else None
         except (StorageError, TimeoutError, ValidationError) as error:
             _log.warning("The cache of web results cannot be read: %s.", type(error).__name__)
             return None
 
     async def put(self, key: Sequence[str], results: Sequence[SearchResult], seconds: float) -> None:
-        """Keep results under this key; what is older than `seconds` goes, whosever it is."""
-        value = Jsonb(_RESULTS.dump_python(list(results), mode="json"))
+        """Keep results under this key; the user's that are older than `seconds` go."""
+        value = _RESULTS.dump_python(list(results), mode="json")
         try:
             async with asyncio.timeout(_SECONDS):
+                cipher = await self._rows.storage.keys.of(self._rows.user_id)
+                sealed = value if cipher is None else cipher.seal(_FIELD, json.dumps(value))
                 await self._rows.transaction(
-                    ("search_cache.put", {"key": self._digest(key), "results": value}),
+                    ("search_cache.put", {"key": self._digest(key, cipher), "results": Jsonb(sealed)}),
                     ("search_cache.prune", {"seconds": seconds, "kept": self._max_entries - 1}),
                 )
         except (StorageError, TimeoutError) as error:
             _log.warning("Web results cannot be put into the cache: %s.", type(error).__name__)
 
-    def _digest(self, key: Sequence[str]) -> bytes:
-        """The hash of user and key; case, width and white space of the key make no difference."""
-        parts = [self._rows.user_id, *map(plain, key)]
-        return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()
+    def _digest(self, key: Sequence[str], cipher: Cipher | None) -> bytes:
+        """The hash of user and key, keyed where the storage is encrypted; case, width and white space do not count."""
+        text = "\x1f".join([self._rows.user_id, *map(plain, key)]).encode("utf-8", "replace")
+        return hashlib.sha256(text).digest() if cipher is None else cipher.digest(text, 32)

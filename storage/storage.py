@@ -13,6 +13,7 @@ from ..settings.settings import Settings
 from ..settings.storage import StorageKind
 from ..state.observer import Observer
 from .queries import Query
+from .user_keys import UserKeys
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class Storage(Protocol):
 
     settings: Settings
     observer: Observer
+    keys: UserKeys
     write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
 
@@ -79,6 +81,13 @@ class Storage(Protocol):
         Raises:
             StorageError: the storage fails, or refuses.
         """
+
+    @property
+    def row_security(self) -> bool | None:
+        """Whether the server itself keeps users apart, once it is open; None where none could."""
+
+    def scope(self, user_id: str | None) -> tuple[Any, Mapping[str, Any]] | None:
+        """What says, first in a transaction, whose rows it meets (None: any user's); None where nothing asks for it."""
 
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing where there are none."""

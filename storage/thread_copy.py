@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .storage import Connection, Storage
-from .user_rows import UserRows
+from .storage import Storage
+from .user_rows import UserRows, across_users
 
 _COPY: Final = (
     "thread_copy.threads",
@@ -17,6 +17,7 @@ _COPY: Final = (
     "thread_copy.summary_versions",
     "thread_copy.vectors",
     "thread_copy.turn_reports",
+    "thread_copy.forgotten_numbers",
 )
 
 
@@ -26,13 +27,8 @@ async def owner_of(storage: Storage, thread_id: str) -> str | None:
     Raises:
         StorageError: the storage fails.
     """
-
-    async def work(connection: Connection) -> str | None:
-        cursor = await connection.execute(storage.queries["thread_copy.owner"], {"thread_id": thread_id})
-        row = await cursor.fetchone()
-        return None if row is None else str(row["user_id"])
-
-    return await storage.run(work, one_statement=True)
+    rows = await across_users(storage, "thread_copy.owner", thread_id=thread_id)
+    return str(rows[0]["user_id"]) if rows else None
 
 
 async def copy_archive(storage: Storage, source: str, target: str) -> None:

@@ -10,6 +10,7 @@ from psycopg.rows import DictRow, tuple_row
 from ..state.errors import StorageError
 from ..state.messages import clean_text
 from .queries import Query
+from .sealed_columns import Sealing, UnderKey
 from .storage import Connection, Storage
 
 T = TypeVar("T")
@@ -20,6 +21,33 @@ _USER: Final = ("%(user_id)s", ":user_id")
 
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
+
+ACROSS_USERS: Final = frozenset({"thread_copy.owner", "transfer.not_mine", "retention.threads", "user_keys.incomplete"})
+"""The statements that ask about rows of any user: whose a thread is, and who there is."""
+
+
+async def enter(database: Storage, connection: Connection, user_id: str | None) -> None:
+    """Say to the database whose rows the transaction meets, where it asks for that; None for any user's."""
+    if (scope := database.scope(user_id)) is not None:
+        await connection.execute(*scope)
+
+
+async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
+    """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
+
+    Raises:
+        StorageError: the query is none of them, or the database fails.
+    """
+    if query not in ACROSS_USERS:
+        raise StorageError(f"The query {query!r} may not be run across users: use UserRows.")
+
+    async def work(connection: Connection) -> list[DictRow]:
+        async with connection.pipeline():
+            await enter(database, connection, None)
+            cursor = await connection.execute(database.queries[query], values)
+        return await cursor.fetchall()
+
+    return await database.run(work, one_statement=True)
 
 
 class UserRows:
@@ -41,19 +69,27 @@ class UserRows:
         self._database = database
         self.user_id = user_id
 
+    @property
+    def storage(self) -> Storage:
+        """Where the rows are."""
+        return self._database
+
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query, in a transaction of its own, and return its rows.
 
         Raises:
             StorageError: the query does not ask for the user, or the database fails.
         """
-        statement = self._query(query)
+        statement, sealing = self._query(query), await self.sealing()
+        given = sealing.values(query, values)
 
         async def work(connection: Connection) -> list[DictRow]:
-            cursor = await connection.execute(statement, {**values, "user_id": self.user_id})
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                cursor = await connection.execute(statement, given)
             return await cursor.fetchall() if cursor.description is not None else []
 
-        return await self._database.run(work, one_statement=True)
+        return sealing.rows(query, values, await self._database.run(work, one_statement=True))
 
     async def transaction(self, *queries: tuple[str, Mapping[str, Any]]) -> list[DictRow]:
         """Run several queries in one transaction; returns the rows of the last one.
@@ -61,19 +97,19 @@ class UserRows:
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
         """
-        named = [(self._query(name), values) for name, values in queries]
+        sealing = await self.sealing()
+        named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
         async def work(connection: Connection) -> list[DictRow]:
             rows: list[DictRow] = []
             async with connection.pipeline():
-                cursors = [
-                    await connection.execute(query, {**values, "user_id": self.user_id}) for query, values in named
-                ]
+                await enter(self._database, connection, self.user_id)
+                cursors = [await connection.execute(query, given) for query, given in named]
             if cursors[-1].description is not None:
                 rows = await cursors[-1].fetchall()
             return rows
 
-        return await self._database.run(work)
+        return sealing.rows(*queries[-1], await self._database.run(work))
 
     async def tuples(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[tuple[Any, ...]]]:
         """Run several reading queries after each other, sent at once; returns the rows of each, in binary and plain.
@@ -83,16 +119,22 @@ class UserRows:
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
         """
-        named = [(self._query(name), values) for name, values in queries]
+        sealing = await self.sealing()
+        named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
-        async def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+        async def work(connection: Connection) -> list[tuple[list[str], list[tuple[Any, ...]]]]:
             cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
             async with connection.pipeline():
-                for cursor, (query, values) in zip(cursors, named, strict=True):
-                    await cursor.execute(query, {**values, "user_id": self.user_id})
-                return [await cursor.fetchall() for cursor in cursors]
+                await enter(self._database, connection, self.user_id)
+                for cursor, (query, given) in zip(cursors, named, strict=True):
+                    await cursor.execute(query, given)
+            rows = [await cursor.fetchall() for cursor in cursors]
+            return [
+                ([column[0] for column in cursor.description], of) for cursor, of in zip(cursors, rows, strict=True)
+            ]
 
-        return await self._database.run(work, one_statement=True)
+        found = await self._database.run(work, one_statement=True)
+        return [sealing.tuples(name, *rows) for (name, _), rows in zip(queries, found, strict=True)]
 
     async def fetch_each(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[DictRow]]:
         """Run several reading queries after each other, sent at once; returns the rows of each.
@@ -102,16 +144,17 @@ class UserRows:
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
         """
-        named = [(self._query(name), values) for name, values in queries]
+        sealing = await self.sealing()
+        named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
         async def work(connection: Connection) -> list[list[DictRow]]:
             async with connection.pipeline():
-                cursors = [
-                    await connection.execute(query, {**values, "user_id": self.user_id}) for query, values in named
-                ]
+                await enter(self._database, connection, self.user_id)
+                cursors = [await connection.execute(query, given) for query, given in named]
             return [await cursor.fetchall() for cursor in cursors]
 
-        return await self._database.run(work, one_statement=True)
+        found = await self._database.run(work, one_statement=True)
+        return [sealing.rows(*query, rows) for query, rows in zip(queries, found, strict=True)]
 
     async def exclusive(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
         """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
@@ -121,10 +164,13 @@ class UserRows:
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
         """
+        sealing = await self.sealing()
 
         async def in_turn(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
-            return await work(Exchange(connection, self._query, self.user_id))
+            async with connection.pipeline():
+                await enter(self._database, connection, self.user_id)
+                await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
+            return await work(Exchange(connection, self._query, sealing))
 
         return await self._database.run(in_turn)
 
@@ -136,12 +182,36 @@ class UserRows:
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
         """
+        sealing = await self.sealing()
 
         async def in_snapshot(connection: Connection) -> T:
-            await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
-            return await work(Snapshot(connection, self._query, self.user_id))
+            async with connection.pipeline():
+                await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
+                await enter(self._database, connection, self.user_id)
+            return await work(Snapshot(connection, self._query, sealing))
 
         return await self._database.run(in_snapshot)
+
+    async def across(self, query: str, /, **values: Any) -> list[DictRow]:
+        """Run one of `ACROSS_USERS`, in the name of this user: see `across_users`."""
+        return await across_users(self._database, query, **values, user_id=self.user_id)
+
+    async def sealing(self) -> Sealing:
+        """How the user's values are stored: under their key, where the storage is encrypted.
+
+        Raises:
+            StorageError: the key is not to be had.
+        """
+        cipher = await self._database.keys.of(self.user_id)
+        return Sealing(self.user_id) if cipher is None else UnderKey(cipher)
+
+    async def destroy_key(self) -> None:
+        """Destroy the user's key, when all that it sealed is deleted.
+
+        Raises:
+            StorageError: the database fails.
+        """
+        await self._database.keys.destroy(self.user_id)
 
     def _query(self, name: str) -> Query:
         """The statement of this name, or one that is given as it is; it must ask for the user."""
@@ -154,10 +224,12 @@ class UserRows:
 class Exchange:
     """A user's rows while nobody else changes them by `UserRows.alone`, which makes it."""
 
-    def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str) -> None:
+    def __init__(self, connection: Connection, query: Callable[[str], Query], sealing: Sealing) -> None:
         self._connection = connection
         self._query = query
-        self.user_id = user_id
+        self._sealing = sealing
+        self.user_id = sealing.user_id
+        self.cipher = sealing.cipher
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query and return its rows, if it has any.
@@ -165,17 +237,19 @@ class Exchange:
         Raises:
             StorageError: the query does not ask for the user.
         """
-        cursor = await self._connection.execute(self._query(query), {**values, "user_id": self.user_id})
-        return await cursor.fetchall() if cursor.description is not None else []
+        cursor = await self._connection.execute(self._query(query), self._sealing.values(query, values))
+        rows = await cursor.fetchall() if cursor.description is not None else []
+        return self._sealing.rows(query, values, rows)
 
 
 class Snapshot:
     """A user's rows as they were at one moment, however many there are. Made by `UserRows.snapshot`."""
 
-    def __init__(self, connection: Connection, query: Callable[[str], Query], user_id: str) -> None:
+    def __init__(self, connection: Connection, query: Callable[[str], Query], sealing: Sealing) -> None:
         self._connection = connection
         self._query = query
-        self.user_id = user_id
+        self._sealing = sealing
+        self.user_id = sealing.user_id
 
     async def batches(self, query: str, /, **values: Any) -> AsyncIterator[list[DictRow]]:
         """The rows of a query, 500 at a time. One query is to be read to its end before the next begins.
@@ -184,6 +258,6 @@ class Snapshot:
             StorageError: the query does not ask for the user.
         """
         async with self._connection.cursor(name="everthread_snapshot") as cursor:
-            await cursor.execute(self._query(query), {**values, "user_id": self.user_id})
+            await cursor.execute(self._query(query), self._sealing.values(query, values))
             while rows := await cursor.fetchmany(SNAPSHOT_ROWS):
-                yield rows
+                yield self._sealing.rows(query, values, rows)

@@ -90,6 +90,7 @@ def _columns(
         "source_ids": [row["id"] for row, _, _ in flat],
         "roles": [row["role"] for row, _, _ in flat],
         "created": [row["created_at"] for row, _, _ in flat],
+        "versions": [row["version"] for row, _, _ in flat],
         "summary_threads": [row["thread_id"] for row in sources if row["source_type"] == "summary"],
         "summary_ids": [row["id"] for row in sources if row["source_type"] == "summary"],
         **_done(sources),

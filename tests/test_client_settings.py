@@ -25,7 +25,7 @@ from everthread.settings.client import client_context, client_form
         ({"redact_queries": False}, {}, "Setting 'redact_queries' is not for clients"),
         ({"max_reply_tokens": 16}, {}, "Setting 'max_reply_tokens' is not for clients"),
         ({"profile": "archive"}, {"client_settings": "user_id"}, "Setting 'profile' is not for clients"),
-        ({"max_memories": 6}, {}, "Setting 'max_memories' cannot be 6: the operator's limit is 5."),
+        ({"max_memories": 61}, {}, "Setting 'max_memories' cannot be 61: the operator's limit is 60."),
         ({"max_tool_rounds": 1000}, {"client_settings": "all"}, "Setting 'max_tool_rounds' cannot be 1000"),
         ({"max_context_tokens": 9000}, {"profile": "archive"}, "Setting 'max_context_tokens' cannot be 9000"),
         ({"web_search": "always"}, {"web_search": "off"}, "Setting 'web_search' cannot be 'always'"),
@@ -45,7 +45,7 @@ def test_what_is_not_for_a_client_is_refused_in_one_sentence(
     ("given", "operator"),
     [
         ({"max_memories": 2, "max_context_tokens": 4000}, {}),
-        ({"max_memories": 50}, {"max_memories": 100}),
+        ({"max_memories": 80}, {"max_memories": 100}),
         ({"web_search": "always"}, {}),
         ({"profile": "sliding_summary", "summary_length": 400}, {}),  # the profile's own length
         ({"model": "offline"}, {"client_settings": "safe,model"}),

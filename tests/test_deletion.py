@@ -50,7 +50,7 @@ async def test_a_deleted_thread_leaves_nothing_in_any_table_and_others_keep_ever
     graph: Conversation, settings: Settings
 ) -> None:
     """Report mem0 #5529: a deletion left what was derived from the messages."""
-    for to, user in (("t1", "ada"), ("t2", "ada"), ("t3", "bob")):
+    for to, user in (("t2", "ada"), ("t3", "bob"), ("t1", "ada")):  # nothing of t1 was there to be quoted in others
         await fill(graph, to, user)
     before = await asyncio.to_thread(left, settings)
     assert {table for table, thread in before if thread == "t1"} >= {

@@ -529,6 +529,7 @@ async def test_the_command_prints_one_line_a_finding_and_exits_with_one_until_it
     again = await doctor("work")
     assert again.exit_code == 0
     assert again.stdout.startswith("work: nothing is wrong (messages: 20, summaries: ")
+    assert again.stdout.splitlines()[-1] == "Row-level security keeps users apart in this database."
     unknown = await doctor("other")
     assert str(unknown.exception) == "There is no thread 'other': `everthread threads` lists yours."
 

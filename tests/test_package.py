@@ -16,7 +16,7 @@ import everthread
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (
     "text", "state", "settings", "prompts", "models", "storage", "memory", "search", "compression", "facts", "assembly",
-    "runtime", "nodes", "graph", "maintenance", "server", "cli",
+    "runtime", "nodes", "graph", "maintenance", "doors", "server", "cli",
 )  # fmt: skip
 """The rooms: each imports only from those before it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 
 from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
 from everthread.assembly.assemble import assemble
-from everthread.memory.pairing import candidates, paired
+from everthread.memory.pairing import candidates, paired, told
 from everthread.nodes.context_assembly import context_assembly
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
@@ -267,6 +268,21 @@ def test_no_fragment_comes_twice_and_each_memory_is_in_order(drawn: list[list[in
     assert {int(f.id) for parts in exchanges.values() for f in parts} == set(told)
     assert all(ids(memory) == sorted(ids(memory), key=int) for memory in memories)
     assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)
+
+
+def test_behind_the_first_memories_stands_what_was_found_alone_and_that_of_one_day_together() -> None:
+    def fragment(n: int) -> Fragment:
+        said_at = datetime(2024, 3, 1 + n // 20, 10, n, tzinfo=UTC)
+        return Fragment(id=str(n), role="user", content="x", seq=n, created_at=said_at)
+
+    exchanges = {("t", str(n)): (fragment(n - n % 2), fragment(n - n % 2 + 1)) for n in range(60)}
+    hits = [hit(str(n), rank) for rank, n in enumerate((0, 20, 22, 24, 26, 41, 44, 28, 3), start=1)]
+    kept = told(paired(hits, exchanges), hits, set())
+    assert [ids(memory) for memory in kept] == [
+        ["0", "1", "3"], ["20", "21", "28"], ["22", "23"], ["24", "25"], ["26", "27"], ["41", "44"],
+    ]  # fmt: skip
+    in_chain = {("t", "0"), ("t", "1")}
+    assert ids(told(paired(hits, exchanges), hits, in_chain)[5]) == ["40", "41", "44"]
 
 
 def test_memories_in_the_chain_do_not_count_among_those_that_are_wanted() -> None:

@@ -17,10 +17,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.memory.breadth import CROWD, relevances
 from everthread.memory.fusion import lexical_scores
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
+from everthread.nodes.memory_retrieval import memory_retrieval
+from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
+from everthread.runtime.turn import Turn
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
 from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
@@ -153,6 +157,50 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
     await resources.of_user("ada").archive.add_messages("t1", talk)
     recall = await find(resources, "What does Ann like painting?", limit=3)
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
+
+
+async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much_bears_on_brings_much(
+    resources: Resources,
+) -> None:
+    walks = [said(f"My walk number {n} led along the canal.", 2 * n, at=MONDAY + timedelta(days=n)) for n in range(30)]
+    await resources.of_user("ada").archive.add_messages("t1", [*walks, said("My locker has the number QX-4471.", 80)])
+
+    async def memories(question: str) -> list[str]:
+        turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+        state: Any = {"messages": [HumanMessage(question, id="q")]}
+        state |= await memory_retrieval(state, turn)
+        state |= await pairing(state, turn)
+        return [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+
+    assert await memories("What was QX-4471?") == ["My locker has the number QX-4471."]
+    assert await memories("We walked a little today. The weather was lovely. I am tired now.") == []
+    assert len(await memories("Which walks led along the canal?")) > 20
+
+
+async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over_them(resources: Resources) -> None:
+    events = ("sowed the tomatoes", "planted the tomatoes out", "harvested the tomatoes")
+    talk = [
+        f"{number} on the tomatoes: today I {event}." for event in events for number in ("First", "Second", "Third")
+    ]
+    reply = "The tomatoes need a warm place, much light, water in the evening, and a stick of a metre and a half."
+    said_so = [said(text, 2 * n + 60 * (n // 3)) for n, text in enumerate(talk)]
+    between = [said(f"The bus was late, remark {n}.", 20 + 60 * k + n) for k in range(3) for n in range(0, 24, 2)]
+    messages = sorted([*said_so, *between], key=lambda message: message.additional_kwargs["created_at"])
+    await resources.of_user("ada").archive.add_messages("t1", [*messages, AIMessage(reply, id="reply")])
+    order = await texts(resources, await find(resources, "In what order did I care for the tomatoes?", limit=3))
+    assert {event for event in events for text in order if event in text} == set(events)
+    ranks = [
+        next((hit.rank for hit in (await find(resources, question, limit=30)).hits if hit.source_id == "reply"), 31)
+        for question in ("Summarize what was said on tomatoes.", "Tell what was said on tomatoes.")
+    ]
+    assert ranks[0] < ranks[1]
+
+
+@given(st.lists(st.floats(-50, 50), max_size=300))
+def test_relevance_is_shared_and_falls_with_the_score(scores: list[float]) -> None:
+    shares = relevances(np.array(scores)).tolist()
+    assert sum(sorted(shares)[-CROWD:]) <= 1.000001
+    assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
 
 
 @pytest.mark.parametrize(

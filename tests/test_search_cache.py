@@ -99,16 +99,16 @@ async def test_another_query_engine_or_language_is_asked_for_anew(server: Server
 
 async def test_what_is_older_than_the_time_to_live_is_asked_for_anew(server: Server, database: Database) -> None:
     cache = cache_of(database)
-    await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)
+    await search(server, cache=cache, search_engines=("brave",), retention="search_cache=100s")
     await age(database, 99)
-    assert (await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)).from_cache
+    assert (await search(server, cache=cache, search_engines=("brave",), retention="search_cache=100s")).from_cache
     await age(database, 2)
-    assert not (await search(server, cache=cache, search_engines=("brave",), search_cache_seconds=100)).from_cache
+    assert not (await search(server, cache=cache, search_engines=("brave",), retention="search_cache=100s")).from_cache
 
 
 async def test_it_can_be_turned_off(server: Server, database: Database) -> None:
     for _ in range(2):
-        await search(server, cache=cache_of(database), search_engines=("brave",), search_cache_seconds=0)
+        await search(server, cache=cache_of(database), search_engines=("brave",), retention="search_cache=0s")
     assert len(server.requests("brave")) == 2
     assert await rows(database) == []
 

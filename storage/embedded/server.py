@@ -47,7 +47,7 @@ _LOG_BYTES = 4_000_000
 # Containers give /dev/shm 64 MB; parallel workers would need more and fail.
 _SETTINGS = (
     "listen_addresses= port=5432 unix_socket_permissions=0700 max_connections=100 shared_buffers=64MB "
-    "max_wal_size=256MB fsync=on full_page_writes=on synchronous_commit=on io_method=sync jit=off "
+    "max_wal_size=256MB wal_recycle=off fsync=on full_page_writes=on synchronous_commit=on io_method=sync jit=off "
     "max_parallel_workers_per_gather=0 max_parallel_maintenance_workers=0 "
     "log_destination=stderr logging_collector=off log_min_messages=warning log_checkpoints=off "
     "max_logical_replication_workers=0"

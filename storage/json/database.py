@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
 from ...state.errors import StorageError
+from ..encryption import MasterKeySource
 from ..file_locks import remove
 from ..postgres.thread_lock import ThreadLocks
 from ..sqlite.database import SqliteDatabase, connect
@@ -37,13 +38,14 @@ class JsonDatabase(SqliteDatabase):
     Args:
         settings: kept for those who ask for them.
         path: the file; it is made with the first change.
+        master_key: encrypts what is stored; None for nothing.
     """
 
     checkpoints_kept = 64
     """In memory, of each thread; only the newest stands in the file."""
 
-    def __init__(self, settings: Settings, path: Path) -> None:
-        super().__init__(settings, path)
+    def __init__(self, settings: Settings, path: Path, master_key: MasterKeySource | None = None) -> None:
+        super().__init__(settings, path, master_key)
         self._lock_path = path.with_name(f"{path.name}.lock")
         self._lock: FileLock | None = None
         self._holder = "another process"

@@ -1,7 +1,8 @@
 """The JSON file: what stands in it, how it is read, and how it is replaced so that a crash leaves the old or the new.
 
 One line a row, under its table and its user (checkpoints: its thread), so that a person can read it and a diff shows
-what changed. What can be made again (terms, the cache of web results) does not stand there.
+what changed. What can be made again (terms, where texts are not encrypted; the cache of web results) does not stand
+there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,8 @@ _USER_TABLES: Final = (
     "pins",
     "turn_reports",
     "vectors",
+    "deletions",
+    "forgotten_numbers",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -47,18 +50,22 @@ SELECT w.* FROM writes AS w WHERE checkpoint_id = (
 ORDER BY thread_id, checkpoint_ns, task_id, idx
 """
 _TABLES: Final[dict[str, tuple[str, str]]] = {
+    "user_keys": ("owner", "SELECT * FROM user_keys ORDER BY owner"),
     **{table: ("user_id", f"SELECT * FROM {table} ORDER BY user_id, rowid") for table in _USER_TABLES},  # noqa: S608
+    "retention_runs": ("started_at", "SELECT * FROM retention_runs ORDER BY started_at"),
     "checkpoints": ("thread_id", _NEWEST),
     "writes": ("thread_id", _THEIR_WRITES),
 }
 """By table: the column under whose values its rows stand, and the query for them."""
 
+_IS_ENCRYPTED: Final = "SELECT 1 FROM user_keys LIMIT 1"
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
-_FLAGS: Final = {"negated", "settles", "facts_read", "outdated"}
+_FLAGS: Final = {"negated", "settles", "facts_read", "outdated", "is_complete"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
+    "deleted_at",
 }  # fmt: skip
 
 
@@ -68,7 +75,7 @@ def write(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
     """
-    new, old = path.with_name(f"{path.name}.tmp"), _backup_of(path)
+    new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
         file.writelines(_lines(connection))
         file.flush()
@@ -86,7 +93,7 @@ def read_into(connection: sqlite3.Connection, path: Path) -> None:
         StorageError: the file is damaged, of a newer version, or gone while its backup is there.
         OSError: it cannot be read.
     """
-    backup = _backup_of(path)
+    backup = backup_of(path)
     if not path.exists():
         if backup.exists():
             raise StorageError(
@@ -118,7 +125,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _backup_of(path: Path) -> Path:
+def backup_of(path: Path) -> Path:
     """Where the version before the last stands."""
     return path.with_name(f"{path.name}.bak")
 
@@ -143,6 +150,7 @@ def _sync_folder(folder: Path) -> None:
 
 def _lines(connection: sqlite3.Connection) -> Iterator[str]:
     yield f'{{"format": "everthread", "version": {VERSION}'
+    left_out = {"changed"} if connection.execute(_IS_ENCRYPTED).fetchone() else _LEFT_OUT
     for table, (owner, query) in _TABLES.items():
         yield f',\n"{table}": {{'
         cursor = connection.execute(query)
@@ -153,15 +161,15 @@ def _lines(connection: sqlite3.Connection) -> Iterator[str]:
                 yield f"{'],' if last is not None else ''}\n{_text(row[position])}: [\n"
             else:
                 yield ",\n"
-            yield _line(names, row)
+            yield _line(names, row, left_out)
             last = row[position]
         yield "]}" if last is not None else "}"
     yield "\n}\n"
 
 
-def _line(names: list[str], row: tuple[Any, ...]) -> str:
+def _line(names: list[str], row: tuple[Any, ...], left_out: Collection[str]) -> str:
     values = zip(names, row, strict=True)
-    fields = [f'"{name}": {_value(name, value)}' for name, value in values if name not in _LEFT_OUT]
+    fields = [f'"{name}": {_value(name, value)}' for name, value in values if name not in left_out]
     return f"  {{{', '.join(fields)}}}"
 
 
@@ -188,6 +196,8 @@ def _fill(connection: sqlite3.Connection, table: str, owners: dict[str, list[dic
 
 
 def _stored(table: str, name: str, value: Any) -> Any:
+    if name == "term_keys":
+        return base64.b64decode(value, validate=True) if table == "messages" and value is not None else value
     if value is not None and name in _BYTES and not (table == "facts" and name == "value"):
         return base64.b64decode(value, validate=True)
     if value is not None and name in _OBJECTS:
@@ -197,6 +207,8 @@ def _stored(table: str, name: str, value: Any) -> Any:
 
 def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
     """What is not in the file because it follows from the rest."""
+    if "term_keys" in row:
+        return {}
     if table == "messages":
         said_at = datetime.fromisoformat(row["created_at"])
         said_at = said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)

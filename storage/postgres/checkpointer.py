@@ -18,6 +18,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from ...settings.settings import Settings
 from ..loop_checkpointer import LoopCheckpointer
 from ..loop_thread import io_thread
+from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes
 from ..storage import Storage
 from ..thread_copy import copy_archive
@@ -66,16 +67,24 @@ class PostgresCheckpointer(LoopCheckpointer):
         super().__init__(serde)
         self._database = database
 
-    async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
+    async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]], thread_id: str | None = None) -> T:
+        keys = self._database.keys
+        serde = sealed_serializer(keys, await cipher_of(keys, thread_id), self.serde)
+
         async def with_saver(pool: Pool) -> T:
             # A saver for one call: one that lives longer would let calls wait for each other.
-            return await work(AsyncPostgresSaver(cast("Any", pool), serde=self.serde))
+            return await work(AsyncPostgresSaver(cast("Any", pool), serde=serde))
 
-        return await io_thread.run(self._database.on_pool(with_saver))
+        return await with_keys(keys, lambda: io_thread.run(self._database.on_pool(with_saver)))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
-        return await self._call(lambda saver: saver.aget_tuple(config))
+
+        async def read(saver: AsyncPostgresSaver) -> CheckpointTuple | None:
+            found = await saver.aget_tuple(config)
+            return found and open_inline(self._database.keys, found)
+
+        return await self._call(read)
 
     async def alist(
         self,
@@ -88,23 +97,31 @@ class PostgresCheckpointer(LoopCheckpointer):
         """Checkpoints, the newest first."""
 
         async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
-            return [found async for found in saver.alist(config, filter=filter, before=before, limit=limit)]
+            listed = saver.alist(config, filter=filter, before=before, limit=limit)
+            return [open_inline(self._database.keys, found) async for found in listed]
 
         for found in await self._call(read):
             yield found
 
     async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        thread_id = step.config["configurable"]["thread_id"]
+        cipher = await self._database.keys.of_thread(thread_id)
+        checkpoint = step.checkpoint if cipher is None else seal_inline(cipher, step.checkpoint)
+
         async def work(saver: AsyncPostgresSaver) -> None:
-            await saver.aput(step.config, step.checkpoint, step.metadata, step.versions)
+            await saver.aput(step.config, checkpoint, step.metadata, step.versions)
             if replaces:
                 async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
                     for query, values in _replacing(step, replaces):
                         await cursor.execute(query, values)
 
-        await self._call(work)
+        await self._call(work, thread_id)
 
     async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
-        await self._call(lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path))
+        await self._call(
+            lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path),
+            config["configurable"]["thread_id"],
+        )
 
     async def _delete_thread(self, thread_id: str) -> None:
         await self._call(lambda saver: saver.adelete_thread(thread_id))

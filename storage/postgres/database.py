@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -19,9 +19,12 @@ from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
+from ..encryption import MasterKeySource
 from ..loop_thread import io_thread
+from ..user_keys import UserKeys
 from .migrate import migrate
 from .queries import QUERIES
+from .row_security import Wall, standing
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +43,18 @@ class Database:
     Args:
         settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
             `prepare_statements`.
+        master_key: encrypts what is stored; None for nothing.
     """
 
     queries = QUERIES
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, master_key: MasterKeySource | None = None) -> None:
         self.settings = settings
+        self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
         self._pool: Pool | None = None
+        self._wall = Wall(stands=False, as_role=False)
         self._opening = asyncio.Lock()
 
     @property
@@ -68,6 +74,7 @@ class Database:
             StorageError: the server cannot be started or reached.
         """
         await io_thread.run(self._open_pool())
+        await self.keys.check()
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` on a pooled connection, in one transaction, on the database's loop.
@@ -90,6 +97,15 @@ class Database:
         connection = await AsyncConnection.connect(await self._url(), **self._options())
         await self._configure(connection)
         return connection
+
+    @property
+    def row_security(self) -> bool:
+        """Whether the server itself keeps the rows of users apart, once it is open: see `row_security.py`."""
+        return self._wall.stands
+
+    def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
+        """The statement, with its values, that says first in a transaction whose rows it meets; None: any user's."""
+        return self._wall.scope(user_id)
 
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
@@ -162,6 +178,7 @@ class Database:
         options = self._options()
         async with self._connection(url, options) as connection:
             await migrate(connection, self.schema)
+            self._wall = await standing(connection)
         pool: Pool = AsyncConnectionPool(
             url,
             kwargs=options,

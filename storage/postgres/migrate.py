@@ -8,6 +8,7 @@ LangGraph's migrations) waits for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow
 
 from ...state.errors import StorageError
+from .row_security import lift, secure
 
 Connection = AsyncConnection[DictRow]
 
@@ -61,6 +63,8 @@ async def migrate(connection: Connection, schema: str) -> list[int]:
                 f"The schema {schema!r} is at version {max(newer)}, which this everthread does not know: upgrade it."
             )
         due = [step for step in steps if step.version not in applied]
+        if due:
+            await lift(connection)
         for step in due:
             async with connection.transaction():
                 await connection.execute(step.statements, prepare=False)  # several statements at once
@@ -68,13 +72,15 @@ async def migrate(connection: Connection, schema: str) -> list[int]:
                     "INSERT INTO everthread_migrations (version, name) VALUES (%s, %s)", (step.version, step.name)
                 )
         await AsyncPostgresSaver(cast("Any", connection)).setup()
+        await secure(connection)
     return [step.version for step in due]
 
 
 async def _prepare(connection: Connection, schema: str) -> None:
     try:
         await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+        with contextlib.suppress(errors.UniqueViolation):  # another schema's process makes it at this moment
+            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
         raise StorageError(
             "The database server has no pgvector: install the extension 'vector' there, or unset "

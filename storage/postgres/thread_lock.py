@@ -49,6 +49,20 @@ class ThreadLocks:
         finally:
             await io_thread.run(self._give_back(thread_id))
 
+    @asynccontextmanager
+    async def try_hold(self, thread_id: str) -> AsyncIterator[bool]:
+        """Keep others out where no turn runs in this thread and none waits; whether that is so.
+
+        Raises:
+            StorageError: it cannot be told.
+        """
+        is_taken = await io_thread.run(self._try(thread_id))
+        try:
+            yield is_taken
+        finally:
+            if is_taken:
+                await io_thread.run(self._give_back(thread_id))
+
     @contextmanager
     def hold_sync(self, thread_id: str) -> Iterator[None]:
         """`hold` for sync code."""
@@ -81,6 +95,21 @@ class ThreadLocks:
                 ) from None
             raise
 
+    async def _try(self, thread_id: str) -> bool:
+        if thread_id in self._turns:
+            return False
+        turn = self._turns[thread_id] = asyncio.Lock()
+        self._waiting[thread_id] = 1
+        await turn.acquire()  # at once: nobody else has it
+        is_taken = False
+        try:
+            is_taken = await self._try_between_processes(thread_id)
+        finally:
+            if not is_taken:
+                turn.release()
+                self._forget(thread_id)
+        return is_taken
+
     async def _give_back(self, thread_id: str) -> None:
         try:
             await self._give_back_between_processes(thread_id)
@@ -96,6 +125,11 @@ class ThreadLocks:
 
     async def _take_between_processes(self, thread_id: str) -> None:
         """Wait until no other process has the thread: one process alone has nothing to wait for."""
+
+    async def _try_between_processes(self, thread_id: str) -> bool:
+        """Take the thread if no other process has it; whether it was taken."""
+        await self._take_between_processes(thread_id)
+        return True
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         """Let another process have the thread; must not raise."""
@@ -120,10 +154,11 @@ class PostgresLocks(ThreadLocks):
         await io_thread.run(self._close())
 
     async def _take_between_processes(self, thread_id: str) -> None:
-        if not self._database.settings.prepare_statements:
-            return
-        while not await self._ask(_TRY, thread_id):  # noqa: ASYNC110  # the lock is in the database
+        while not await self._try_between_processes(thread_id):  # noqa: ASYNC110  # the lock is in the database
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _try_between_processes(self, thread_id: str) -> bool:
+        return not self._database.settings.prepare_statements or await self._ask(_TRY, thread_id)
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         try:

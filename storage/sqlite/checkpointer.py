@@ -15,6 +15,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ..loop_checkpointer import LoopCheckpointer
+from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes, is_end
 from ..thread_copy import copy_archive
 from .database import SqliteDatabase, saver_on
@@ -57,10 +58,17 @@ class SqliteCheckpointer(LoopCheckpointer):
         super().__init__(serde)
         self._database = database
 
-    async def _call(self, work: Callable[[SqliteSaver], T], *, durable: bool = True) -> T:
-        return await self._database.on_thread(
-            lambda connection: work(saver_on(connection, self.serde)), durable=durable
-        )
+    async def _serde(self, thread_id: str | None) -> SerializerProtocol:
+        keys = self._database.keys
+        return sealed_serializer(keys, await cipher_of(keys, thread_id), self.serde)
+
+    async def _call(self, work: Callable[[SqliteSaver], T], thread_id: str | None = None, *, durable: bool = True) -> T:
+        serde = await self._serde(thread_id)
+
+        async def done() -> T:
+            return await self._database.on_thread(lambda connection: work(saver_on(connection, serde)), durable=durable)
+
+        return await with_keys(self._database.keys, done)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
@@ -81,8 +89,10 @@ class SqliteCheckpointer(LoopCheckpointer):
             yield found
 
     async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+        serde = await self._serde(step.config["configurable"]["thread_id"])
+
         def work(connection: sqlite3.Connection) -> None:
-            saver_on(connection, self.serde).put(step.config, step.checkpoint, step.metadata, step.versions)
+            saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
             where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
             for passing in replaces:
                 for table in ("checkpoints", "writes"):
@@ -98,7 +108,9 @@ class SqliteCheckpointer(LoopCheckpointer):
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
         durable = not self._database.turns and writes.are_special
         await self._call(
-            lambda saver: saver.put_writes(config, writes.values, writes.task_id, writes.task_path), durable=durable
+            lambda saver: saver.put_writes(config, writes.values, writes.task_id, writes.task_path),
+            config["configurable"]["thread_id"],
+            durable=durable,
         )
 
     async def _delete_thread(self, thread_id: str) -> None:

@@ -17,9 +17,11 @@ from ...settings.settings import Settings
 from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
+from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
 from ..storage import Connection
+from ..user_keys import UserKeys
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
 from .queries import QUERIES
@@ -38,6 +40,7 @@ class SqliteDatabase:
     Args:
         settings: kept for those who ask for them.
         path: the file; it is made where there is none.
+        master_key: encrypts what is stored; None for nothing.
     """
 
     queries = QUERIES
@@ -48,8 +51,9 @@ class SqliteDatabase:
     turns = 0
     """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
 
-    def __init__(self, settings: Settings, path: Path) -> None:
+    def __init__(self, settings: Settings, path: Path, master_key: MasterKeySource | None = None) -> None:
         self.settings = settings
+        self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
         self.path = path
@@ -69,6 +73,7 @@ class SqliteDatabase:
             StorageError: it cannot be opened, is damaged, or is of a newer everthread.
         """
         await self.on_thread(lambda _: None)
+        await self.keys.check()
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
         """Do `work` in one transaction, in which no other process writes.
@@ -95,6 +100,13 @@ class SqliteDatabase:
                     return await self._in_thread(lambda: self._done(work, durable=durable))
 
         return await io_thread.run(transaction())
+
+    @property
+    def row_security(self) -> None:
+        """Nothing: SQLite has no row-level security."""
+
+    def scope(self, user_id: str | None) -> None:
+        """Nothing: no transaction has to say whose rows it meets."""
 
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""

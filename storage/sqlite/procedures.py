@@ -76,7 +76,7 @@ def import_messages(connection: sqlite3.Connection, values: Values) -> list[Row]
     first: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         before = first.setdefault((row["thread_id"], row["id"]), row)
-        if (before["role"], before["message"]) != (row["role"], row["message"]):
+        if before["role"] != row["role"] or _unsealed(before["message"]) != _unsealed(row["message"]):
             changed.append(row)
     if changed:
         return [{"pending": False, "thread_id": row["thread_id"], "changed": row["id"]} for row in changed]
@@ -125,6 +125,10 @@ def _is_changed(known: Row | None, row: Row) -> bool:
         return False
     one, other = known["message"]["data"], row["message"]["data"]
     return bool(known["role"] != row["role"] or any(one.get(name) != other.get(name) for name in _SAME))
+
+
+def _unsealed(message: Row) -> Row:
+    return {name: value for name, value in message.items() if name != "sealed"}
 
 
 def _place(row: Row) -> Row:

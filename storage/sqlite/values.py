@@ -127,7 +127,7 @@ def _flag(value: int | None) -> bool | None:
 
 _TIMES: Final = (
     "created_at", "last_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
-    "replaced_at", "left_at",
+    "replaced_at", "left_at", "deleted_at",
 )  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _time),

@@ -92,8 +92,8 @@ ORDER BY seq DESC LIMIT 1
 -- Of rows that are read backwards, the newest; then in their order.
 SELECT * FROM messages
 WHERE user_id = :user_id AND thread_id = :thread_id AND (left_at IS NULL OR :with_left)
-  AND seq < coalesce((SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
-                      AND id = :before), 9223372036854775807)
+  AND seq < (SELECT coalesce(max(seq), 9223372036854775807) FROM messages
+             WHERE user_id = :user_id AND thread_id = :thread_id AND id = :before)
 ORDER BY seq DESC LIMIT :limit
 
 -- name: archive.standing_messages

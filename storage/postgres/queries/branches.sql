@@ -1,8 +1,8 @@
 -- name: branches.leave
 UPDATE messages SET left_at = :moment
 WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL AND id <> ALL(:ids::text[])
-  AND seq > coalesce((SELECT min(seq) FROM messages
-                      WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])), 0)
+  AND seq > (SELECT coalesce(min(seq), 0) FROM messages
+             WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[]))
 RETURNING id
 
 -- name: branches.remove

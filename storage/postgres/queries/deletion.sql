@@ -1,45 +1,195 @@
+-- part: deletion.scope
+-- Whole threads, or these ids of one thread.
+(thread_id = ANY(:threads::text[]) OR (thread_id = :thread_id AND id = ANY(:ids::text[])))
+
+-- part: deletion.scope_of_source
+-- What was made from whole threads, or from these ids of one thread.
+(thread_id = ANY(:threads::text[]) OR (thread_id = :thread_id AND source_id = ANY(:ids::text[])))
+
 -- name: deletion.threads
 SELECT thread_id FROM threads
 WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id) ORDER BY thread_id
 
--- name: deletion.counts
-SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id = ANY(:threads)) AS messages,
-       (SELECT count(*) FROM summaries WHERE user_id = :user_id AND thread_id = ANY(:threads)) AS summaries,
-       (SELECT count(*) FROM facts WHERE user_id = :user_id AND thread_id = ANY(:threads)) AS facts,
-       (SELECT count(*) FROM pins WHERE user_id = :user_id AND thread_id = ANY(:threads)) AS pins
+-- name: deletion.said
+SELECT thread_id, id, role, text, created_at FROM messages WHERE user_id = :user_id AND {deletion.scope}
 
--- name: deletion.vectors
-DELETE FROM vectors WHERE user_id = :user_id AND thread_id = ANY(:threads)
+-- name: deletion.span
+SELECT thread_id, id FROM messages
+WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id)
+  AND (:since::timestamptz IS NULL OR created_at >= :since) AND (:until::timestamptz IS NULL OR created_at < :until)
+
+-- name: deletion.copies
+-- The same messages in threads that were copied from this one, or to it.
+SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
+  ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
+ AND copy.message #> '{data,content}' = said.message #> '{data,content}' AND copy.created_at = said.created_at
+WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id = ANY(:ids::text[])
+
+-- name: deletion.quoting
+-- What holds one of these texts word for word.
+SELECT thread_id, id, role, text FROM messages
+WHERE user_id = :user_id AND created_at >= :since
+  AND EXISTS (SELECT FROM unnest(:quotes::text[]) AS quote WHERE strpos(text, quote) > 0)
+
+-- name: deletion.said_after
+-- The user's messages that were read for facts beside one of these: what was said right before them.
+WITH said AS (
+    SELECT id, role, id = ANY(:ids::text[]) AS gone,
+           sum(CASE WHEN role = 'user' THEN 1 ELSE 0 END) OVER (ORDER BY seq) AS exchange
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+)
+SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT exchange FROM said WHERE gone)
+
+-- name: deletion.facts_from
+SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
+
+-- name: deletion.fact_said_in
+-- The messages that a fact or pin was read from, and the last that said it again.
+SELECT m.thread_id, m.id FROM facts AS f JOIN messages AS m
+  ON m.user_id = f.user_id AND ((m.thread_id = f.thread_id AND m.id = f.source_id)
+                                OR (m.role = 'user' AND m.created_at = f.confirmed_at))
+WHERE f.user_id = :user_id AND f.id = :id
+UNION
+SELECT m.thread_id, m.id FROM pins AS p JOIN messages AS m
+  ON m.user_id = p.user_id AND m.thread_id = p.thread_id AND m.id = p.source_id
+WHERE p.user_id = :user_id AND p.id = :id
 
 -- name: deletion.facts
-DELETE FROM facts WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM facts WHERE user_id = :user_id AND id = ANY(:facts::text[])
+
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
 
 -- name: deletion.pins
-DELETE FROM pins WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 
--- name: deletion.turn_reports
-DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = ANY(:threads)
+-- name: deletion.vectors
+DELETE FROM vectors WHERE user_id = :user_id AND {deletion.scope_of_source}
 
 -- name: deletion.summary_versions
-DELETE FROM summary_versions WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM summary_versions WHERE user_id = :user_id AND {deletion.scope}
 
 -- name: deletion.summaries
-DELETE FROM summaries WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM summaries WHERE user_id = :user_id AND {deletion.scope} RETURNING id
 
 -- name: deletion.messages
-DELETE FROM messages WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM messages WHERE user_id = :user_id AND {deletion.scope} RETURNING id
+
+-- name: deletion.texts
+SELECT id, role, name, text FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
+
+-- name: deletion.rewrite
+UPDATE summaries SET content = :content, source_ids = :source_ids, method = 'extractive', model = NULL,
+                     tokens = :tokens, covers = :covers, rejected = :rejected, version = version + 1, tries = 0,
+                     embedded_with = NULL
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
+
+-- name: deletion.turn_reports
+DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
+
+-- name: deletion.reports_quoting
+-- Reports that name what is forgotten as a memory; those of its own thread, too, whose question it is, that show a
+-- summary of it, or that searched for a word of it.
+SELECT thread_id, turn, report, jsonb_typeof(report) = 'string' AS is_sealed FROM turn_reports
+WHERE user_id = :user_id
+  AND (jsonb_typeof(report) = 'string' OR EXISTS (SELECT FROM jsonb_path_query(report, '$.memories[*]') AS memory
+               WHERE memory->>'thread_id' = ANY(:threads::text[])
+                  OR (memory->>'thread_id' = :thread_id AND memory->'source_ids' ?| :ids::text[]))
+       OR (thread_id = :thread_id
+           AND (report->>'question' = ANY(:questions::text[])
+                OR EXISTS (SELECT FROM jsonb_path_query(report, '$.summaries[*].id') AS made
+                           WHERE made #>> '{}' = ANY(:ids::text[]))
+                OR EXISTS (SELECT FROM unnest(:words::text[]) AS word
+                           WHERE strpos(lower(concat_ws(' ', report#>>'{search,query}', report#>>'{search,sent}')),
+                                        word) > 0))))
+
+-- name: deletion.keep_report
+UPDATE turn_reports SET report = :report WHERE user_id = :user_id AND thread_id = :thread_id AND turn = :turn
+
+-- name: deletion.report
+DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id AND turn = :turn
 
 -- name: deletion.checkpoint_writes
 DELETE FROM checkpoint_writes USING threads AS t
-WHERE t.user_id = :user_id AND t.thread_id = checkpoint_writes.thread_id AND t.thread_id = ANY(:threads)
+WHERE t.user_id = :user_id AND t.thread_id = checkpoint_writes.thread_id AND t.thread_id = ANY(:threads::text[])
 
 -- name: deletion.checkpoint_blobs
 DELETE FROM checkpoint_blobs USING threads AS t
-WHERE t.user_id = :user_id AND t.thread_id = checkpoint_blobs.thread_id AND t.thread_id = ANY(:threads)
+WHERE t.user_id = :user_id AND t.thread_id = checkpoint_blobs.thread_id AND t.thread_id = ANY(:threads::text[])
 
 -- name: deletion.checkpoints
 DELETE FROM checkpoints USING threads AS t
-WHERE t.user_id = :user_id AND t.thread_id = checkpoints.thread_id AND t.thread_id = ANY(:threads)
+WHERE t.user_id = :user_id AND t.thread_id = checkpoints.thread_id AND t.thread_id = ANY(:threads::text[])
+
+-- name: deletion.old_checkpoints
+DELETE FROM checkpoints AS old USING threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND old.thread_id = t.thread_id
+  AND old.checkpoint_id < (SELECT checkpoint_id FROM checkpoints AS new
+                           WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns
+                           ORDER BY checkpoint_id DESC OFFSET :kept - 1 LIMIT 1)
+
+-- name: deletion.old_writes
+DELETE FROM checkpoint_writes AS old USING threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND old.thread_id = t.thread_id
+  AND NOT EXISTS (SELECT FROM checkpoints AS kept
+                  WHERE kept.thread_id = old.thread_id AND kept.checkpoint_ns = old.checkpoint_ns
+                    AND kept.checkpoint_id = old.checkpoint_id)
+
+-- name: deletion.old_blobs
+DELETE FROM checkpoint_blobs AS old USING threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND old.thread_id = t.thread_id
+  AND NOT EXISTS (SELECT FROM checkpoints AS kept
+                  WHERE kept.thread_id = old.thread_id AND kept.checkpoint_ns = old.checkpoint_ns
+                    AND kept.checkpoint->'channel_versions'->>old.channel = old.version)
+
+-- name: deletion.states
+-- What the checkpoints of a thread hold, each value with its place.
+SELECT 'checkpoint' AS kind, c.checkpoint_ns, c.checkpoint_id AS place, '' AS task_id, 0 AS idx, NULL AS channel,
+       'jsonb' AS type, convert_to(c.checkpoint::text, 'UTF8') AS value
+FROM checkpoints AS c JOIN threads AS t ON t.thread_id = c.thread_id
+WHERE t.user_id = :user_id AND c.thread_id = :thread_id
+UNION ALL
+SELECT 'blob', b.checkpoint_ns, b.version, '', 0, b.channel, b.type, b.blob
+FROM checkpoint_blobs AS b JOIN threads AS t ON t.thread_id = b.thread_id
+WHERE t.user_id = :user_id AND b.thread_id = :thread_id AND b.blob IS NOT NULL
+UNION ALL
+SELECT 'write', w.checkpoint_ns, w.checkpoint_id, w.task_id, w.idx, w.channel, w.type, w.blob
+FROM checkpoint_writes AS w JOIN threads AS t ON t.thread_id = w.thread_id
+WHERE t.user_id = :user_id AND w.thread_id = :thread_id
+
+-- name: deletion.keep_checkpoint
+UPDATE checkpoints SET checkpoint = convert_from(:value::bytea, 'UTF8')::jsonb FROM threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND checkpoints.thread_id = t.thread_id
+  AND checkpoint_ns = :checkpoint_ns AND checkpoint_id = :place AND :type = 'jsonb'
+
+-- name: deletion.keep_blob
+UPDATE checkpoint_blobs SET type = :type, blob = :value FROM threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND checkpoint_blobs.thread_id = t.thread_id
+  AND checkpoint_ns = :checkpoint_ns AND version = :place AND channel = :channel
+
+-- name: deletion.keep_write
+UPDATE checkpoint_writes SET type = :type, blob = :value FROM threads AS t
+WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND checkpoint_writes.thread_id = t.thread_id
+  AND checkpoint_ns = :checkpoint_ns AND checkpoint_id = :place AND task_id = :task_id AND idx = :idx
+
+-- name: deletion.search_cache
+-- What was searched for because of it was searched for after it was said.
+DELETE FROM search_cache WHERE user_id = :user_id AND created_at >= :since
 
 -- name: deletion.own_threads
-DELETE FROM threads WHERE user_id = :user_id AND thread_id = ANY(:threads)
+DELETE FROM threads WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
+
+-- name: deletion.record
+INSERT INTO deletions (user_id, deleted_at, kind, asked_by, threads, messages, summaries, rewritten, facts, pins,
+                       reports)
+VALUES (:user_id, :deleted_at, :kind, :asked_by, :threads, :messages, :summaries, :rewritten, :facts, :pins, :reports)
+
+-- name: deletion.records
+SELECT deleted_at, kind, asked_by, threads, messages, summaries, rewritten, facts, pins, reports FROM deletions
+WHERE user_id = :user_id ORDER BY deleted_at

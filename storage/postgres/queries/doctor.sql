@@ -30,3 +30,6 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 -- name: doctor.read_for_facts
 UPDATE messages SET facts_read = true
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: doctor.forgotten_numbers
+SELECT seq FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = :thread_id

@@ -1,5 +1,9 @@
 -- name: facts.unread
+-- A name on a message is the user's where it is their id, or where all of the thread bear it.
 SELECT m.thread_id, m.id, left(m.text, :characters) AS text, m.created_at, asked.id AS before_id,
+       m.name IS NOT NULL AND m.name <> :user_id AND EXISTS (
+           SELECT FROM messages AS c WHERE c.user_id = :user_id AND c.thread_id = m.thread_id AND c.role = 'user'
+           AND c.name IS DISTINCT FROM m.name) AS of_another,
        left(asked.text, :characters) AS before, left(said.text, :characters) AS reply
 FROM (SELECT * FROM messages WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
       ORDER BY created_at, seq LIMIT :limit) AS m
@@ -120,17 +124,18 @@ UPDATE pins SET forgotten_at = :moment
 WHERE user_id = :user_id AND id = :id AND forgotten_at IS NULL RETURNING text
 
 -- name: facts.touched
-WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND thread_id = ANY(:threads))
+-- The facts that are about to be deleted, those that they superseded, and the open ones of the same slots.
+WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND id = ANY(:gone::text[]))
 SELECT * FROM facts
 WHERE user_id = :user_id
-  AND (thread_id = ANY(:threads) OR superseded_by IN (SELECT id FROM gone)
+  AND (id IN (SELECT id FROM gone) OR superseded_by IN (SELECT id FROM gone)
        OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
 
 -- name: facts.read_again
 -- What is said again elsewhere is not stored again: the fact only tells when that was. What the user
 -- wanted forgotten is not read again.
 UPDATE messages SET facts_read = false
-WHERE user_id = :user_id AND role = 'user' AND thread_id <> ALL(:threads)
+WHERE user_id = :user_id AND role = 'user'
   AND created_at IN (SELECT confirmed_at FROM facts
-                     WHERE user_id = :user_id AND thread_id = ANY(:threads) AND confirmed_at > said_at
+                     WHERE user_id = :user_id AND id = ANY(:gone::text[]) AND confirmed_at > said_at
                        AND state IN ('current', 'conflicting'))

@@ -1,7 +1,11 @@
 -- name: reports.keep
+-- What was forgotten while the turn ran may be quoted by what it remembered before.
 INSERT INTO turn_reports (user_id, thread_id, turn, started_at, report)
-VALUES (:user_id, :thread_id, :turn, :started_at, :report)
+VALUES (:user_id, :thread_id, :turn, :started_at,
+        CASE WHEN EXISTS (SELECT 1 FROM deletions WHERE user_id = :user_id AND deleted_at >= :since) THEN :bare::jsonb
+             ELSE :report::jsonb END)
 ON CONFLICT (user_id, thread_id, turn) DO UPDATE SET started_at = excluded.started_at, report = excluded.report
+RETURNING EXISTS (SELECT 1 FROM deletions WHERE user_id = :user_id AND deleted_at >= :since) AS is_bare
 
 -- name: reports.find
 SELECT report FROM turn_reports

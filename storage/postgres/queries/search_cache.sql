@@ -7,9 +7,6 @@ INSERT INTO search_cache (user_id, key, results) VALUES (:user_id, :key, :result
 ON CONFLICT (user_id, key) DO UPDATE SET results = EXCLUDED.results, created_at = now()
 
 -- name: search_cache.prune
-DELETE FROM search_cache WHERE created_at < now() - make_interval(secs => :seconds::float)
-OR (user_id = :user_id AND created_at < (
+DELETE FROM search_cache WHERE user_id = :user_id AND (created_at < now() - make_interval(secs => :seconds::float)
+OR created_at < (
     SELECT created_at FROM search_cache WHERE user_id = :user_id ORDER BY created_at DESC OFFSET :kept LIMIT 1))
-
--- name: search_cache.forget
-DELETE FROM search_cache WHERE user_id = :user_id

@@ -2,7 +2,9 @@
 SELECT user_id FROM threads WHERE thread_id = :thread_id
 
 -- name: thread_copy.threads
-INSERT INTO threads (thread_id, user_id) VALUES (:target, :user_id) ON CONFLICT (thread_id) DO NOTHING
+INSERT INTO threads (thread_id, user_id, retention)
+SELECT :target, :user_id, retention FROM threads WHERE user_id = :user_id AND thread_id = :source
+ON CONFLICT (thread_id) DO NOTHING
 
 -- name: thread_copy.messages
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
@@ -39,3 +41,7 @@ INSERT INTO turn_reports (user_id, thread_id, turn, started_at, report)
 SELECT user_id, :target, turn, started_at, report
 FROM turn_reports WHERE user_id = :user_id AND thread_id = :source
 ON CONFLICT (user_id, thread_id, turn) DO NOTHING
+
+-- name: thread_copy.forgotten_numbers
+INSERT INTO forgotten_numbers SELECT user_id, :target, seq FROM forgotten_numbers
+WHERE user_id = :user_id AND thread_id = :source ON CONFLICT (user_id, thread_id, seq) DO NOTHING

@@ -12,7 +12,7 @@ WITH lines AS (
     UNION ALL
     SELECT line.thread_id, line.id FROM lines AS line JOIN lines AS old
       ON old.thread_id = line.thread_id AND old.id = line.id AND old.seq < line.seq
-    WHERE old.role <> line.role OR old.message <> line.message
+    WHERE old.role <> line.role OR old.message - 'sealed' <> line.message - 'sealed'
 ), new AS (
     SELECT * FROM lines AS line
     WHERE NOT EXISTS (SELECT FROM changed) AND NOT EXISTS (
@@ -66,6 +66,10 @@ ORDER BY thread_id, created_at, id
 
 -- name: transfer.not_mine
 SELECT thread_id FROM threads WHERE thread_id = ANY(:ids) AND user_id <> :user_id LIMIT 1
+
+-- name: transfer.not_claimed
+SELECT id AS thread_id FROM unnest(:ids::text[]) AS id
+WHERE NOT EXISTS (SELECT FROM threads WHERE thread_id = id AND user_id = :user_id) LIMIT 1
 
 -- name: transfer.add_threads
 INSERT INTO threads (thread_id, user_id, name, created_at)

@@ -19,7 +19,9 @@ ORDER BY found.cosine DESC, found.source_id LIMIT :limit
 
 -- name: vector_store.embedded
 (SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
- WHERE user_id = :user_id AND thread_id = ANY(:threads) AND embedded_with = :name LIMIT :limit)
+ WHERE user_id = :user_id AND thread_id = ANY(:threads) AND (:ids::text[] IS NULL OR id = ANY(:ids))
+   AND embedded_with = :name LIMIT :limit)
 UNION ALL
 (SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
- WHERE user_id = :user_id AND thread_id = ANY(:threads) AND embedded_with = :name LIMIT :limit)
+ WHERE user_id = :user_id AND thread_id = ANY(:threads) AND (:ids::text[] IS NULL OR id = ANY(:ids))
+   AND embedded_with = :name LIMIT :limit)

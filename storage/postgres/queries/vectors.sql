@@ -4,12 +4,12 @@ INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_
 SELECT new.id, new.content, new.embedding::public.vector, new.metadata, :user_id, new.thread_id, new.source_type,
        new.source_id, new.role, :model, new.created_at
 FROM unnest(:ids::uuid[], :contents::text[], :embeddings::text[], :metadata::json[], :thread_ids::text[],
-            :source_types::text[], :source_ids::text[], :roles::text[], :created::timestamptz[])
-     AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at)
+            :source_types::text[], :source_ids::text[], :roles::text[], :created::timestamptz[], :versions::int[])
+     AS new(id, content, embedding, metadata, thread_id, source_type, source_id, role, created_at, version)
 WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = new.thread_id
               AND m.id = new.source_id AND new.source_type = 'message')
    OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = new.thread_id
-              AND s.id = new.source_id AND new.source_type = 'summary')
+              AND s.id = new.source_id AND new.source_type = 'summary' AND s.version = new.version)
 ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
 WHERE vectors.content <> excluded.content
 

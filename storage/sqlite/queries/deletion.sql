@@ -1,37 +1,97 @@
+-- part: deletion.scope
+-- Whole threads, or these ids of one thread.
+(thread_id IN (SELECT value FROM json_each(:threads))
+ OR (thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))))
+
+-- part: deletion.scope_of_source
+-- What was made from whole threads, or from these ids of one thread.
+(thread_id IN (SELECT value FROM json_each(:threads))
+ OR (thread_id = :thread_id AND source_id IN (SELECT value FROM json_each(:ids))))
+
 -- name: deletion.threads
 SELECT thread_id FROM threads
 WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id) ORDER BY thread_id
 
--- name: deletion.counts
-SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id IN (SELECT value
-    FROM json_each(:threads))) AS messages,
-       (SELECT count(*) FROM summaries WHERE user_id = :user_id AND thread_id IN (SELECT value
-           FROM json_each(:threads))) AS summaries,
-       (SELECT count(*) FROM facts WHERE user_id = :user_id AND thread_id IN (SELECT value
-           FROM json_each(:threads))) AS facts,
-       (SELECT count(*) FROM pins WHERE user_id = :user_id AND thread_id IN (SELECT value
-           FROM json_each(:threads))) AS pins
+-- name: deletion.said
+SELECT thread_id, id, role, text, created_at FROM messages WHERE user_id = :user_id AND {deletion.scope}
 
--- name: deletion.vectors
-DELETE FROM vectors WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+-- name: deletion.span
+SELECT thread_id, id FROM messages
+WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id)
+  AND (:since IS NULL OR created_at >= :since) AND (:until IS NULL OR created_at < :until)
+
+-- name: deletion.copies
+SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
+  ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
+ AND json_extract(copy.message, '$.data.content') = json_extract(said.message, '$.data.content')
+ AND copy.created_at = said.created_at
+WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id IN (SELECT value FROM json_each(:ids))
+
+-- name: deletion.quoting
+WITH quote AS MATERIALIZED (SELECT value FROM json_each(:quotes))
+SELECT thread_id, id, role, text FROM messages
+WHERE user_id = :user_id AND created_at >= :since
+  AND EXISTS (SELECT 1 FROM quote WHERE instr(text, quote.value) > 0)
+
+-- name: deletion.said_after
+WITH said AS (
+    SELECT id, role, id IN (SELECT value FROM json_each(:ids)) AS gone,
+           sum(CASE WHEN role = 'user' THEN 1 ELSE 0 END) OVER (ORDER BY seq) AS exchange
+    FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+)
+SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT exchange FROM said WHERE gone)
+
+-- name: deletion.facts_from
+SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
 
 -- name: deletion.facts
-DELETE FROM facts WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+DELETE FROM facts WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:facts))
+
+-- name: deletion.numbers
+INSERT INTO forgotten_numbers SELECT user_id, thread_id, seq FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
+ON CONFLICT (user_id, thread_id, seq) DO NOTHING
+
+-- name: deletion.all_numbers
+DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
 
 -- name: deletion.pins
-DELETE FROM pins WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
+
+-- name: deletion.vectors
+DELETE FROM vectors WHERE user_id = :user_id AND {deletion.scope_of_source}
+
+-- name: deletion.summary_versions
+DELETE FROM summary_versions WHERE user_id = :user_id AND {deletion.scope}
+
+-- name: deletion.summaries
+DELETE FROM summaries WHERE user_id = :user_id AND {deletion.scope} RETURNING id
+
+-- name: deletion.messages
+DELETE FROM messages WHERE user_id = :user_id AND {deletion.scope} RETURNING id
+
+-- name: deletion.texts
+SELECT id, role, name, text FROM messages
+WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
 
 -- name: deletion.turn_reports
 DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
 
--- name: deletion.summary_versions
-DELETE FROM summary_versions WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
-
--- name: deletion.summaries
-DELETE FROM summaries WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
-
--- name: deletion.messages
-DELETE FROM messages WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+-- name: deletion.reports_quoting
+SELECT thread_id, turn, report, json_type(report) = 'text' AS is_sealed FROM turn_reports
+WHERE user_id = :user_id
+  AND (json_type(report) = 'text' OR EXISTS (SELECT 1 FROM json_each(report, '$.memories') AS memory
+               WHERE json_extract(memory.value, '$.thread_id') IN (SELECT value FROM json_each(:threads))
+                  OR (json_extract(memory.value, '$.thread_id') = :thread_id
+                      AND EXISTS (SELECT 1 FROM json_each(memory.value, '$.source_ids') AS source
+                                  WHERE source.value IN (SELECT value FROM json_each(:ids)))))
+       OR (thread_id = :thread_id
+           AND (json_extract(report, '$.question') IN (SELECT value FROM json_each(:questions))
+                OR EXISTS (SELECT 1 FROM json_each(report, '$.summaries') AS made
+                           WHERE json_extract(made.value, '$.id') IN (SELECT value FROM json_each(:ids)))
+                OR EXISTS (SELECT 1 FROM json_each(:words) AS word
+                           WHERE instr(lower(coalesce(json_extract(report, '$.search.query'), '') || ' '
+                                             || coalesce(json_extract(report, '$.search.sent'), '')), word.value) > 0))))
 
 -- name: deletion.checkpoint_writes
 DELETE FROM writes WHERE thread_id IN (
@@ -44,6 +104,46 @@ SELECT :user_id
 -- name: deletion.checkpoints
 DELETE FROM checkpoints WHERE thread_id IN (
     SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)))
+
+-- name: deletion.old_checkpoints
+DELETE FROM checkpoints
+WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+  AND checkpoint_id < (SELECT checkpoint_id FROM checkpoints AS new
+                       WHERE new.thread_id = checkpoints.thread_id AND new.checkpoint_ns = checkpoints.checkpoint_ns
+                       ORDER BY checkpoint_id DESC LIMIT 1 OFFSET :kept - 1)
+
+-- name: deletion.old_writes
+DELETE FROM writes
+WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+  AND NOT EXISTS (SELECT 1 FROM checkpoints AS kept
+                  WHERE kept.thread_id = writes.thread_id AND kept.checkpoint_ns = writes.checkpoint_ns
+                    AND kept.checkpoint_id = writes.checkpoint_id)
+
+-- name: deletion.old_blobs
+-- There are none beside the checkpoints; this keeps the parameters of the other database.
+SELECT :user_id, :thread_id
+
+-- name: deletion.states
+SELECT 'checkpoint' AS kind, checkpoint_ns, checkpoint_id AS place, '' AS task_id, 0 AS idx, NULL AS channel, type,
+       checkpoint AS value
+FROM checkpoints WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+UNION ALL
+SELECT 'write', checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value
+FROM writes WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+
+-- name: deletion.keep_checkpoint
+UPDATE checkpoints SET type = :type, checkpoint = :value
+WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+  AND checkpoint_ns = :checkpoint_ns AND checkpoint_id = :place
+
+-- name: deletion.keep_blob
+-- There are none beside the checkpoints.
+SELECT :user_id, :thread_id
+
+-- name: deletion.keep_write
+UPDATE writes SET type = :type, value = :value
+WHERE thread_id = (SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = :thread_id)
+  AND checkpoint_ns = :checkpoint_ns AND checkpoint_id = :place AND task_id = :task_id AND idx = :idx
 
 -- name: deletion.own_threads
 DELETE FROM threads WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))

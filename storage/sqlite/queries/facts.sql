@@ -1,11 +1,14 @@
 -- name: facts.unread
 WITH m AS (
     SELECT thread_id, id, seq, text, created_at,
+           name IS NOT NULL AND name <> :user_id AND EXISTS (
+               SELECT 1 FROM messages AS c WHERE c.user_id = :user_id AND c.thread_id = new.thread_id
+               AND c.role = 'user' AND c.name IS NOT new.name) AS of_another,
            (SELECT max(a.seq) FROM messages AS a WHERE a.user_id = :user_id AND a.thread_id = new.thread_id
             AND a.seq < new.seq AND a.role = 'user') AS asked
     FROM messages AS new WHERE user_id = :user_id AND role = 'user' AND NOT facts_read AND left_at IS NULL
     ORDER BY created_at, seq LIMIT :limit)
-SELECT m.thread_id, m.id, substr(m.text, 1, :characters) AS text, m.created_at, before.id AS before_id,
+SELECT m.thread_id, m.id, substr(m.text, 1, :characters) AS text, m.created_at, m.of_another, before.id AS before_id,
        substr(before.text, 1, :characters) AS before,
        (SELECT substr(b.text, 1, :characters) FROM messages AS b WHERE b.user_id = :user_id
         AND b.thread_id = m.thread_id AND b.seq < m.seq AND b.seq > m.asked AND b.role = 'assistant'
@@ -81,17 +84,16 @@ UPDATE facts SET state = 'forgotten', valid_to = max(:moment, confirmed_at)
 WHERE user_id = :user_id AND id = :id AND state <> 'forgotten' RETURNING text
 
 -- name: facts.touched
-WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND thread_id IN (SELECT value
-    FROM json_each(:threads)))
+WITH gone AS (SELECT id, slot FROM facts WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:gone)))
 SELECT * FROM facts
 WHERE user_id = :user_id
-  AND (thread_id IN (SELECT value FROM json_each(:threads)) OR superseded_by IN (SELECT id FROM gone)
+  AND (id IN (SELECT id FROM gone) OR superseded_by IN (SELECT id FROM gone)
        OR state IN ('current', 'conflicting') AND slot IN (SELECT slot FROM gone WHERE slot IS NOT NULL))
 
 -- name: facts.read_again
 UPDATE messages SET facts_read = false
-WHERE user_id = :user_id AND role = 'user' AND thread_id NOT IN (SELECT value FROM json_each(:threads))
+WHERE user_id = :user_id AND role = 'user'
   AND created_at IN (SELECT confirmed_at FROM facts
-                     WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+                     WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:gone))
                          AND confirmed_at > said_at
                        AND state IN ('current', 'conflicting'))

@@ -7,5 +7,5 @@ SELECT * FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND i
 
 -- name: summaries.above
 SELECT * FROM summaries WHERE user_id = :user_id AND thread_id = :thread_id AND EXISTS (SELECT 1
-    FROM json_each(source_ids) AS one JOIN json_each(:ids) AS other ON one.value = other.value)
+    FROM json_each(source_ids) AS one WHERE one.value IN (SELECT value FROM json_each(:ids)))
 ORDER BY created_at, id

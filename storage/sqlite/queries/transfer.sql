@@ -27,6 +27,10 @@ ORDER BY thread_id, created_at, id
 -- name: transfer.not_mine
 SELECT thread_id FROM threads WHERE thread_id IN (SELECT value FROM json_each(:ids)) AND user_id <> :user_id LIMIT 1
 
+-- name: transfer.not_claimed
+SELECT value AS thread_id FROM json_each(:ids)
+WHERE NOT EXISTS (SELECT 1 FROM threads WHERE thread_id = value AND user_id = :user_id) LIMIT 1
+
 -- name: transfer.add_threads
 INSERT INTO threads (thread_id, user_id, name, created_at)
 SELECT new.id, :user_id, new.name, new.created_at

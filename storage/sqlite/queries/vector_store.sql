@@ -13,9 +13,9 @@ ORDER BY found.cosine DESC, found.source_id LIMIT :limit
 
 -- name: vector_store.embedded
 SELECT * FROM (SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
- WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)) AND embedded_with = :name
-     LIMIT :limit)
+ WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+   AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND embedded_with = :name LIMIT :limit)
 UNION ALL
 SELECT * FROM (SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
- WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)) AND embedded_with = :name
-     LIMIT :limit)
+ WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
+   AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND embedded_with = :name LIMIT :limit)

@@ -7,13 +7,13 @@ FROM (SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS c
     json_extract(value, '$[2]') AS embedding, json_extract(value, '$[3]') AS metadata,
     json_extract(value, '$[4]') AS thread_id,
     json_extract(value, '$[5]') AS source_type, json_extract(value, '$[6]') AS source_id,
-        json_extract(value, '$[7]') AS role, json_extract(value, '$[8]') AS created_at FROM json_each(zipped(:ids,
+        json_extract(value, '$[7]') AS role, json_extract(value, '$[8]') AS created_at, json_extract(value, '$[9]') AS version FROM json_each(zipped(:ids,
         :contents, :embeddings,
-    :metadata, :thread_ids, :source_types, :source_ids, :roles, :created)) LIMIT -1) AS new
+    :metadata, :thread_ids, :source_types, :source_ids, :roles, :created, :versions)) LIMIT -1) AS new
 WHERE EXISTS (SELECT 1 FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = new.thread_id
               AND m.id = new.source_id AND new.source_type = 'message')
    OR EXISTS (SELECT 1 FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = new.thread_id
-              AND s.id = new.source_id AND new.source_type = 'summary')
+              AND s.id = new.source_id AND new.source_type = 'summary' AND s.version = new.version)
 ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
 WHERE vectors.content <> excluded.content
 

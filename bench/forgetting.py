@@ -1,0 +1,142 @@
+"""How long forgetting takes, and what remains: `python bench/forgetting.py [--messages N] [--data FILE] [--json FILE]`.
+
+One user has so many messages, turns of LoCoMo told again and again, half of them in one thread with summaries of three
+levels, and 30 turns of the graph in both threads that remember them. Measured in each storage: forgetting one message,
+100 messages of a span of time, a thread, and everything; then the proof, which erases and looks, and how many places
+still hold the bytes of a canary that was said in what is forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from datasets import locomo, message
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AnyMessage
+from server_folder import server_folder
+
+from everthread.graph.conversation import Conversation
+from everthread.graph.open import open_graph
+from everthread.maintenance.proof import prove
+from everthread.runtime import forget as forgetting
+from everthread.settings.settings import Settings
+from everthread.state.records import Summary
+from everthread.text.extractive import extract_summary
+
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
+CANARY = "The word of the day is zanzibar-4471, said nowhere else."
+TURNS = 30
+EACH = 10
+"""Messages or summaries under each summary."""
+
+
+def said(number: int, messages: Sequence[AnyMessage], threads: Sequence[str]) -> dict[str, list[AnyMessage]]:
+    """So many messages by thread, each with an id of its own; every hundredth holds a canary of its own."""
+    found: dict[str, list[AnyMessage]] = {thread: [] for thread in threads}
+    for n in range(number):
+        text = str(messages[n % len(messages)].content)
+        text = f"{text} {CANARY.replace('4471', str(100_000 + n))}" if n % 100 == 50 else text
+        role = "user" if n % 2 == 0 else "assistant"
+        about = message(str(uuid.UUID(int=n + 1)), role, text, BEGIN + timedelta(minutes=7 * n))
+        found[threads[n * len(threads) // number]].append(about)
+    return found
+
+
+async def summarized(graph: Conversation, thread: str, messages: Sequence[AnyMessage]) -> int:
+    """Summaries of the messages, of these, and of those; returns how many."""
+    archive, made = graph.resources.of_user("ada").archive, 0
+    below = [(str(m.id), str(m.content), 1) for m in messages]
+    for level in (1, 2, 3):
+        above: list[tuple[str, str, int]] = []
+        for start in range(0, len(below), EACH):
+            part = below[start : start + EACH]
+            text, ids = extract_summary([("", text) for _, text, _ in part], 150), tuple(id_ for id_, _, _ in part)
+            id_ = Summary.id_for(thread, level, ids)
+            covers = sum(count for _, _, count in part)
+            await archive.add_summary(thread, Summary(id=id_, content=text, level=level, source_ids=ids, covers=covers))
+            above.append((id_, text, covers))
+        made, below = made + len(above), above
+    return made
+
+
+async def fill(graph: Conversation, by_thread: dict[str, list[AnyMessage]]) -> dict[str, int]:
+    user, summaries = graph.resources.of_user("ada"), 0
+    for thread, messages in by_thread.items():
+        for start in range(0, len(messages), 500):
+            await user.archive.add_messages(thread, messages[start : start + 500])
+        summaries += await summarized(graph, thread, messages)
+    for n in range(TURNS):
+        for thread in by_thread:
+            question = {"messages": [("user", f"Turn {n}: which was the word of the day, zanzibar or another?")]}
+            config: Any = {"configurable": {"thread_id": thread}}
+            await graph.ainvoke(question, config, context={"user_id": "ada"})
+    await graph.asettled()
+    return {"summaries": summaries, "facts": len(await user.facts.all_facts())}
+
+
+async def measured(graph: Conversation, what: str, wanted: forgetting.Wanted) -> dict[str, Any]:
+    user, storage = graph.resources.of_user("ada"), graph.resources.database
+    needles = await forgetting.needles(user, wanted)
+    needles = needles._replace(texts=tuple(text for text in needles.texts if "zanzibar-" in text))
+    started = time.perf_counter()
+    gone = await forgetting.forget(user, wanted, asked_by="program", locks=graph.resources.locks)
+    forgotten = time.perf_counter() - started
+    started = time.perf_counter()
+    proof = await prove(storage, "ada", needles)
+    row = {
+        "storage": storage.kind, "what": what, **gone.model_dump(), "forget_s": round(forgotten, 2),
+        "prove_s": round(time.perf_counter() - started, 2), "looked_for": proof.needles[0],
+        "looked_at": proof.looked_at, "remains": proof.remains,
+    }  # fmt: skip
+    print(json.dumps(row), flush=True)
+    return row
+
+
+async def bench(settings: Settings, messages: Sequence[AnyMessage], number: int) -> list[dict[str, Any]]:
+    model = GenericFakeChatModel(messages=iter([AIMessage(f"Noted, {n}.") for n in range(10_000)]))
+    embeddings = DeterministicFakeEmbedding(size=384)
+    async with open_graph(settings, model=model, embeddings=embeddings) as graph:
+        assert isinstance(graph, Conversation)
+        by_thread = said(number, messages, ("t1", "t2"))
+        print(json.dumps({"storage": settings.storage_kind, **await fill(graph, by_thread)}), flush=True)
+        user = graph.resources.of_user("ada")
+        one = str(by_thread["t1"][50].id)
+        span = BEGIN + timedelta(minutes=7 * 1000), BEGIN + timedelta(minutes=7 * 1100)
+        rows = [await measured(graph, "one message", await forgetting.some_messages(user, "t1", [one]))]
+        rows.append(await measured(graph, "100 messages", await forgetting.span_of_time(user, *span)))
+        rows.append(await measured(graph, "a thread", await forgetting.whole_threads(user, "t2")))
+        rows.append(await measured(graph, "everything", await forgetting.whole_threads(user)))
+        return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=10_000)
+    parser.add_argument("--storages", nargs="*", default=["postgres", "sqlite", "json"])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    messages = [m for haystack in locomo(options.data) for thread in haystack.threads.values() for m in thread]
+    rows: list[dict[str, Any]] = []
+    for kind in options.storages:
+        with server_folder() as folder:
+            settings = Settings(database_url=kind, data_dir=folder, web_search="off", summary_model="extractive")
+            rows += asyncio.run(bench(settings, messages, options.messages))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

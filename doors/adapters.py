@@ -1,0 +1,130 @@
+"""A memory as LangChain knows it: a retriever, tools, a chat history; each a few lines over `ConversationMemory`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import ConfigDict, Field
+
+from ..state.records import Memory
+from .memory import ConversationMemory
+
+
+class MemoryRetriever(BaseRetriever):
+    """What was said, as documents: the text of a memory, with its thread, ids, time and score as metadata."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    memory: ConversationMemory
+    thread_id: str | None = Field(None, description="The only thread to search; all of the user's by default.")
+    limit: int = Field(5, ge=1, description="Documents, at most.")
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return [_document(found) for found in self.memory.recall(query, thread_id=self.thread_id, limit=self.limit)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        found = await self.memory.arecall(query, thread_id=self.thread_id, limit=self.limit)
+        return [_document(memory) for memory in found]
+
+
+class ThreadHistory(BaseChatMessageHistory):
+    """One thread as a chat history.
+
+    Args:
+        memory: whose.
+        thread_id: which.
+        limit: the newest messages that are read, at most.
+    """
+
+    def __init__(self, memory: ConversationMemory, thread_id: str, *, limit: int = 1_000) -> None:
+        self._memory = memory
+        self._thread_id = thread_id
+        self._limit = limit
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # the base class allows it to be read only
+        """The conversation as it was said, blocking."""
+        return [row.message for row in self._memory.history(self._thread_id, limit=self._limit)]
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """The conversation as it was said."""
+        return [row.message for row in await self._memory.ahistory(self._thread_id, limit=self._limit)]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Keep messages, blocking. Errors as for `ConversationMemory.aremember`."""
+        self._memory.remember(messages, thread_id=self._thread_id)
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Keep messages. Errors as for `ConversationMemory.aremember`."""
+        await self._memory.aremember(messages, thread_id=self._thread_id)
+
+    def clear(self) -> None:
+        """Delete the thread for good, blocking."""
+        self._memory.delete(self._thread_id)
+
+    async def aclear(self) -> None:
+        """Delete the thread for good."""
+        await self._memory.adelete(self._thread_id)
+
+
+def memory_tools(memory: ConversationMemory, *, thread_id: str = "notes") -> list[BaseTool]:
+    """The tools `search_memory` and `remember` for an agent of your own, for one user.
+
+    Args:
+        memory: whose.
+        thread_id: where `remember` keeps what the model wants kept.
+    """
+
+    def search_memory(query: str, limit: int = 5) -> str:
+        """Find what was said in earlier conversations with this user. Ask in whole words; the newest is not better."""
+        return _shown(memory.recall(query, limit=min(max(limit, 1), 20)))
+
+    async def asearch_memory(query: str, limit: int = 5) -> str:
+        return _shown(await memory.arecall(query, limit=min(max(limit, 1), 20)))
+
+    def remember(text: str) -> str:
+        """Keep something that the user wants remembered, in the user's own words."""
+        memory.remember([HumanMessage(text)], thread_id=thread_id)
+        return "Kept."
+
+    async def aremember(text: str) -> str:
+        await memory.aremember([HumanMessage(text)], thread_id=thread_id)
+        return "Kept."
+
+    return [
+        StructuredTool.from_function(search_memory, asearch_memory),
+        StructuredTool.from_function(remember, aremember),
+    ]
+
+
+def _shown(memories: Sequence[Memory]) -> str:
+    if not memories:
+        return "Nothing that was said bears on this."
+    return "\n\n".join(_text(memory) for memory in memories)
+
+
+def _text(memory: Memory) -> str:
+    said = "\n".join(f"{fragment.role}: {fragment.content}" for fragment in memory.fragments)
+    return f"[{memory.created_at:%Y-%m-%d}]\n{said}"
+
+
+def _document(memory: Memory) -> Document:
+    return Document(
+        _text(memory),
+        id=f"{memory.thread_id}/{memory.source_ids[0]}",
+        metadata={
+            "thread_id": memory.thread_id,
+            "source_ids": list(memory.source_ids),
+            "source_type": memory.source_type,
+            "score": memory.score,
+            "created_at": memory.created_at.isoformat(),
+        },
+    )

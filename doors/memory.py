@@ -1,0 +1,256 @@
+"""`open_memory`: what everthread keeps and finds, without the graph."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
+from typing_extensions import Unpack
+
+from ..runtime.components import Components
+from ..runtime.forget import forget, whole_threads
+from ..runtime.prompt import Asked
+from ..runtime.resources import Resources
+from ..runtime.turn import NESTED_KEY, Turn
+from ..settings.settings import Settings
+from ..state.errors import InputError
+from ..state.fact_records import Fact, Pin
+from ..state.messages import read_input
+from ..state.records import Deleted, Memory, Summary, now
+from ..state.threads import DEFAULT_USER
+from ..storage.archive import ArchivedMessage
+from ..storage.loop_thread import node_thread
+from ..storage.open import locks_of
+from .steps import found_for, kept, prompt_of, recalled, unknown
+
+Messages = Sequence[MessageLikeRepresentation]
+"""Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
+
+
+class ConversationMemory:
+    """What is kept of one user: said, summarized, known; and how it is found again.
+
+    Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
+    begun here and go on there.
+
+    Args:
+        resources: storage and models, shared with the memories of other users.
+        user_id: whose.
+    """
+
+    def __init__(self, resources: Resources, user_id: str) -> None:
+        self._resources = resources
+        self.user_id = user_id
+        self._user = resources.of_user(user_id)
+
+    def of(self, user_id: str) -> ConversationMemory:
+        """The memory of another user, on the same storage and models.
+
+        Raises:
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        return ConversationMemory(self._resources, user_id)
+
+    async def aremember(self, messages: Messages, *, thread_id: str) -> int:
+        """Keep messages of a conversation, in their order; returns how many were new.
+
+        They are embedded and read for facts in the background (`asettled` waits for that), summarized as the profile
+        says. One that is there already, by its id, or as part of the whole history sent again, is not kept twice.
+
+        Args:
+            messages: as LangChain reads them: objects, pairs of role and text, dictionaries.
+            thread_id: which conversation.
+
+        Raises:
+            InputError: a message cannot be read.
+            ModelError: the summary model fails, and the settings want no fallback; the messages are kept.
+            StorageError: the storage fails.
+            ThreadOwnershipError: the thread belongs to another user.
+        """
+        turn = self._turn(thread_id)
+        async with self._resources.locks.hold(thread_id):
+            await self._user.archive.own_thread(thread_id)
+            return await kept(await unknown(read_input(list(messages)), turn), turn)
+
+    async def arecall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+        """What was said that bears on a query, the best first: exchanges and summaries, with sources and scores.
+
+        Args:
+            query: any text.
+            thread_id: the only thread to search; None for all of the user's.
+            limit: memories, at most.
+
+        Raises:
+            InputError: the query is empty.
+            StorageError: the storage fails.
+        """
+        if not query.strip():
+            raise InputError("The query is empty: expected a non-empty text.")
+        scope = "user" if thread_id is None else "thread"
+        turn = self._turn(thread_id or "", max_memories=limit, memory_scope=scope)
+        return list((await recalled(query, turn)).memories)[:limit]
+
+    async def acontext(
+        self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
+    ) -> list[AnyMessage]:
+        """The messages that the graph would send to a model for a question in a thread.
+
+        Instructions and what is known about the user first, then the conversation and its summaries, then what was
+        remembered, with the question.
+
+        Args:
+            question: the question, which is not kept by this.
+            thread_id: which conversation.
+            budget: tokens, at most; by default `max_context_tokens` without the reply's room.
+            instructions: the system prompt of your application.
+
+        Raises:
+            InputError: the question is empty.
+            StorageError: the storage fails.
+            ThreadOwnershipError: the thread belongs to another user.
+        """
+        turn = self._turn(thread_id)
+        state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
+        return await prompt_of(state, turn, Asked(None, instructions=instructions), budget)
+
+    async def ahistory(
+        self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """A page of a thread as it was said; see `Conversation.ahistory` for the arguments."""
+        return await self._user.archive.page(thread_id, before=before, limit=limit, with_left=with_left)
+
+    async def athreads(self) -> list[dict[str, Any]]:
+        """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
+        return [dict(row) for row in await self._user.archive.threads()]
+
+    async def asummaries(self, thread_id: str) -> list[Summary]:
+        """The summaries of a thread, each with the ids that it was made from."""
+        return list(await self._user.archive.summaries(thread_id))
+
+    async def afacts(self) -> list[Fact]:
+        """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
+        return await self._user.facts.all_facts()
+
+    async def apins(self) -> list[Pin]:
+        """What the user wanted remembered."""
+        return await self._user.facts.pins()
+
+    async def aforget_fact(self, fact_id: str) -> str:
+        """Forget a fact or a pin; returns what it said.
+
+        Raises:
+            InputError: there is none with this id.
+        """
+        if (text := await self._user.facts.forget(fact_id, now())) is None:
+            raise InputError(f"There is no fact and no pin with the id {fact_id!r}: `facts` and `pins` list them.")
+        return text
+
+    async def adelete(self, thread_id: str | None = None) -> Deleted:
+        """Delete a thread, or all of the user's, with everything that was made from them.
+
+        Raises:
+            InputError: the user has no such thread.
+            StorageError: the storage fails; nothing was deleted.
+        """
+        wanted = await whole_threads(self._user, thread_id)
+        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+
+    async def asettled(self) -> None:
+        """Wait until all that was kept is embedded and read for facts."""
+        await self._resources.background.settled()
+
+    def remember(self, messages: Messages, *, thread_id: str) -> int:
+        """`aremember`, blocking."""
+        return node_thread.run_sync(self.aremember(messages, thread_id=thread_id))
+
+    def recall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+        """`arecall`, blocking."""
+        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit))
+
+    def context(
+        self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
+    ) -> list[AnyMessage]:
+        """`acontext`, blocking."""
+        found = self.acontext(question, thread_id=thread_id, budget=budget, instructions=instructions)
+        return node_thread.run_sync(found)
+
+    def history(
+        self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """`ahistory`, blocking."""
+        page = self.ahistory(thread_id, before=before, limit=limit, with_left=with_left)
+        return node_thread.run_sync(page)
+
+    def threads(self) -> list[dict[str, Any]]:
+        """`athreads`, blocking."""
+        return node_thread.run_sync(self.athreads())
+
+    def summaries(self, thread_id: str) -> list[Summary]:
+        """`asummaries`, blocking."""
+        return node_thread.run_sync(self.asummaries(thread_id))
+
+    def facts(self) -> list[Fact]:
+        """`afacts`, blocking."""
+        return node_thread.run_sync(self.afacts())
+
+    def pins(self) -> list[Pin]:
+        """`apins`, blocking."""
+        return node_thread.run_sync(self.apins())
+
+    def forget_fact(self, fact_id: str) -> str:
+        """`aforget_fact`, blocking."""
+        return node_thread.run_sync(self.aforget_fact(fact_id))
+
+    def delete(self, thread_id: str | None = None) -> Deleted:
+        """`adelete`, blocking."""
+        return node_thread.run_sync(self.adelete(thread_id))
+
+    def settled(self) -> None:
+        """`asettled`, blocking."""
+        node_thread.run_sync(self.asettled())
+
+    def _turn(self, thread_id: str, **changes: Any) -> Turn:
+        settings = self._resources.settings.model_copy(update={"user_id": self.user_id, **changes})
+        # As where the graph is a part of another one: the messages are those given, the rest is in the archive.
+        return Turn(self._resources, settings, {"configurable": {"thread_id": thread_id, NESTED_KEY: True}})
+
+
+class open_memory:  # noqa: N801  # used like the function `open`
+    """Open the memory of a user with its storage: `async with open_memory(user_id="ada") as memory:`, or `with`.
+
+    Args:
+        settings: which storage, embedding model, profile; by default the environment's.
+        user_id: whose memory; by default the settings'.
+        **components: see `Components`; `model` writes the summaries.
+
+    Raises:
+        SettingsError: a setting is not allowed, or something is no component.
+        StorageError: the storage cannot be started or reached (when entered).
+    """
+
+    def __init__(
+        self, settings: Settings | None = None, *, user_id: str | None = None, **components: Unpack[Components]
+    ) -> None:
+        self._resources = Resources(Settings() if settings is None else settings, **components)
+        self._user_id = user_id or self._resources.settings.user_id or DEFAULT_USER
+
+    async def __aenter__(self) -> ConversationMemory:
+        self._resources.locks = locks_of(self._resources.database)
+        await self._resources.open()
+        return ConversationMemory(self._resources, self._user_id)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._resources.close()
+
+    def __enter__(self) -> ConversationMemory:
+        return node_thread.run_sync(self.__aenter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        node_thread.run_sync(self.__aexit__(kind, error, trace))

@@ -1,0 +1,227 @@
+"""What a request to forget means: which sentences of which messages. Pure functions.
+
+A sentence that says all of what was asked goes; one that says only a part of it is never taken for it: then nothing
+goes, and what it may mean is told, so that the user can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from ..state.fact_records import Fact, Pin
+from ..state.records import Role
+from ..text.fold import fold
+from ..text.sentences import sentence_spans
+from .commands import FactCommand, commands
+from .extraction import Occasion, extract
+from .language import Language
+from .wish import FEW, PART, REPEATS, Wish
+from .words import content_terms, key
+
+_TOLD: Final = 5
+"""Sentences that are told as what may be meant."""
+
+
+class Said(NamedTuple):
+    """A message as it was said."""
+
+    thread_id: str
+    id: str
+    seq: int
+    role: Role
+    text: str
+    said_at: datetime
+
+
+_Found = tuple[Said, int, str]
+"""A message, and the number and text of a sentence of it."""
+
+
+class Part(NamedTuple):
+    """What of a message is forgotten: all but the rest."""
+
+    said: Said
+    rest: str
+
+
+class Meant(NamedTuple):
+    """What a request means: what is forgotten, or where that is not clear, sentences that it may mean."""
+
+    parts: tuple[Part, ...] = ()
+    unclear: tuple[str, ...] = ()
+
+
+def meant_by(
+    command: FactCommand,
+    language: Language,
+    asked: Occasion,
+    said: Sequence[Said],
+    *,
+    facts: Sequence[Fact] = (),
+    pins: Sequence[Pin] = (),
+) -> Meant:
+    """What a request with words means.
+
+    Args:
+        command: "forget" or "forget about".
+        language: that of the message that asks.
+        asked: where and when it was asked.
+        said: messages of the user's threads that may be meant, in their order, and the replies to them.
+        facts: the user's, because a summarizer may have worded them.
+        pins: the user's.
+    """
+    wish = Wish(command, language, asked, facts)
+    gone: dict[tuple[str, str], set[int]] = {}
+    near: list[tuple[float, str]] = []
+    found: list[_Found] = []
+    sources = {(fact.thread_id, fact.source_id) for fact in facts if wish.names(fact)}
+    for message, number, sentence in _in_sentences(said, wish, sources):
+        share = wish.share(sentence, message.role)
+        if share == 1.0:
+            found.append((message, number, sentence))
+        elif share >= PART and message.role == "user":
+            near.append((share, sentence))
+    if not found and wish.bends:
+        found, near = _bent_ones(said, wish)
+    if _is_open(found, wish):
+        return Meant(unclear=_distinct(sentence for message, _, sentence in found if message.role == "user"))
+    for message, number, _ in found:
+        gone.setdefault((message.thread_id, message.id), set()).add(number)
+    _add_sources(gone, said, wish, facts, pins)
+    of_user = any(message.role == "user" and (message.thread_id, message.id) in gone for message in said)
+    if not of_user and (command.act != "forget about" or not gone):
+        return Meant(unclear=_distinct(sentence for _, sentence in sorted(near, reverse=True)))
+    _add_replies(gone, said, wish)
+    return Meant(tuple(_parts(said, gone)))
+
+
+def sources_of(facts: Iterable[Fact], pins: Iterable[Pin], said: Sequence[Said]) -> Meant:
+    """All that tells something of the user: the sentences that facts and pins were made from."""
+    told: dict[tuple[str, str], list[str]] = {}
+    texts = [((fact.thread_id, fact.source_id), fact.text) for fact in facts]
+    for place, text in [*texts, *(((pin.thread_id, pin.source_id), pin.text) for pin in pins)]:
+        told.setdefault(place, []).append(text)
+    gone: dict[tuple[str, str], set[int]] = {}
+    for message in said:
+        place = message.thread_id, message.id
+        for text in told.get(place, ()):
+            terms = set(content_terms(text))
+            shares = [len(terms.intersection(content_terms(one))) for one in _sentences(message.text)]
+            gone.setdefault(place, set()).update(at for at, share in enumerate(shares) if share == max(shares))
+    return Meant(tuple(_parts(said, gone)))
+
+
+def whole(said: Iterable[Said]) -> Meant:
+    """All of these messages."""
+    return Meant(tuple(Part(message, "") for message in said))
+
+
+def rest_of(text: str) -> str:
+    """What a message says beside its requests to forget; empty where it says nothing else."""
+    sentences = enumerate(_sentences(text))
+    asks = {at for at, sentence in sentences if any(command.act != "remember" for command in commands(sentence))}
+    rest = _without(text, asks)
+    return rest if content_terms(rest) else ""
+
+
+def without_repeats(text: str, command: FactCommand, language: Language, asked: Occasion) -> str:
+    """A reply without the sentences that repeat what was asked to be forgotten."""
+    wish = Wish(command, language, asked)
+    wish.values = {fact.value for fact in wish.asked if fact.value}
+    return _without(text, {at for at, sentence in enumerate(_sentences(text)) if wish.repeats(sentence)})
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def _bent_ones(said: Sequence[Said], wish: Wish) -> tuple[list[_Found], list[tuple[float, str]]]:
+    """Where a request bends the verb: the sentences whose value it names, or the one that has most of its words."""
+    asked = fold(wish.command.words).replace(" ", "")
+    valued: dict[str | None, list[_Found]] = {}
+    shared: list[tuple[float, _Found]] = []
+    of_user = (message for message in said if message.role == "user")
+    for message, number, sentence in _in_sentences(of_user, wish):
+        share = wish.held(wish.terms_of(sentence))
+        found = extract(sentence, wish.said, language=wish.language)
+        if share < PART or not (facts := [f for f in found if f.subject == wish.subject and not f.negated]):
+            continue
+        shared.append((share, (message, number, sentence)))
+        for fact in facts if share >= REPEATS else ():
+            if fact.value and fact.kind != "preference" and fold(fact.value).replace(" ", "") in asked:
+                valued.setdefault(fact.slot, []).append((message, number, sentence))
+    near = [(share, sentence) for share, (_, _, sentence) in shared]
+    if len(valued) == 1:
+        return next(iter(valued.values())), near
+    best = max((share for share, _ in shared), default=0.0)
+    top = [found for share, found in shared if share == best]
+    alone = len({key(sentence) for _, _, sentence in top}) == 1 and best >= REPEATS
+    return (top if alone else []), near
+
+
+def _in_sentences(said: Iterable[Said], wish: Wish, sources: Collection[tuple[str, str]] = ()) -> Iterator[_Found]:
+    """The sentences of the messages that may be meant, each with its message and number."""
+    for message in said:
+        if (message.thread_id, message.id) in sources or wish.may_concern(message.text):
+            yield from ((message, number, sentence) for number, sentence in enumerate(_sentences(message.text)))
+
+
+def _is_open(found: Sequence[_Found], wish: Wish) -> bool:
+    """Whether several things match as well: two that are named alike, of which neither says what the other does."""
+    if not wish.is_thing or wish.attribute is not None or wish.command.act == "forget about":
+        return False
+    told = [set(wish.terms_of(s)) for message, _, s in found if message.role == "user"]
+    return any(not (one <= other or other <= one) for one in told for other in told)
+
+
+def _add_sources(
+    gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish, facts: Sequence[Fact], pins: Sequence[Pin]
+) -> None:
+    """What facts in a summarizer's words were made from, and what asked for pins."""
+    by_id = {(message.thread_id, message.id): message for message in said}
+    sources = [(f.thread_id, f.source_id) for f in facts if wish.says(f)]
+    sources += [(f.thread_id, f.source_id) for f in facts if wish.names(f)]
+    held = [pin for pin in pins if wish.held(wish.terms_of(pin.text)) == 1.0 and len(wish.terms) >= FEW]
+    for place in [*sources, *((pin.thread_id, pin.source_id) for pin in held)]:
+        message = by_id.get(place)
+        if message is None or place in gone:
+            continue
+        shares = [wish.held(wish.terms_of(sentence)) for sentence in _sentences(message.text)]
+        best = max(shares, default=0.0)
+        gone[place] = {at for at, share in enumerate(shares) if share == best}
+
+
+def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish) -> None:
+    """The sentences of others that say it again; of replies to what goes, also those that repeat a part of it."""
+    follows: dict[str, bool] = {}
+    for message in said:
+        place = message.thread_id, message.id
+        if message.role == "user":
+            follows[message.thread_id] = place in gone
+        else:
+            repeats = wish.repeats if follows.get(message.thread_id) else wish.tells
+            again = {at for at, sentence in enumerate(_sentences(message.text)) if repeats(sentence)}
+            if again:
+                gone.setdefault(place, set()).update(again)
+
+
+def _parts(said: Iterable[Said], gone: dict[tuple[str, str], set[int]]) -> Iterator[Part]:
+    for message in said:
+        numbers = gone.get((message.thread_id, message.id))
+        if numbers is not None:
+            yield Part(message, _without(message.text, numbers))
+
+
+def _without(text: str, numbers: Collection[int]) -> str:
+    """A text without the sentences of these numbers, and else as it was."""
+    kept, end = "", 0
+    for at, (start, stop) in enumerate(sentence_spans(text)):
+        kept += text[end:start] + (text[start:stop] if at not in numbers else "")
+        end = stop
+    return kept.strip()
+
+
+def _distinct(sentences: Iterable[str]) -> tuple[str, ...]:
+    return tuple({key(sentence): sentence for sentence in sentences}.values())[:_TOLD]

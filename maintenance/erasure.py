@@ -1,0 +1,87 @@
+"""Erasure: what was deleted leaves the files too, as far as that is in the power of who runs this.
+
+A database keeps deleted bytes in free pages and logs until something else takes their place.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import DictRow
+
+from ..storage.loop_thread import io_thread
+from ..storage.postgres.database import Database, storage_errors
+from ..storage.storage import Connection, Storage
+
+TABLES: Final = (
+    "messages", "summaries", "summary_versions", "vectors", "facts", "pins", "turn_reports", "threads", "search_cache",
+    "checkpoints", "checkpoint_blobs", "checkpoint_writes",
+)  # fmt: skip
+"""The tables of Postgres that hold what was said."""
+
+_LOCK_SECONDS: Final = 15
+
+
+async def flush_wal(storage: Storage) -> None:
+    """Bring what SQLite has in its log into the file, and empty the log."""
+
+    async def work(connection: Connection) -> None:
+        await connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    await storage.run(work, one_statement=True)
+
+
+async def rebuild_file(storage: Storage) -> None:
+    """Write SQLite's file anew: `secure_delete` overwrites rows, but not what stayed where a row was moved from."""
+
+    async def work(connection: Connection) -> None:
+        await connection.execute("VACUUM")
+
+    await storage.run(work, one_statement=True)
+    await flush_wal(storage)
+
+
+async def rewrite_tables(storage: Storage) -> list[str]:
+    """Write the tables and indexes of Postgres anew, and begin a new log; returns what was not allowed.
+
+    Others wait for each table as long as it takes, about a second for 100 MB.
+    """
+    return await io_thread.run(_rewrite_tables(cast("Database", storage)))
+
+
+async def _rewrite_tables(database: Database) -> list[str]:
+    refused: list[str] = []
+    with storage_errors():
+        async with await database.connect() as connection:
+            await connection.execute(sql.SQL("SET lock_timeout = {}").format(f"{_LOCK_SECONDS}s"))
+            for table in TABLES:
+                name = sql.Identifier(database.schema, table)
+                of = sql.Literal(f'"{database.schema}"."{table}"')
+                await _tried(connection, sql.SQL(_STATISTICS).format(of), f"the statistics of {table}", refused)
+                await _tried(connection, sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name), table, refused)
+            for statement, what in _OF_SERVER:
+                await _tried(connection, sql.SQL(statement), what, refused)
+    return refused
+
+
+_STATISTICS: Final = "DELETE FROM pg_catalog.pg_statistic WHERE starelid = {}::regclass"
+"""They hold texts that come often; of an empty table nothing takes their place."""
+
+_OF_SERVER: Final = (
+    ("VACUUM FULL pg_catalog.pg_statistic", "the server's statistics"),
+    ("CHECKPOINT", "a checkpoint"),
+    ("SELECT pg_switch_wal()", "a new segment of the log"),
+    ("CHECKPOINT", "a checkpoint"),
+)
+
+
+async def _tried(
+    connection: psycopg.AsyncConnection[DictRow], statement: sql.SQL | sql.Composed, what: str, refused: list[str]
+) -> None:
+    try:
+        await connection.execute(statement)
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.LockNotAvailable) as error:
+        why = "this role may not" if isinstance(error, psycopg.errors.InsufficientPrivilege) else "it is in use"
+        refused.append(f"{what} ({why})")

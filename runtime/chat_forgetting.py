@@ -1,0 +1,227 @@
+"""A request to forget in the chat: what it means is decided and removed before anything is recalled for the turn.
+
+The request itself, and what the assistant says to it, stay in the conversation for people to see, and are no part of
+the archive and the chain. What is removed goes from everywhere, also from the messages of this thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, cast
+
+from langchain_core.messages import AnyMessage
+
+from ..facts.commands import FactCommand, commands
+from ..facts.extraction import Occasion
+from ..facts.forgetting import Meant, Part, Said, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.language import Language, language_in
+from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
+from ..state.chain import Chain, summary_ids
+from ..state.conversation import ConversationState, Update
+from ..state.errors import EverthreadError
+from ..state.fact_records import Forgotten
+from ..state.messages import content_hash, message_text, newest_question, role_of
+from ..state.records import now
+from ..text.shorten import one_line
+from .chain_texts import chain_from_archive, with_chain
+from .events import tell
+from .forget import Wanted, forget, some_messages
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+_QUOTED: Final = 120
+
+
+class _Request(NamedTuple):
+    """A request of a turn: what it asks, in which language, and where."""
+
+    command: FactCommand
+    language: Language
+    asked: Occasion
+
+
+async def forget_asked(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update, Forgotten | None]:
+    """Do what the newest message asks to be forgotten.
+
+    Args:
+        state: with its chain.
+        turn: whose thread it is.
+
+    Returns:
+        The state without what is gone, what of the state changed, and what became of the request: None where nothing
+        was asked.
+    """
+    update: Update = {}
+    requests = await asyncio.to_thread(_requests, state, turn)
+    if not requests:
+        return state, {}, None
+    try:
+        archived = await _archived(state, turn)
+        found = [await _meant(request, turn) for request in requests]
+        done = await _remove(found, turn)
+        if done.is_done:
+            state, update = await _without(state, found, archived, turn)
+    except EverthreadError as error:
+        logger.warning("What was asked to be forgotten was not removed: %s", error)
+        done = Forgotten(error=str(error))
+    tell("forgotten", messages=done.messages, facts=done.facts, unclear=not done.is_done)
+    return state, update, done
+
+
+def note(done: Forgotten | None) -> tuple[str, ...]:
+    """The line that tells the model what became of a request; none where nothing was asked."""
+    if done is None:
+        return ()
+    if done.is_done:
+        return (DONE.format(messages=_count(done.messages, "message"), facts=_count(done.facts + done.pins, "fact")),)
+    if done.error is not None:
+        return (FAILED,)
+    quoted = "; ".join(f'"{one_line(sentence, _QUOTED)}"' for sentence in done.may_be_meant)
+    return (UNCLEAR.format(sentences=quoted) if quoted else NOT_FOUND,)
+
+
+def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, bool]:
+    """The state after a reply to a request that was done, so that neither is archived; whether messages changed.
+
+    What a message says beside its request stays, and so does what the reply says to that.
+    """
+    requests, messages = _requests(state, turn), state["messages"]
+    start = max((at for at, message in enumerate(messages) if role_of(message) == "user"), default=len(messages))
+    turn_messages = messages[start:]
+    if not requests or not turn_messages:
+        return state, False
+    if rest := rest_of(message_text(turn_messages[0])):
+        kept = [turn_messages[0].model_copy(update={"content": rest}), *turn_messages[1:]]
+        kept[1:] = [_without_repeats(message, requests) for message in kept[1:]]
+        return cast("ConversationState", {**state, "messages": [*messages[:start], *kept]}), True
+    chain = state["chain"]
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in turn_messages}}
+    ids = {str(message.id) for message in turn_messages}
+    links = [link for link in chain["links"] if link["id"] not in ids]
+    return cast("ConversationState", {**state, "chain": Chain(links=links, known=known, last=chain["last"])}), False
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _without_repeats(message: AnyMessage, requests: Iterable[_Request]) -> AnyMessage:
+    if role_of(message) == "user" or not isinstance(message.content, str):
+        return message
+    text = message.content
+    for command, language, asked in requests:
+        text = without_repeats(text, command, language, asked)
+    return message.model_copy(update={"content": text}) if text.strip() else message
+
+
+def _requests(state: ConversationState, turn: Turn) -> list[_Request]:
+    if _is_of_another(state["messages"], turn):
+        return []
+    text = newest_question(state["messages"])
+    asked = Occasion(turn.thread_id, "", now())
+    found = [command for command in commands(text) if command.act != "remember"]
+    language = language_in(text) if found else None
+    return [_Request(command, language, asked) for command in found] if language is not None else []
+
+
+def _is_of_another(messages: Sequence[AnyMessage], turn: Turn) -> bool:
+    """Whether the newest message bears a name that is not the user's: see `facts.unread`."""
+    names = [message.name for message in messages if role_of(message) == "user"]
+    return bool(names) and names[-1] not in {None, turn.settings.user_id} and any(n != names[-1] for n in names)
+
+
+async def _meant(request: _Request, turn: Turn) -> Meant:
+    command, language, asked = request
+    said = [Said(**row) for row in await turn.user.rows.fetch("forgetting.said")]
+    here = [message for message in said if message.thread_id == turn.thread_id]
+    if command.act == "forget conversation":
+        return whole(here)
+    if command.act == "forget today":
+        return whole(message for message in said if _day(message.said_at) == _day(asked.said_at))
+    if command.act == "forget" and not command.words:
+        return _before(here)
+    await turn.user.caught_up("facts")
+    facts, pins = await turn.user.facts.all_facts(), await turn.user.facts.pins(forgotten=True)
+    if command.act == "forget everything":
+        return await asyncio.to_thread(sources_of, facts, pins, said)
+    return await asyncio.to_thread(meant_by, command, language, asked, said, facts=facts, pins=pins)
+
+
+def _day(moment: datetime) -> str:
+    """The day on the clock of this machine."""
+    return moment.astimezone().date().isoformat()
+
+
+def _before(here: Sequence[Said]) -> Meant:
+    """What was said just before, with the reply; a question before is not what is meant."""
+    asked = [at for at, message in enumerate(here) if message.role == "user"]
+    if not asked or here[asked[-1]].text.rstrip().endswith(("?", "？", "؟")):
+        return Meant()
+    return whole(here[asked[-1] :])
+
+
+async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
+    """Remove what is meant, all at once; what a message says beside it is archived in its place."""
+    parts = {(part.said.thread_id, part.said.id): part for meant in found for part in meant.parts}
+    if not parts:
+        return Forgotten(may_be_meant=tuple(dict.fromkeys(text for meant in found for text in meant.unclear)))
+    kept = [part for part in parts.values() if part.rest]
+    for part in kept:  # before the rest is gone, so that replies to it are not taken for replies to what goes
+        await _archive_rest(part, turn)
+    ids: dict[str, frozenset[str]] = {}
+    for thread_id in {thread_id for thread_id, _ in parts}:
+        wanted = await some_messages(turn.user, thread_id, [id_ for thread, id_ in parts if thread == thread_id])
+        ids |= {thread: ids.get(thread, frozenset()) | some for thread, some in wanted.ids.items()}
+    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat")
+    for part in kept:
+        place = {"thread_id": part.said.thread_id, "id": _rest_id(part.said.id), "seq": part.said.seq}
+        await turn.user.rows.fetch("forgetting.place", **place)
+    turn.user.embed_later(turn.settings.timeouts.embedding)
+    summaries = done.summaries + done.rewritten
+    return Forgotten(messages=len(parts), facts=done.facts, pins=done.pins, summaries=summaries)
+
+
+async def _archive_rest(part: Part, turn: Turn) -> None:
+    thread_id, id_ = part.said.thread_id, part.said.id
+    whole_message = (await turn.user.archive.whole_messages(thread_id, [id_]))[id_]
+    await turn.user.archive.add_messages(thread_id, [_shortened(cast("AnyMessage", whole_message), part)])
+
+
+def _rest_id(id_: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"rest of {id_}"))
+
+
+def _shortened(message: AnyMessage, part: Part) -> AnyMessage:
+    """What a message says beside what is forgotten, said when it was said."""
+    kept = {"created_at": part.said.said_at.isoformat()}
+    return message.model_copy(update={"id": _rest_id(part.said.id), "content": part.rest, "additional_kwargs": kept})
+
+
+async def _without(
+    state: ConversationState, found: Sequence[Meant], archived: set[str], turn: Turn
+) -> tuple[ConversationState, Update]:
+    """The state without what was archived and is no more, its chain read anew."""
+    rests = {part.said.id: part for meant in found for part in meant.parts if part.said.thread_id == turn.thread_id}
+    gone = archived - await _archived(state, turn)
+    messages = [
+        _shortened(message, part) if (part := rests.get(str(message.id))) is not None else message
+        for message in state["messages"]
+        if message.id not in gone or ((part := rests.get(str(message.id))) is not None and part.rest)
+    ]
+    chain = await chain_from_archive(messages, turn)
+    ids = summary_ids(chain)
+    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, ids))[1])
+    state = cast("ConversationState", {**state, "messages": messages, "chain": chain, "chain_texts": texts})
+    state, update = await with_chain(state, turn)
+    # The report of the turn before may quote it; this turn makes another.
+    return state, {"messages": messages, "chain": chain, "chain_texts": texts, "report": None, **update}
+
+
+async def _archived(state: ConversationState, turn: Turn) -> set[str]:
+    """Ids of the messages of the state that the archive has."""
+    return set(await turn.user.archive.known_ids(turn.thread_id, [str(message.id) for message in state["messages"]]))

@@ -1,0 +1,297 @@
+"""Forgetting: what a user wants gone is gone at once and as a whole, with all that was made from it.
+
+Compression never deletes; this is for the user who asks for it, and the one way in which anything of a conversation is
+deleted. What else writes for the same user waits, and writes nothing about what is gone. A record remains of how much
+was forgotten, when and at whose word, and nothing of what it said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+from ..facts.release import release_facts
+from ..state.errors import InputError
+from ..state.records import Deleted, now
+from ..storage.open import checkpointer_of
+from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.storage import Storage
+from ..storage.user_rows import Exchange, UserRows
+from .forget_checkpoints import scrub_checkpoints
+from .forget_needles import Needles, needles_of
+from .forget_reports import quoting_reports, scrub_reports
+from .forget_summaries import Above, rewrite, summaries_above
+from .forget_traces import Traces, joined, quotable
+from .user import User
+
+Kind = Literal["messages", "time", "fact", "thread", "user", "age"]
+AskedBy = Literal["program", "command", "client", "chat", "retention"]
+
+STORE_SECONDS: Final = 60.0
+"""That a vector store of one's own may take."""
+
+_OF_THREADS: Final = (
+    "deletion.turn_reports",
+    "deletion.all_numbers",
+    "deletion.checkpoint_writes",
+    "deletion.checkpoint_blobs",
+    "deletion.checkpoints",
+    "deletion.own_threads",
+)
+
+
+class Wanted(NamedTuple):
+    """What is to be forgotten: whole threads, ids of messages by thread, ids of facts."""
+
+    kind: Kind
+    threads: tuple[str, ...] = ()
+    ids: Mapping[str, frozenset[str]] = MappingProxyType({})
+    facts: tuple[str, ...] = ()
+    quotes: Sequence[str] | None = None
+    """Sentences by which replies that repeat it were found, and are among the ids; None where none were looked for."""
+
+
+async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wanted:
+    """Messages of a thread, and copies of them in threads that were copied.
+
+    Raises:
+        InputError: the thread has none of them.
+        StorageError: the database fails.
+    """
+    said = await user.rows.fetch("deletion.said", threads=[], thread_id=thread_id, ids=list(ids))
+    if not said:
+        raise InputError(f"There is none of these messages in the thread {thread_id!r}: its history has their ids.")
+    copies = await user.rows.fetch("deletion.copies", thread_id=thread_id, ids=list(ids))
+    return Wanted("messages", ids=joined((row["thread_id"], row["id"]) for row in (*said, *copies)))
+
+
+async def span_of_time(
+    user: User, since: datetime | None, until: datetime | None, thread_id: str | None = None
+) -> Wanted:
+    """What was said from `since` on and before `until`, in one thread or in all.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    rows = await user.rows.fetch("deletion.span", thread_id=thread_id, since=since, until=until)
+    return Wanted("time", ids=joined((row["thread_id"], row["id"]) for row in rows))
+
+
+async def a_fact(user: User, id_: str) -> Wanted:
+    """A fact or pin, with the messages that say it.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    said = await user.rows.fetch("deletion.fact_said_in", id=id_)
+    return Wanted("fact", ids=joined((row["thread_id"], row["id"]) for row in said), facts=(id_,))
+
+
+async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
+    """A thread, or all of the user's.
+
+    Raises:
+        InputError: the user has no such thread.
+        StorageError: the database fails.
+    """
+    found = await user.rows.fetch("deletion.threads", thread_id=thread_id)
+    if thread_id is not None and not found:
+        raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
+    return Wanted("user" if thread_id is None else "thread", tuple(row["thread_id"] for row in found))
+
+
+async def forget_messages(user: User, thread_id: str, ids: Sequence[str], *, asked_by: AskedBy = "chat") -> Deleted:
+    """Forget messages from within a turn of the user's, whose lock is held: that turn takes them out of its state.
+
+    Raises:
+        InputError: the thread has none of these messages.
+        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
+        StorageError: the database fails; nothing was forgotten.
+    """
+    return await forget(user, await some_messages(user, thread_id, ids), asked_by=asked_by)
+
+
+async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: ThreadLocks | None = None) -> Deleted:
+    """Forget it with all that was made from it, and with replies that repeat a sentence of it word for word.
+
+    Args:
+        user: whose.
+        wanted: what.
+        asked_by: at whose word, for the record that remains.
+        locks: those of the open graph: a turn that runs in a thread that holds something of it is waited for.
+
+    Raises:
+        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
+        StorageError: the database fails, and nothing was forgotten; or a turn runs for longer than ten minutes.
+    """
+    async with AsyncExitStack() as held:
+        found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
+        if locks is not None:
+            for thread in sorted(found.touched):  # in one order everywhere: two of them do not wait for each other
+                await held.enter_async_context(locks.hold(thread))
+        if found.traces.threads:
+            await user.vectors.forget(sorted(found.traces.threads), timeout=STORE_SECONDS)
+        for thread, ids in found.traces.ids.items():
+            elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
+            await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
+        whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
+        gone = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
+        if wanted.kind == "user":
+            await user.rows.destroy_key()
+    await user.let_go()
+    return gone
+
+
+async def set_fact_aside(user: User, id_: str, *, asked_by: AskedBy) -> str:
+    """Never use a fact or pin again, while the messages that say it stay and are found; returns its text.
+
+    It stays as forgotten, so that it is not read from them again.
+
+    Raises:
+        InputError: the user has no such fact.
+        StorageError: the database fails.
+    """
+    if (text := await user.facts.forget(id_, now())) is None:
+        raise InputError(f"There is no fact and no pin {id_!r} that is not forgotten: `everthread facts` lists yours.")
+    done = Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
+    await user.rows.fetch("deletion.record", **_record("fact", asked_by, done))
+    return text
+
+
+async def needles(user: User, wanted: Wanted) -> Needles:
+    """What is to be looked for afterwards, to prove that it is gone.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
+    said = [text for text, role in found.said if role == "user"]
+    quotes = found.traces.quotes or quotable(said)
+    return needles_of(said, quotes, (id_ for ids in found.traces.ids.values() for id_ in ids))
+
+
+async def records(rows: UserRows) -> list[dict[str, Any]]:
+    """What was forgotten of the user, the oldest first: kind, numbers, when, and at whose word.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    return await rows.fetch("deletion.records")
+
+
+class Found(NamedTuple):
+    """What is to be forgotten, with all that was made from it.
+
+    Attributes:
+        traces: what tells that something quotes it.
+        above: by thread, the summaries above its messages.
+        said: texts and roles of the messages.
+        since: when the first of it was said; None where nothing was said.
+        touched: the threads that hold something of it.
+    """
+
+    traces: Traces
+    above: Mapping[str, Above]
+    said: Sequence[tuple[str, str]]
+    since: datetime | None
+    touched: frozenset[str]
+
+
+async def _find(rows: Exchange, wanted: Wanted) -> Found:
+    said: list[dict[str, Any]] = []
+    for scope in _scopes(frozenset(wanted.threads), wanted.ids):
+        said += await rows.fetch("deletion.said", **scope)
+    since = min((row["created_at"] for row in said), default=None)
+    texts = [row["text"] for row in said]
+    traces = Traces(
+        frozenset(wanted.threads), wanted.ids, frozenset(), texts, wanted.quotes or (), wanted.kind == "age"
+    )
+    if since is not None and wanted.kind != "user" and wanted.quotes is None:
+        traces = await _with_quotes(rows, traces, quotable(row["text"] for row in said if row["role"] == "user"), since)
+    above = {thread: await summaries_above(rows, thread, list(ids)) for thread, ids in traces.ids.items()}
+    rewritten = frozenset(row["id"] for summaries in above.values() for row in summaries.kept)
+    ids = {thread: some | set(above[thread].gone) for thread, some in traces.ids.items()}
+    traces = replace(traces, ids=ids, rewritten=rewritten)
+    reports = {} if wanted.kind == "user" else await quoting_reports(rows, traces)
+    touched = traces.threads.union(traces.ids, (thread for thread, _ in reports))
+    return Found(traces, above, [(row["text"], row["role"]) for row in said], since, touched)
+
+
+async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], since: datetime) -> Traces:
+    """The same with replies that repeat it word for word; not what the user says elsewhere as well."""
+    holding = [
+        row
+        for row in await rows.fetch("deletion.quoting", quotes=list(quotes), since=since)
+        if row["thread_id"] not in traces.threads and row["id"] not in traces.ids.get(row["thread_id"], ())
+    ]
+    elsewhere = [row["text"] for row in holding if row["role"] == "user"]
+    quotes = [quote for quote in quotes if not any(quote in text for text in elsewhere)]
+    replies = [row for row in holding if row["role"] != "user" and any(quote in row["text"] for quote in quotes)]
+    pairs = ((thread, id_) for thread, ids in traces.ids.items() for id_ in ids)
+    ids = joined(pairs, ((row["thread_id"], row["id"]) for row in replies))
+    texts = [*traces.texts, *(row["text"] for row in replies)]
+    return replace(traces, ids=ids, texts=texts, quotes=tuple(quotes))
+
+
+async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> Deleted:
+    traces, above, _, since, touched = await _find(rows, wanted)
+    facts, numbers = list(wanted.facts), Counter[str]()
+    for scope in _scopes(traces.threads, traces.ids):
+        facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
+        facts += await _read_beside(rows, scope)
+        numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
+        await rows.fetch("deletion.numbers", **scope)
+        numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
+        numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
+        texts = {**scope, "ids": [*scope["ids"], *traces.rewritten]}
+        await rows.fetch("deletion.vectors", **texts)
+        await rows.fetch("deletion.summary_versions", **texts)
+    facts = list(dict.fromkeys(facts))
+    await release_facts(rows, facts)
+    await rows.fetch("deletion.facts", facts=facts)
+    for thread, summaries in above.items():
+        await rewrite(rows, thread, summaries.kept, storage.settings)
+    numbers["reports"] = await scrub_reports(rows, traces)
+    for thread in touched - traces.threads:
+        await scrub_checkpoints(rows, thread, traces, storage.keys, checkpointer_of(storage).serde)
+    for query in _OF_THREADS if traces.threads else ():
+        await rows.fetch(query, threads=sorted(traces.threads))
+    if since is not None and not traces.is_by_age:
+        await rows.fetch("deletion.search_cache", since=since)
+    await rows.fetch("branches.read_anew")
+    numbers |= {"threads": len(traces.threads), "facts": len(facts), "rewritten": len(traces.rewritten)}
+    done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})
+    if any(numbers.values()):
+        await rows.fetch("deletion.record", **_record(wanted.kind, asked_by, done))
+    return done
+
+
+def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:
+    return {"deleted_at": now(), "kind": kind, "asked_by": asked_by, **done.model_dump()}
+
+
+async def _read_beside(rows: Exchange, scope: Mapping[str, Any]) -> list[str]:
+    """Facts of answers to what is forgotten, as "yes" is to a question: these are read again without it.
+
+    What the user wanted forgotten stays so.
+    """
+    answers = [row["id"] for row in await rows.fetch("deletion.said_after", **scope)] if scope["ids"] else []
+    if not answers:
+        return []
+    of = {"threads": [], "thread_id": scope["thread_id"], "ids": answers}
+    found = [row["id"] for row in await rows.fetch("deletion.facts_from", **of) if row["state"] != "forgotten"]
+    await rows.fetch("facts.not_read", threads=[scope["thread_id"]] * len(answers), ids=answers)
+    return found
+
+
+def _scopes(threads: frozenset[str], ids: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
+    """What the statements are given: all whole threads at once, then each of the others with its ids."""
+    if threads:
+        yield {"threads": sorted(threads), "thread_id": "", "ids": []}
+    for thread, some in ids.items():
+        yield {"threads": [], "thread_id": thread, "ids": sorted(some)}

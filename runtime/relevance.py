@@ -1,0 +1,23 @@
+"""From which relevance on what was found is told in a turn."""
+
+from __future__ import annotations
+
+from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING
+from ..search.router.keywords import read_question
+from ..search.router.wordlists import word_lists
+from ..state.records import now
+from ..text.language import language_of
+from ..text.scope import scope_of
+
+
+def least_relevance(question: str) -> float:
+    """The relevance from which what was found is told: a remark, in a language whose questions are known, wants little.
+
+    The first call reads word lists from disk (blocking).
+    """
+    reading = read_question(question, now().year)
+    asking = 0 if reading.trivial else sum(part.manner != "tells" for part in reading.parts)
+    language = language_of(question)
+    if 2 * asking >= len(reading.parts) or language is None or language not in word_lists().languages:
+        return LEAST[scope_of(question)]
+    return LEAST_IN_PASSING if asking else LEAST_FOR_REMARK

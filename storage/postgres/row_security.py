@@ -1,0 +1,97 @@
+"""The second wall: what is done in a user's name meets rows of that user only, whatever the statement asks for.
+
+Row-level security holds for every table with a column `user_id`, forced, so that it binds the tables' owner as well. It
+does not bind a superuser or a role with BYPASSRLS, as the embedded server's is: where the login is one, what is done in
+a user's name is done as a role without these rights, from the start of a transaction to its end. Nothing outlives the
+transaction, so that a pooler in transaction mode may stand in between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from psycopg import AsyncConnection, errors
+from psycopg.rows import DictRow
+
+from ...state.errors import first_line
+
+logger = logging.getLogger(__name__)
+
+Connection = AsyncConnection[DictRow]
+
+_OWN: Final = "SELECT set_config('everthread.user_id', %(user_id)s, true)"
+_OWN_AS_ROLE: Final = f"{_OWN}, set_config('role', 'everthread_rows', true)"
+_ACROSS: Final = "SELECT set_config('everthread.across_users', 'on', true)"
+
+_SCRIPTS: Final = tuple(
+    (files(__package__) / name).read_text(encoding="utf-8").encode() for name in ("row_security.sql", "row_role.sql")
+)
+
+_LIFT: Final = """
+DO $$ DECLARE name text; BEGIN
+FOR name IN
+    SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relforcerowsecurity
+LOOP
+    EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', name);
+END LOOP;
+END $$"""
+
+_STANDING: Final = """
+SELECT login.rolsuper OR login.rolbypassrls AS bypasses,
+       coalesce(NOT rows.rolsuper AND NOT rows.rolbypassrls AND pg_has_role(login.oid, rows.oid, 'MEMBER')
+                AND has_schema_privilege(rows.oid, current_schema(), 'USAGE'), false) AS has_role,
+       NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+                   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'user_id'
+                     AND NOT (c.relrowsecurity AND c.relforcerowsecurity)) AS tables,
+       NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v'
+                       AND NOT 'security_invoker=true' = ANY(coalesce(reloptions, '{}'))) AS views
+FROM pg_roles AS login LEFT JOIN pg_roles AS rows ON rows.rolname = 'everthread_rows'
+WHERE login.rolname = current_user"""
+
+
+class Wall(NamedTuple):
+    """How the second wall stands.
+
+    Attributes:
+        stands: whether it does.
+        as_role: whether what is done in a user's name is done as the role `everthread_rows`.
+    """
+
+    stands: bool
+    as_role: bool
+
+    def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
+        """The statement, with its values, that a transaction begins with: whose rows it meets; None for all users'."""
+        if user_id is None:
+            return _ACROSS, {}
+        return (_OWN_AS_ROLE if self.as_role else _OWN), {"user_id": user_id}
+
+
+async def secure(connection: Connection) -> None:
+    """Put the wall around what has none yet. Needs the lock of the migrations; where a right is missing, says so."""
+    for script in _SCRIPTS:
+        try:
+            await connection.execute(script, prepare=False)
+        except errors.InsufficientPrivilege as error:
+            logger.warning("Row-level security: %s.", first_line(error))
+
+
+async def lift(connection: Connection) -> None:
+    """Let the tables' owner at all rows, for migrations, until `secure`."""
+    await connection.execute(_LIFT, prepare=False)
+
+
+async def standing(connection: Connection) -> Wall:
+    """How the wall stands for this login; a warning where it does not."""
+    row = await (await connection.execute(_STANDING)).fetchone() or {}
+    as_role = bool(row["bypasses"] and row["has_role"])
+    wall = Wall(stands=bool(row["tables"] and (not row["bypasses"] or (as_role and row["views"]))), as_role=as_role)
+    if not wall.stands:
+        logger.warning(
+            "Row-level security does not keep users apart in this database: the login does not own the tables, or "
+            "passes policies by and may not use the role everthread_rows. See SECURITY.md."
+        )
+    return wall

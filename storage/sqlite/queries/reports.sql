@@ -1,0 +1,7 @@
+-- name: reports.keep
+INSERT INTO turn_reports (user_id, thread_id, turn, started_at, report)
+VALUES (:user_id, :thread_id, :turn, :started_at,
+        CASE WHEN EXISTS (SELECT 1 FROM deletions WHERE user_id = :user_id AND deleted_at >= :since) THEN :bare
+             ELSE :report END)
+ON CONFLICT (user_id, thread_id, turn) DO UPDATE SET started_at = excluded.started_at, report = excluded.report
+RETURNING EXISTS (SELECT 1 FROM deletions WHERE user_id = :user_id AND deleted_at >= :since) AS is_bare

@@ -1,0 +1,185 @@
+"""Requests to forget in a conversation: what was meant is gone from everywhere, and the request is not recalled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import EchoModel, open_with, say, thread
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from everthread import Settings, examine, open_memory
+from everthread.graph.conversation import CompiledConversation
+from everthread.maintenance.proof import prove
+from everthread.runtime.forget_needles import Needles
+
+CANARY = "Canaryville7731"
+
+
+class Notes(EchoModel):
+    """A chat model that repeats the end of what the user said."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"Noted: {messages[-1].text[-30:]}"))])
+
+
+@pytest.fixture(params=["postgres", "sqlite", "json"])
+def stored(request: pytest.FixtureRequest, data_dir: Path, tmp_path: Path) -> Settings:
+    """Settings of each storage; the embedded server is the session's, with all its files."""
+    folder, schema = tmp_path, "everthread"
+    if request.param == "postgres":
+        folder, schema = data_dir, request.getfixturevalue("schema")
+    return Settings(
+        database_url=request.param, data_dir=folder, database_schema=schema, web_search="off", n_sum=4, sum_window=2,
+        summary_model="extractive",
+    )  # fmt: skip
+
+
+async def test_what_was_said_is_gone_from_every_file_of_each_storage(stored: Settings) -> None:
+    """Also where it was summarized, and said in another thread; the request does not name it."""
+    embeddings = DeterministicFakeEmbedding(size=8)
+    async with open_with(stored, model=Notes(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "Hello, what a fine day it is here.")
+        await say(graph, f"I live in {CANARY}. My dog is called Rex.")
+        for n in range(6):
+            await say(graph, f"We talked about the garden and the tomatoes of row {n}.")
+        await say(graph, f"I live in {CANARY}.", to="t2")
+        await say(graph, "The bus was late.", to="t2")
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, "Forget my address.")
+        assert state["facts"].forgotten.summaries
+        await graph.asettled()  # type: ignore[attr-defined]
+        proof = await prove(graph.resources.database, Needles((CANARY,), 1))  # type: ignore[attr-defined]
+        assert proof.remains == ()
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        assert "My dog is called Rex" in [fact.text for fact in await user.facts.all_facts()]
+        for to in ("t1", "t2"):
+            state = await say(graph, "And how did it go on?", to=to)
+            assert CANARY not in str(state["context"].messages)
+        await graph.asettled()  # type: ignore[attr-defined]
+        assert [finding for checkup in await examine(graph, "ada") for finding in checkup.findings] == []
+
+
+async def found(graph: CompiledConversation, question: str, *, to: str = "elsewhere") -> str:
+    """What is recalled and known for a question in another thread, as one text."""
+    await graph.asettled()  # type: ignore[attr-defined]
+    state = await say(graph, question, to=to)
+    memories = [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+    return "\n".join([*memories, *state["facts"].lines])
+
+
+async def test_what_is_to_be_forgotten_is_gone_and_so_is_the_request(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo", to="one")
+    await say(graph, "I have a dog called Rex.", to="one")
+    assert "Oslo" in await found(graph, "Do I live in a city?", to="before")
+    state = await say(graph, "Forget that I live in Oslo", to="one")
+    assert state["facts"].forgotten.is_done
+    said = [message.text for message in state["messages"]]
+    assert said[:1] + said[2:3] == ["I have a dog called Rex.", "Forget that I live in Oslo"]
+    assert "Oslo" not in said[1]
+    told = await found(graph, "Do I live in a city?")
+    assert "Oslo" not in told
+    assert "Rex" in await found(graph, "What is my dog called?", to="third")
+    state = await say(graph, "And now?", to="one")
+    assert "Oslo" not in " ".join(message.text for message in state["context"].messages)
+    assert isinstance(state["messages"][-1], AIMessage)
+
+
+async def test_what_else_a_message_says_stays_where_it_was(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo. My dog is called Rex.", to="one")
+    await say(graph, "I like tea.", to="one")
+    state = await say(graph, "Forget that I live in Oslo.", to="one")
+    assert state["messages"][0].text == "My dog is called Rex."
+    assert "Oslo" not in " ".join(message.text for message in state["messages"][:-2])
+    await graph.asettled()  # type: ignore[attr-defined]
+    user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+    assert {fact.text for fact in await user.facts.all_facts()} == {"My dog is called Rex", "I like tea"}
+    kept = await user.archive.messages("one")
+    assert [message.text for message in kept if message.role == "user"] == ["My dog is called Rex.", "I like tea."]
+
+
+async def test_where_it_is_not_clear_nothing_goes_and_the_model_is_told_to_ask(graph: CompiledConversation) -> None:
+    await say(graph, "I have an appointment with the dentist on Monday.", to="one")
+    await say(graph, "My appointment with Bob is on Tuesday.", to="one")
+    state = await say(graph, "Forget my appointment.", to="one")
+    forgotten = state["facts"].forgotten
+    assert not forgotten.is_done
+    assert len(forgotten.may_be_meant) == 2
+    prompt = " ".join(message.text for message in state["context"].messages)
+    assert "ask which of these is meant" in prompt
+    assert "dentist" in await found(graph, "When is my appointment?")
+
+
+async def test_what_was_done_is_told_to_the_model_in_the_report_and_as_an_event(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    config = thread("one")
+    events = [
+        event
+        async for event in graph.astream(
+            {"messages": [("user", "Forget that I live in Oslo.")]},
+            config,
+            context={"user_id": "ada"},
+            stream_mode="custom",
+        )
+    ]
+    assert {"everthread": "forgotten", "messages": 2, "facts": 1, "unclear": False} in events
+    state = (await graph.aget_state(config)).values
+    assert state["report"]["forgotten"]["messages"] == 2
+    assert state["report"]["question"] == ""
+    assert "Oslo" not in str(state["report"])
+
+
+async def test_a_whole_conversation_can_be_forgotten_and_the_thread_goes_on(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    await say(graph, "I like tea.", to="two")
+    state = await say(graph, "Forget this conversation.", to="one")
+    assert [message.text for message in state["messages"]][:1] == ["Forget this conversation."]
+    assert "Oslo" not in await found(graph, "Where do I live?")
+    assert "tea" in await found(graph, "What do I like to drink?", to="third")
+    state = await say(graph, "I live in Rome.", to="one")
+    assert "Rome" in await found(graph, "Where do I live now?", to="fourth")
+
+
+async def test_what_only_sounds_like_a_request_removes_nothing(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    for text in ("I forget things.", "forget it", "Don't forget my keys.", "He told me to forget her."):
+        state = await say(graph, text, to="one")
+        assert state["facts"].forgotten is None
+    assert len(state["messages"]) == 10
+
+
+async def test_what_stands_beside_a_request_is_learned(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    state = await say(graph, "Forget that I live in Oslo. I live in Bergen now.", to="one")
+    assert state["messages"][-2].text == "I live in Bergen now."
+    told = await found(graph, "Where do I live?")
+    assert "Bergen" in told
+    assert "Oslo" not in told
+
+
+async def test_the_conversation_stays_one_that_providers_take(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    for text in ("I like tea.", "Forget that I live in Oslo.", "I like jam.", "Forget that I like tea.", "And now?"):
+        state = await say(graph, text, to="one")
+    said = [message for message in state["context"].messages if message.type in {"human", "ai"}]
+    assert [message.type for message in said] == ["human", "ai"] * (len(said) // 2) + ["human"]
+    assert "tea" not in " ".join(message.text for message in said)
+
+
+async def test_a_request_under_another_name_removes_nothing(graph: CompiledConversation) -> None:
+    await say(graph, "I live in Oslo.", to="one")
+    asked = HumanMessage("Forget that I live in Oslo.", name="bob")
+    state = await say(graph, {"messages": [asked]}, to="one")
+    assert state["facts"].forgotten is None
+    assert state["messages"][0].text == "I live in Oslo."
+
+
+async def test_a_request_that_comes_through_the_memory_without_the_graph(settings: Settings, embeddings: Any) -> None:
+    async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember([("user", "I live in Oslo."), ("assistant", "Noted.")], thread_id="one")
+        await memory.aremember([("user", "Forget that I live in Oslo."), ("assistant", "Done.")], thread_id="one")
+        await memory.aremember([("user", "I like tea."), ("assistant", "Noted.")], thread_id="one")
+        assert [message.text for message in await memory.ahistory("one")] == ["Noted.", "I like tea.", "Noted."]

@@ -1,0 +1,255 @@
+"""Memory without the graph: `open_memory`, the middleware for LangChain's agents, retriever, tools and chat history."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from conversation import EchoModel, say, thread
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from scripted import calls, scripted
+
+from everthread import (
+    ConversationMemory,
+    Everthread,
+    InputError,
+    MemoryRetriever,
+    Settings,
+    SettingsError,
+    ThreadHistory,
+    ThreadOwnershipError,
+    memory_tools,
+    open_graph,
+    open_memory,
+)
+
+TALK = [("user", "My dog is called Biscuit."), ("assistant", "A fine name."), ("user", "I live in Oslo.")]
+
+
+@pytest.fixture(params=["postgres", "sqlite", "json"])
+def storage(request: pytest.FixtureRequest, settings: Settings, tmp_path: Any) -> Settings:
+    if request.param == "postgres":
+        return settings
+    return settings.but(database_url=f"{request.param}:///{tmp_path}/memory.{request.param}")
+
+
+@pytest.fixture
+async def memory(settings: Settings, embeddings: Embeddings) -> AsyncIterator[ConversationMemory]:
+    async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        yield memory
+
+
+@pytest.fixture
+async def middleware(settings: Settings, embeddings: Embeddings) -> AsyncIterator[Everthread]:
+    middleware = Everthread(settings, embeddings=embeddings)
+    yield middleware
+    await middleware.aclose()
+
+
+async def test_what_is_remembered_is_recalled_listed_and_known(storage: Settings, embeddings: Embeddings) -> None:
+    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+        assert await memory.aremember(TALK, thread_id="t1") == 3
+        await memory.asettled()
+        found = await memory.arecall("What is my dog called?")
+        assert "Biscuit" in found[0].fragments[0].content
+        assert found[0].thread_id == "t1"
+        assert [row.text for row in await memory.ahistory("t1")] == [text for _, text in TALK]
+        assert [row["thread_id"] for row in await memory.athreads()] == ["t1"]
+        assert "I live in Oslo" in [fact.text for fact in await memory.afacts()]
+
+
+def test_it_works_in_blocking_code_as_well(settings: Settings, embeddings: Embeddings) -> None:
+    with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        assert memory.remember(TALK, thread_id="t1") == 3
+        memory.settled()
+        assert "Biscuit" in memory.recall("my dog")[0].fragments[0].content
+        assert "Oslo" in memory.context("Where do I live?", thread_id="t2")[0].text
+        assert len(memory.history("t1")) == 3
+        assert [memory.pins(), memory.summaries("t1")] == [[], []]
+        (oslo,) = [fact for fact in memory.facts() if "Oslo" in fact.text]
+        assert memory.forget_fact(oslo.id) == "I live in Oslo"
+        assert memory.delete().messages == 3
+        assert memory.threads() == []
+
+
+async def test_the_same_messages_are_kept_once(memory: ConversationMemory) -> None:
+    assert await memory.aremember(TALK, thread_id="t1") == 3
+    assert await memory.aremember(TALK, thread_id="t1") == 0
+    assert await memory.aremember([*TALK, ("user", "And I like tea.")], thread_id="t1") == 1
+    named = [HumanMessage("Hello", id="1")]
+    assert [await memory.aremember(named, thread_id="t2"), await memory.aremember(named, thread_id="t2")] == [1, 0]
+
+
+async def test_nothing_of_another_user_is_found_or_changed(memory: ConversationMemory) -> None:
+    await memory.aremember(TALK, thread_id="t1")
+    await memory.asettled()
+    other = memory.of("bob")
+    assert await other.arecall("What is my dog called?") == []
+    assert await other.ahistory("t1") == []
+    with pytest.raises(ThreadOwnershipError):
+        await other.aremember([("user", "I took this thread.")], thread_id="t1")
+    with pytest.raises(ThreadOwnershipError):
+        await other.acontext("What was said?", thread_id="t1")
+    with pytest.raises(InputError):
+        await other.adelete("t1")
+    assert len(await memory.ahistory("t1")) == 3
+
+
+async def test_a_recall_is_of_one_thread_where_it_is_named_and_as_long_as_wanted(memory: ConversationMemory) -> None:
+    for n in range(6):
+        await memory.aremember([("user", f"The violin lesson number {n} went well.")], thread_id=f"t{n}")
+    await memory.asettled()
+    assert {found.thread_id for found in await memory.arecall("violin lesson", thread_id="t3")} == {"t3"}
+    assert len(await memory.arecall("violin lesson", limit=2)) == 2
+    assert len(await memory.arecall("violin lesson", limit=6)) == 6
+    with pytest.raises(InputError, match="non-empty"):
+        await memory.arecall("  ")
+
+
+async def test_the_context_is_what_the_graph_would_send(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    base = settings.but(system_prompt="Be brief.", user_id="ada")
+    async with open_graph(base, model=echo, embeddings=embeddings) as graph:
+        for n in range(12):
+            await say(graph, f"The violin lesson number {n} went well.")
+        await graph.asettled()
+        async with open_memory(base, user_id="ada", embeddings=embeddings) as memory:
+            made = await memory.acontext("Which violin lesson?", thread_id="t1", instructions="Be brief.")
+        await say(graph, "Which violin lesson?")
+        assert [message.text for message in made] == [message.text for message in echo.prompts[-1]]
+
+
+async def test_a_thread_begun_here_goes_on_in_the_graph(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember(TALK, thread_id="t1")
+    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
+        state = await say(graph, "What did I say?")
+        assert [message.text for message in state["messages"]][:3] == [text for _, text in TALK]
+        assert "Biscuit" in "".join(message.text for message in echo.prompts[-1])
+
+
+async def test_a_long_conversation_is_summarized_and_its_context_stays_small(memory: ConversationMemory) -> None:
+    for n in range(30):
+        pair = [("user", f"Tell me about whale number {n}. " * 8), ("assistant", f"Whale {n} sings at night. " * 8)]
+        await memory.aremember(pair, thread_id="t1")
+    summaries = await memory.asummaries("t1")
+    assert summaries
+    made = await memory.acontext("And whale 31?", thread_id="t1", budget=900)
+    assert sum(len(message.text) for message in made) < 900 * 6
+    assert made[-1].text.endswith("And whale 31?")
+
+
+async def test_a_wrong_setting_is_refused_when_it_is_opened() -> None:
+    with pytest.raises(SettingsError, match="no component"):
+        open_memory(colour="red")  # type: ignore[call-arg]
+
+
+@tool
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return f"Rain in {city}."
+
+
+def agent_of(middleware: Everthread, model: Any, *more: Any, tools: Any = (), **options: Any) -> Any:
+    return create_agent(model, list(tools), middleware=[middleware, *more], checkpointer=InMemorySaver(), **options)
+
+
+async def ask(agent: Any, text: str, *, to: str = "t1", user: str = "ada") -> Any:
+    return await agent.ainvoke({"messages": [("user", text)]}, thread(to), context={"user_id": user})
+
+
+async def test_an_agent_remembers_across_threads_and_not_across_users(middleware: Everthread, echo: EchoModel) -> None:
+    agent = agent_of(middleware, echo, system_prompt="Be brief.")
+    await ask(agent, "My dog is called Biscuit.")
+    await middleware.resources.background.settled()
+    await ask(agent, "What is my dog called?", to="t2")
+    assert echo.prompts[-1][0].text.startswith("Be brief.")
+    assert "Biscuit" in "".join(message.text for message in echo.prompts[-1])
+    await ask(agent, "What is my dog called?", to="t3", user="bob")
+    assert "Biscuit" not in "".join(message.text for message in echo.prompts[-1])
+    assert [row.text for row in await middleware.memory("ada").ahistory("t1")] == [
+        "My dog is called Biscuit.", "You said: My dog is called Biscuit.",
+    ]  # fmt: skip
+
+
+async def test_an_agents_prompt_stays_within_the_budget_and_its_messages_stay_whole(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    middleware = Everthread(settings.but(max_context_tokens=2000, max_reply_tokens=200), embeddings=embeddings)
+    agent = agent_of(middleware, echo)
+    for n in range(20):
+        state = await ask(agent, f"Whale number {n} sings at night. " * 20)
+    assert len(state["messages"]) == 40
+    assert max(sum(len(message.text) for message in prompt) for prompt in echo.prompts) < 2000 * 5
+    assert await middleware.memory("ada").asummaries("t1")
+    assert len(await middleware.memory("ada").ahistory("t1", limit=100)) == 40
+    await middleware.aclose()
+
+
+async def test_tool_calls_of_an_agent_keep_their_results(middleware: Everthread) -> None:
+    model = scripted(calls(("weather", {"city": "Oslo"})), "It rains.", "You are welcome.")
+    agent = agent_of(middleware, model, tools=[weather])
+    state = await ask(agent, "What is the weather in Oslo?")
+    assert [type(message) for message in state["messages"]] == [HumanMessage, AIMessage, ToolMessage, AIMessage]
+    assert model.prompts[1][-1].text == "Rain in Oslo."
+    await ask(agent, "Thanks.")
+    sent = model.prompts[-1]
+    asked = [call["id"] for message in sent if isinstance(message, AIMessage) for call in message.tool_calls]
+    assert asked == [message.tool_call_id for message in sent if isinstance(message, ToolMessage)]
+    assert len(await middleware.memory("ada").ahistory("t1")) == 6
+
+
+async def test_a_person_in_the_loop_and_a_structured_answer(middleware: Everthread) -> None:
+    model = scripted(calls(("weather", {"city": "Oslo"})), "It rains.")
+    agent = agent_of(middleware, model, HumanInTheLoopMiddleware(interrupt_on={"weather": True}), tools=[weather])
+    stopped = await ask(agent, "What is the weather in Oslo?")
+    assert stopped["__interrupt__"]
+    decision: Any = Command(resume={"decisions": [{"type": "approve"}]})
+    done = await agent.ainvoke(decision, thread(), context={"user_id": "ada"})
+    assert done["messages"][-1].text == "It rains."
+    assert len(await middleware.memory("ada").ahistory("t1")) == 4
+
+
+async def test_another_users_thread_is_refused_before_the_model_is_asked(
+    middleware: Everthread, echo: EchoModel
+) -> None:
+    agent = agent_of(middleware, echo)
+    await ask(agent, "My dog is called Biscuit.")
+    with pytest.raises(ThreadOwnershipError):
+        await ask(agent, "What was said here?", user="bob")
+    assert len(echo.prompts) == 1
+
+
+def test_an_agent_in_blocking_code(settings: Settings, embeddings: Embeddings, echo: EchoModel) -> None:
+    middleware = Everthread(settings, embeddings=embeddings)
+    agent = agent_of(middleware, echo)
+    for text in ("My dog is called Biscuit.", "What is my dog called?"):
+        agent.invoke({"messages": [("user", text)]}, thread(), context={"user_id": "ada"})
+    assert len(middleware.memory("ada").history("t1")) == 4
+    middleware.close()
+
+
+async def test_a_retriever_a_history_and_tools_work_on_the_memory(memory: ConversationMemory) -> None:
+    history = ThreadHistory(memory, "t1")
+    await history.aadd_messages([HumanMessage("My dog is called Biscuit."), AIMessage("A fine name.")])
+    await memory.asettled()
+    assert [message.text for message in await history.aget_messages()] == ["My dog is called Biscuit.", "A fine name."]
+    (document,) = await MemoryRetriever(memory=memory, limit=1).ainvoke("What is my dog called?")
+    assert "Biscuit" in document.page_content
+    assert document.metadata["thread_id"] == "t1"
+    search, remember = memory_tools(memory)
+    assert "Biscuit" in await search.ainvoke({"query": "my dog's name"})
+    await remember.ainvoke({"text": "I am allergic to nuts."})
+    assert [row.text for row in await memory.ahistory("notes")] == ["I am allergic to nuts."]
+    await history.aclear()
+    assert await history.aget_messages() == []

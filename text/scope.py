@@ -1,0 +1,36 @@
+"""How much of what was said a question asks for: one thing, several, or the course of a whole."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, Literal
+
+import regex
+
+from .data import phrases
+from .fold import fold
+
+Scope = Literal["one", "many", "order", "whole"]
+"""One thing, several, the order of several, or a whole in short."""
+
+_CHARACTERS: Final = 2000
+"""Characters of a question that are read."""
+
+_BEGIN: Final = r"(?<![\p{Latin}\p{Cyrillic}\p{Arabic}\p{Devanagari}])"
+_END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}\p{Devanagari}])"
+
+
+def scope_of(question: str) -> Scope:
+    """What the words of a question ask for; the lists of all languages are in `data/scope.json`.
+
+    "order" is that of events, "whole" a summary or how something developed; "many" is all, how many, which, a
+    comparison, or what follows from several things that were said ("would she ...").
+    """
+    text = fold(question[:_CHARACTERS])
+    groups: tuple[Scope, ...] = ("order", "whole", "many")
+    return next((group for group in groups if _phrase(group).search(text)), "one")
+
+
+@cache
+def _phrase(group: str) -> regex.Pattern[str]:
+    return regex.compile(f"{_BEGIN}(?:{'|'.join(map(regex.escape, phrases('scope', group)))}){_END}")
