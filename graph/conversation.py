@@ -11,9 +11,11 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot, StateUpdate
 
 from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
+from ..runtime.run_settings import authenticated_user, names_user
 from ..state.conversation import TURN_CHANNELS
 from ..state.errors import InputError
 from ..state.messages import read_input
@@ -169,20 +171,48 @@ class Conversation(CompiledConversation):
             async for part in super().astream(given, run.config, **run.options):
                 yield part
 
-    def update_state(self, config: RunnableConfig, values: Any, *args: Any, **options: Any) -> RunnableConfig:
-        """LangGraph's `update_state`; messages that cannot be read, and changes by another user, are refused.
+    # `update_state` ends here as well.
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """LangGraph's `bulk_update_state`; messages that cannot be read, and changes by another user, are refused.
 
         Raises:
             InputError: a message cannot be read.
             ThreadOwnershipError: the thread belongs to another user than the one whom the config names.
         """
-        node_thread.run_sync(self._check_update(config, values))
-        return super().update_state(config, values, *args, **options)
+        node_thread.run_sync(self._check_update(config, supersteps))
+        return super().bulk_update_state(config, supersteps)
 
-    async def aupdate_state(self, config: RunnableConfig, values: Any, *args: Any, **options: Any) -> RunnableConfig:
-        """LangGraph's `aupdate_state`. Errors as for `update_state`."""
-        await self._check_update(config, values)
-        return await super().aupdate_state(config, values, *args, **options)
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """LangGraph's `abulk_update_state`. Errors as for `bulk_update_state`."""
+        await self._check_update(config, supersteps)
+        return await super().abulk_update_state(config, supersteps)
+
+    def get_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
+        """LangGraph's `get_state`.
+
+        Raises:
+            ThreadOwnershipError: the config names another user than the one whose thread it is.
+        """
+        node_thread.run_sync(self._check_reader(config))
+        return super().get_state(config, **options)
+
+    async def aget_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
+        """LangGraph's `aget_state`. Errors as for `get_state`."""
+        await self._check_reader(config)
+        return await super().aget_state(config, **options)
+
+    def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
+        """LangGraph's `get_state_history`. Errors as for `get_state`."""
+        node_thread.run_sync(self._check_reader(config))
+        yield from super().get_state_history(config, **options)
+
+    async def aget_state_history(self, config: RunnableConfig, **options: Any) -> AsyncIterator[StateSnapshot]:
+        """LangGraph's `aget_state_history`. Errors as for `get_state`."""
+        await self._check_reader(config)
+        async for snapshot in super().aget_state_history(config, **options):
+            yield snapshot
 
     async def _claim(self, run: Run) -> None:
         if run.thread_id is not None:
@@ -198,17 +228,29 @@ class Conversation(CompiledConversation):
         new = await recognized(run.messages, self, run.config, archive, run.thread_id)
         return None if new is None else {**run.input, "messages": new}
 
-    async def _check_update(self, config: RunnableConfig, values: Any) -> None:
-        read: Sequence[AnyMessage] = ()
-        if isinstance(values, Mapping) and values.get("messages"):
-            given = values["messages"]
-            read = read_input(given.value if hasattr(given, "value") else given)
-        configurable = (config or {}).get("configurable") or {}
-        named = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
-        if named != self.resources.settings.user_id and configurable.get("thread_id"):
-            await self.resources.of_user(named).archive.own_thread(str(configurable["thread_id"]))
-        if configurable.get("thread_id"):
-            await self._forget_removed(named, str(configurable["thread_id"]), read)
+    async def _check_update(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> None:
+        read: list[AnyMessage] = []
+        for values in (update.values for superstep in supersteps for update in superstep):
+            if isinstance(values, Mapping) and values.get("messages"):
+                given = values["messages"]
+                read += read_input(given.value if hasattr(given, "value") else given)
+        if (named := self._named(config)) is not None:
+            await self.resources.of_user(named[0]).archive.own_thread(named[1])
+        if thread_id := ((config or {}).get("configurable") or {}).get("thread_id"):
+            user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
+            await self._forget_removed(user_id, str(thread_id), read)
+
+    async def _check_reader(self, config: RunnableConfig) -> None:
+        named = self._named(config)
+        if named is not None and not self.resources.is_claimed(*named):
+            await self.resources.of_user(named[0]).archive.refuse_foreign(named[1])
+
+    def _named(self, config: RunnableConfig) -> tuple[str, str] | None:
+        """The user whom a config names, or the server knows, and the thread; None where nobody or none is named."""
+        runtime, thread_id = runtime_of(None, config), ((config or {}).get("configurable") or {}).get("thread_id")
+        if not thread_id or not (authenticated_user(runtime) or names_user(None, config)):
+            return None
+        return self.resources.runs.settings_of(runtime, config).user_id, str(thread_id)
 
     async def _forget_removed(self, user_id: str, thread_id: str, given: Sequence[AnyMessage]) -> None:
         """Forget the messages of the user's own thread that an input removes, where the operator wants that."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
@@ -74,6 +75,8 @@ def read_run(
     options = {**options, "context": _as_context(options.get("context"), resources)}
     config = ensure_config(config)
     configurable = config.get("configurable") or {}
+    if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):
+        configurable = {**configurable, "thread_id": str(uuid.uuid4())}
     thread_id, is_nested = _thread_id(configurable), bool(configurable.get("checkpoint_ns"))
     is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
     ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}

@@ -20,7 +20,7 @@ from psycopg.rows import DictRow
 
 from ..facts.rows import fact_row
 from ..state.errors import InputError, ThreadOwnershipError
-from ..state.threads import thread_id
+from ..state.threads import former_id, handed_over, may_have, thread_id
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
@@ -67,7 +67,7 @@ async def export_rows(
         InputError: the user has no such thread, or the file cannot be written.
         StorageError: the database fails.
     """
-    ids = None if thread is None else [thread_id(thread, rows.user_id), thread]
+    ids = None if thread is None else [thread_id(thread, rows.user_id), former_id(thread, rows.user_id), thread]
     part = file.with_name(f"{file.name}.part")
 
     async def work(snapshot: Snapshot) -> Counts:
@@ -162,14 +162,18 @@ async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Ca
 
 
 def _new_id(thread: ThreadLine, old_user: str, new_user: str) -> str:
-    named = thread.name is not None and thread.id == thread_id(thread.name, old_user)
-    return thread_id(str(thread.name), new_user) if named else thread.id
+    if new_user == old_user:
+        return thread.id
+    if thread.name is not None and thread.id == former_id(thread.name, old_user):
+        return thread_id(thread.name, new_user)
+    return handed_over(thread.id, old_user, new_user)
 
 
 async def _own_all(
     rows: UserRows, names: dict[str, str], threads: list[ThreadLine], added: Callable[[Added], None]
 ) -> None:
     ids = list(names.values())
+    _refuse_foreign([{"thread_id": id_} for id_ in ids if not may_have(id_, rows.user_id)])
     parts = range(0, len(ids), BATCH_ROWS)
     for start in parts:
         _refuse_foreign(await rows.across("transfer.not_mine", ids=ids[start : start + BATCH_ROWS]))

@@ -20,7 +20,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
-from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLine, ThreadLine
+from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLine, SummaryLine, ThreadLine
+from .transfer_sources import Sources
 
 FORMAT: Final = "everthread"
 
@@ -59,6 +60,7 @@ def check_file(file: Path) -> Checked:
     threads: dict[str, ThreadLine] = {}
     last_seq: dict[str, int] = {}
     found: Counter[str] = Counter()
+    sources = Sources()
     for number, line in read_body(file):
         found[line.kind] += 1
         if isinstance(line, ThreadLine):
@@ -70,8 +72,13 @@ def check_file(file: Path) -> Checked:
                 _refuse(file, number, "expected a 'seq' larger than that of the message before it in its thread")
             last_seq[line.thread] = line.seq
             _check_message(file, number, line)
+            sources.add_message(line)
+        if isinstance(line, SummaryLine):
+            sources.add_summary(number, line)
         if isinstance(line, FactLine):
             _check_fact(file, number, line)
+    if wrong := sources.first_wrong():
+        _refuse(file, *wrong)
     counts = Counts(**{name: found[_KIND_OF[name]] for name in Counts.model_fields})
     if counts != header.counts:
         raise InputError(

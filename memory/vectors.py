@@ -100,7 +100,7 @@ class VectorIndex:
 
     def expect(self, question: str) -> None:
         """Begin to embed a question that `lookup` will ask for, while other work is done."""
-        self._embedder.expect(question)
+        self._embedder.expect(question, self._rows.user_id)
 
     async def lookup(self, question: str, *, limit: int, thread_only: str | None = None, timeout: float) -> Lookup:
         """What finds the messages and summaries nearest to the question in the user's memory.
@@ -117,7 +117,7 @@ class VectorIndex:
         Raises:
             EmbeddingError: the model fails or is too slow.
         """
-        vector = await self._embedder.query(question, timeout=timeout)
+        vector = await self._embedder.query(question, timeout=timeout, user_id=self._rows.user_id)
         return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.level)
 
     async def passages(
@@ -133,7 +133,7 @@ class VectorIndex:
         Raises:
             EmbeddingError: the model fails or is too slow.
         """
-        vector = await self._embedder.query(question, timeout=timeout)
+        vector = await self._embedder.query(question, timeout=timeout, user_id=self._rows.user_id)
         found = await self._rows.fetch(
             "vectors.passages",
             query=_literal(vector),
@@ -167,7 +167,8 @@ class VectorIndex:
 
     async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
-        vectors = await self._embedder.documents([text for parts in texts for text in parts], timeout=timeout)
+        flat = [text for parts in texts for text in parts]
+        vectors = await self._embedder.documents(flat, timeout=timeout, user_id=self._rows.user_id)
         if vectors and (dimensions := max(map(len, vectors))) > MAX_DIMENSIONS:
             raise EmbeddingError(
                 f"The embedding model {self._embedder.name!r} makes vectors of {dimensions} dimensions: expected "

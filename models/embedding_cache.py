@@ -1,4 +1,4 @@
-"""`EmbeddingCache`: vectors that were made before, by model and hash of the text."""
+"""`EmbeddingCache`: vectors that were made before, by model, user, and hash of the text."""
 
 from __future__ import annotations
 
@@ -43,31 +43,32 @@ class EmbeddingCache:
         """Bytes that are kept."""
         return int(self._vectors.currsize)
 
-    def get(self, kind: Kind, text: str) -> list[float] | None:
-        """The vector of a text, or None."""
+    def get(self, kind: Kind, text: str, user_id: str = "") -> list[float] | None:
+        """The vector of a user's text, or None."""
         with self._lock:
-            found = self._vectors.get(self._key(kind, text))
+            found = self._vectors.get(self._key(kind, text, user_id))
             if found is None and self._symmetric:
-                found = self._vectors.get(self._key(_other(kind), text))
+                found = self._vectors.get(self._key(_other(kind), text, user_id))
         return None if found is None else _single(found)
 
-    def put(self, kind: Kind, text: str, vector: list[float]) -> None:
-        """Keep the vector of a text."""
+    def put(self, kind: Kind, text: str, vector: list[float], user_id: str = "") -> None:
+        """Keep the vector of a user's text."""
         value = np.asarray(vector, dtype=np.float32)
         if _size(value) > self.max_bytes:
             return
         with self._lock:
-            if self._symmetric is None and (twin := self._vectors.get(self._key(_other(kind), text))) is not None:
+            twin = self._vectors.get(self._key(_other(kind), text, user_id)) if self._symmetric is None else None
+            if twin is not None:
                 self._symmetric = _cosine(value, twin) >= _SAME
-            self._vectors[self._key(kind, text)] = value
+            self._vectors[self._key(kind, text, user_id)] = value
 
     def clear(self) -> None:
         """Keep nothing of what was kept."""
         with self._lock:
             self._vectors.clear()
 
-    def _key(self, kind: Kind, text: str) -> bytes:
-        whole = f"{self._model}\x1f{kind}\x1f{text}".encode("utf-8", "surrogatepass")
+    def _key(self, kind: Kind, text: str, user_id: str) -> bytes:
+        whole = "\x1f".join((self._model, str(len(user_id)), user_id, kind, text)).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(whole, digest_size=16).digest()
 
 

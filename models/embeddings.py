@@ -55,7 +55,7 @@ class Embedder:
         self._model = model
         self._worker = Worker("everthread-embeddings")
         self._cache = EmbeddingCache(name, cache_bytes)
-        self._asked: dict[str, Future[list[float]]] = {}
+        self._asked: dict[tuple[str, str], Future[list[float]]] = {}
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
@@ -73,22 +73,24 @@ class Embedder:
         """Begin to load the model in the background, and return at once; `level` is its own a moment later."""
         self._worker.submit(self._quiet_load)
 
-    async def query(self, text: str, *, timeout: float) -> list[float]:
+    async def query(self, text: str, *, timeout: float, user_id: str = "", cached: bool = True) -> list[float]:
         """The vector of a question. Who asks for one that is being made waits for the same call.
 
         Args:
             text: any text.
             timeout: seconds, loading included.
+            user_id: who asks: how long it takes tells nobody what others have asked or said.
+            cached: whether it is looked up and kept.
 
         Raises:
             EmbeddingError: the model cannot be loaded, fails, is too slow, or returns no numbers.
         """
-        known = self._cache.get("query", text)
+        known = self._cache.get("query", text, user_id) if cached else None
         self.observer.looked_up("query embeddings", found=known is not None)
         if known is not None:
             return known
         self._refuse_while_late()
-        future = self._asking_for(text)
+        future = self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text))
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
@@ -96,23 +98,26 @@ class Embedder:
         """Drop the vectors that were made before: a text of one of them may be forgotten."""
         self._cache.clear()
 
-    def expect(self, text: str) -> None:
+    def expect(self, text: str, user_id: str = "") -> None:
         """Begin to embed a question for which `query` will be called soon."""
-        if self._cache.max_bytes and not self._is_late() and self._cache.get("query", text) is None:
-            self._asking_for(text)
+        if self._cache.max_bytes and not self._is_late() and self._cache.get("query", text, user_id) is None:
+            self._asking_for(text, user_id)
 
-    async def documents(self, texts: Sequence[str], *, timeout: float, cached: bool = True) -> list[list[float]]:
+    async def documents(
+        self, texts: Sequence[str], *, timeout: float, user_id: str = "", cached: bool = True
+    ) -> list[list[float]]:
         """The vectors of texts, in their order.
 
         Args:
             texts: any texts.
             timeout: seconds for each batch of 32 that is not cached.
+            user_id: whose texts.
             cached: whether they are looked up and kept; of no use for many that come once.
 
         Raises:
             EmbeddingError: as for `query`, or not one vector a text.
         """
-        known = {text: self._cache.get("document", text) if cached else None for text in texts}
+        known = {text: self._cache.get("document", text, user_id) if cached else None for text in texts}
         wanted = [text for text, vector in known.items() if vector is None]
         for start in range(0, len(wanted), BATCH):
             # One call a batch, so that a question need not wait for all of them.
@@ -127,26 +132,30 @@ class Embedder:
             for text, made in zip(batch, self._checked(vectors, len(batch)), strict=True):
                 known[text] = made
                 if cached:
-                    self._cache.put("document", text, made)
+                    self._cache.put("document", text, made, user_id)
         return [vector for text in texts if (vector := known[text]) is not None]
 
-    def _asking_for(self, text: str) -> Future[list[float]]:
+    def _asking_for(self, text: str, user_id: str) -> Future[list[float]]:
         """The call for a question: the one that is under way, or a new one."""
         with self._asking:
-            future = self._asked.get(text)
+            future = self._asked.get((user_id, text))
             if future is None:
-                future = self._asked[text] = self._worker.submit(partial(self._ask, text))
+                future = self._asked[user_id, text] = self._worker.submit(partial(self._ask_once, text, user_id))
         return future
 
-    def _ask(self, text: str) -> list[float]:
+    def _ask_once(self, text: str, user_id: str) -> list[float]:
         try:
-            # In single precision, as the cache gives it to whoever asks next.
-            (vector,) = self._checked([self._get().embed_query(text)], 1)
+            vector = self._ask(text)
             # Before the call is forgotten, so that who comes next finds the one or the other.
-            self._cache.put("query", text, vector)
+            self._cache.put("query", text, vector, user_id)
             return vector
         finally:
-            self._asked.pop(text, None)
+            self._asked.pop((user_id, text), None)
+
+    def _ask(self, text: str) -> list[float]:
+        # In single precision, as the cache gives it to whoever asks next.
+        (vector,) = self._checked([self._get().embed_query(text)], 1)
+        return vector
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
         return self._get().embed_documents(texts)

@@ -1,4 +1,4 @@
-"""`SharedEmbeddings`: the `Embedder` as LangChain embeddings, so that a vector store uses the same model and cache."""
+"""`SharedEmbeddings`: the `Embedder` as LangChain embeddings, so that a vector store uses the same model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .embeddings import Embedder
 
 
 class SharedEmbeddings(Embeddings):
-    """LangChain embeddings on top of an `Embedder`.
+    """LangChain embeddings on top of an `Embedder`, without its cache: a store does not say whose text it is.
 
     Args:
         embedder: the model, loaded once a process.
@@ -32,8 +32,8 @@ class SharedEmbeddings(Embeddings):
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of texts; errors as for `Embedder.documents`."""
-        return await self._embedder.documents(texts, timeout=self._timeout)
+        return await self._embedder.documents(texts, timeout=self._timeout, cached=False)
 
     async def aembed_query(self, text: str) -> list[float]:
         """The vector of a question; errors as for `Embedder.query`."""
-        return await self._embedder.query(text, timeout=self._timeout)
+        return await self._embedder.query(text, timeout=self._timeout, cached=False)

@@ -32,7 +32,7 @@ async def web_search(state: ConversationState, turn: Turn) -> Update:
         turn.settings,
         turn.resources.engines,
         private=private,
-        cache=SearchCache(turn.resources.database),
+        cache=SearchCache(turn.user.rows),
         importable=turn.resources.settings.search_engines,
     )
     tell("searched", engine=outcome.engine, results=len(outcome.results))

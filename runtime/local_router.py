@@ -75,7 +75,8 @@ async def _vector(
     try:
         # The embedder's own timeout would mark its model as hanging; giving up here must not.
         async with asyncio.timeout(min(settings.timeouts.embedding, _MAX_SECONDS)):
-            return await embedder.query(text, timeout=settings.timeouts.embedding), ""
+            seconds, user_id = settings.timeouts.embedding, settings.user_id
+            return await embedder.query(text, timeout=seconds, user_id=user_id), ""
     except TimeoutError:
         return None, "; the embedding took too long"
     except EmbeddingError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from functools import cached_property
 from typing import Any
 
@@ -57,11 +58,11 @@ class Turn:
         """
         return self.resources.of_user(self.settings.user_id)
 
-    @property
+    @cached_property
     def thread_id(self) -> str:
         """The thread; one of its own where the graph runs without a thread id."""
         configurable = self.config.get("configurable", {})
-        return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or "ephemeral")
+        return str(configurable.get("thread_id") or configurable.get(THREAD_KEY) or uuid.uuid4())
 
     def live(self, state: ConversationState) -> LiveChain:
         """The chain of the state that the turn is in."""

@@ -24,6 +24,11 @@ _NO_TEXT: Final = ("script", "style", "template", "svg")
 _MAX_ELEMENTS: Final = 20_000
 """Elements of a page that are read: beyond them is no text for people, only seconds of processor."""
 _ELEMENT: Final = re.compile(r"<(?=[a-zA-Z])")
+_TAG: Final = re.compile(r"""<[a-zA-Z](?>[^"'>]++|"[^"]*+"|'[^']*+')*+""")
+_PART: Final = re.compile(r"[\s\"'/=]")
+_MAX_PARTS: Final = 500
+"""What may part attributes in one tag: the parser takes time by the square of their number. A picture written into its
+tag has more, and no text."""
 
 
 class Page(NamedTuple):
@@ -49,7 +54,8 @@ def read_page(markup: str, url: str = "") -> Page:
 
 
 def _bounded(markup: str) -> str:
-    """The markup up to the last element that is read."""
+    """The markup up to the last element that is read, without tags that have no end of attributes."""
+    markup = _TAG.sub(lambda tag: tag[0] if len(_PART.findall(tag[0])) <= _MAX_PARTS else "", markup)
     for number, element in enumerate(_ELEMENT.finditer(markup)):
         if number == _MAX_ELEMENTS:
             return markup[: element.start()]

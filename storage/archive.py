@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Summary
+from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
 from .exchanges import exchanges
@@ -62,14 +63,24 @@ class Archive:
         """Claim a new thread for the user, or check that it is theirs; give it the name, if one is given.
 
         Raises:
-            ThreadOwnershipError: the thread belongs to somebody else.
+            ThreadOwnershipError: the thread belongs to somebody else, or its id is made of a name for somebody else.
         """
         values = {"thread_id": thread_id, "name": name}
-        rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
+        rows: list[DictRow] = []
+        if may_have(thread_id, self._rows.user_id):
+            rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
         if not rows or not rows[0]["mine"]:
-            raise ThreadOwnershipError(
-                f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
-            )
+            raise _foreign(thread_id)
+
+    async def refuse_foreign(self, thread_id: str) -> None:
+        """Refuse a thread that belongs to somebody else; one that is nobody's passes, and stays nobody's.
+
+        Raises:
+            ThreadOwnershipError: the thread belongs to somebody else.
+        """
+        rows = await self._rows.fetch("archive.owner", thread_id=thread_id)
+        if rows and not rows[0]["mine"]:
+            raise _foreign(thread_id)
 
     async def thread_named(self, name: str) -> str:
         """The id of the user's thread of this name or id; that of a new one where there is none.
@@ -77,9 +88,11 @@ class Archive:
         Args:
             name: the name that the command line gave it, or the id that a program gave it, which need be no UUID.
         """
-        new, given = id_of(name, self._rows.user_id), clean_text(name)
-        known = {row["thread_id"] for row in await self._rows.fetch("archive.named", ids=[new, given])}
-        return given if given in known and new not in known else new
+        name, user_id = clean_text(name), self._rows.user_id
+        new = id_of(name, user_id)
+        ids = [new, former_id(name, user_id), name]
+        known = {row["thread_id"] for row in await self._rows.fetch("archive.named", ids=ids)}
+        return next((id_ for id_ in ids if id_ in known), new)
 
     async def has_thread(self, thread_id: str) -> bool:
         """Whether there is such a thread, and it is the user's."""
@@ -252,3 +265,9 @@ class Archive:
     async def threads(self) -> list[DictRow]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
         return await self._rows.fetch("archive.threads")
+
+
+def _foreign(thread_id: str) -> ThreadOwnershipError:
+    return ThreadOwnershipError(
+        f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
+    )

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from ..settings.retention import Retention
 from ..state.records import RetentionRun
 from .storage import Connection, Row, Storage
-from .user_rows import UserRows, across_users
+from .user_rows import UserRows, across_users, enter
 
 PAGE: Final = 200
 """Threads that are looked at with one statement."""
@@ -165,7 +165,9 @@ class RetentionRows:
 
     async def _fetch(self, name: str, **values: Any) -> list[Row]:
         async def work(connection: Connection) -> list[Row]:
-            cursor = await connection.execute(self._storage.queries[name], values)
+            async with connection.pipeline():
+                await enter(self._storage, connection, None)
+                cursor = await connection.execute(self._storage.queries[name], values)
             return await cursor.fetchall() if cursor.description is not None else []
 
         return await self._storage.run(work, one_statement=True)

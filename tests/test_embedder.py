@@ -21,6 +21,7 @@ from everthread.maintenance.reindex import Reindex
 from everthread.models.bundled_weights import bundled_folder, check_weights
 from everthread.models.embedding_cache import EmbeddingCache
 from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.runtime.resources import Resources
 from everthread.storage.user_rows import UserRows
 
@@ -77,6 +78,18 @@ async def test_two_who_ask_the_same_at_once_share_one_call() -> None:
     found = await asyncio.gather(*(embedder.query("same", timeout=60) for _ in range(5)))
     assert all(vector == found[0] for vector in found)
     assert model.queries == ["same"]
+
+
+async def test_what_one_user_asked_or_said_is_embedded_anew_for_another() -> None:
+    """How long a question takes would tell whether somebody asked the same."""
+    model = Counted()
+    embedder = Embedder("counted", model)
+    await asyncio.gather(*(embedder.query("same", timeout=60, user_id=user) for user in ("ada", "bob", "ada")))
+    await embedder.documents(["said"], timeout=60, user_id="ada")
+    await embedder.query("said", timeout=60, user_id="bob")
+    for _ in range(2):
+        await SharedEmbeddings(embedder, 60).aembed_query("in a store of all users")
+    assert model.queries == ["same", "same", "said", "in a store of all users", "in a store of all users"]
 
 
 def test_the_cache_stays_within_its_bytes_and_forgets_what_was_used_least() -> None:

@@ -26,6 +26,7 @@ from everthread.storage.embedded.server import ensure_server
 from everthread.storage.encryption import new_master_key
 from everthread.storage.open import storage_of
 from everthread.storage.search_cache import SearchCache
+from everthread.storage.user_rows import UserRows
 
 Kind = Literal["postgres", "sqlite", "json"]
 KINDS: list[Kind] = ["postgres", "sqlite", "json"]
@@ -87,7 +88,7 @@ async def fill(settings: Settings) -> None:
         await user.archive.add_summary("t2", summary)
         await graph.resources.background.settled(30)  # type: ignore[attr-defined]
         result = SearchResult(title=CANARY, url=f"https://example.org/{CANARY}", content=CANARY, engine="e")
-        await SearchCache(graph.resources.database).put(["e", CANARY], [result], 900)  # type: ignore[attr-defined]
+        await SearchCache(UserRows(graph.resources.database, "ada")).put(["e", CANARY], [result], 900)  # type: ignore[attr-defined]
 
 
 def found_in(folder: Path, word: str = CANARY) -> list[str]:
@@ -151,7 +152,7 @@ async def everything(settings: Settings, **values: Any) -> dict[str, Any]:
 async def cached(settings: Settings) -> Any:
     storage = storage_of(settings)
     try:
-        return await SearchCache(storage).get(["e", CANARY], 900)
+        return await SearchCache(UserRows(storage, "ada")).get(["e", CANARY], 900)
     finally:
         await storage.close()
 

@@ -110,7 +110,7 @@ async def test_a_slow_embedding_model_leaves_it_to_the_signs_and_is_not_taken_fo
     class Slow:
         name = BUNDLED_MODEL
 
-        async def query(self, text: str, *, timeout: float) -> list[float]:
+        async def query(self, text: str, *, timeout: float, user_id: str) -> list[float]:
             assert timeout == Settings().timeouts.embedding
             await gate.wait()
             return []

@@ -36,6 +36,7 @@ from everthread.state.search_records import SearchResult
 from everthread.storage.open import locks_of
 from everthread.storage.search_cache import SearchCache
 from everthread.storage.storage import Storage
+from everthread.storage.user_rows import UserRows
 
 LONG_AGO = "2020-01-01T00:00:00.000000+00:00"
 
@@ -123,7 +124,7 @@ async def test_reports_go_by_their_age(opened: Callable[..., open_graph], later:
 
 async def test_search_results_go_by_their_age(opened: Callable[..., open_graph], later: Callable[..., None]) -> None:
     async with opened(retention="search_cache=1d") as graph:
-        cache = SearchCache(graph.resources.database)
+        cache = SearchCache(UserRows(graph.resources.database, "ada"))
         await cache.put(["ants"], [RESULT], 86_400)
         later(hours=23)
         assert (await run_retention(graph)).search_results == 0

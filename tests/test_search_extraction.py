@@ -104,3 +104,22 @@ def test_a_page_of_endless_elements_cannot_keep_the_processor_busy(part: str) ->
     started = time.process_time()
     read_page(markup)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p " + " ".join(f"a{n}=1" for n in range(150_000)) + ">",
+        '<p x" ' + " ".join(f"a{n}=1" for n in range(150_000)) + ' y">',
+        "<p " + "/".join(f"a{n}" for n in range(150_000)) + ">",
+        ("<p " + " ".join(f"a{n}=1" for n in range(990)) + ">") * 150,
+        '<p "' * 300_000,
+        "<br>" * 375_000,
+    ],
+    ids=["attributes", "in quotes", "slashes", "many tags", "open quotes", "elements"],
+)
+def test_a_page_of_markup_alone_takes_little_time(markup: str) -> None:
+    """150,000 attributes of one tag took minutes."""
+    started = time.process_time()
+    read_page(f"<html><body><p>A text.</p>{markup}hello</body>")
+    assert time.process_time() - started < 5

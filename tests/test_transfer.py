@@ -460,3 +460,29 @@ async def test_a_time_that_utc_cannot_say_is_refused_with_its_line(database: Dat
     file.write_text(file.read_text().replace(MOMENT.isoformat(), "0001-01-01T00:00:00+14:00", 1))
     with pytest.raises(InputError, match=r"Line \d+ of .* cannot be imported: expected another 'created_at'"):
         await bring(database, file)
+
+
+@pytest.mark.parametrize(
+    ("sources", "sentence"),
+    [
+        ({"s": ["m1", "of another"]}, "Line 4 .*found no 'of another'"),
+        ({"s": ["s"]}, "Line 4 .*not made from itself"),
+        ({"s": ["t", "m1"], "t": ["u"], "u": ["s"]}, "Line 4 .*not made from itself"),
+    ],
+)
+def test_summaries_without_their_sources_or_made_from_themselves_are_refused(
+    tmp_path: Path, sources: dict[str, list[str]], sentence: str
+) -> None:
+    said = {**MESSAGE, "id": "m1", "seq": 1, "message": {"type": "human", "data": {"content": "hi", "id": "m1"}}}
+    summaries = [
+        {
+            "kind": "summary", "thread": "t", "id": id_, "level": 1, "content": "They said hi.", "source_ids": ids,
+            "method": "extractive", "model": None, "tokens": 5, "created_at": "2024-01-01T00:00:00Z",
+        }
+        for id_, ids in sources.items()
+    ]  # fmt: skip
+    counts = {"threads": 1, "messages": 1, "summaries": len(summaries), "versions": 0, "facts": 0, "pins": 0}
+    lines = [{**HEADER, "counts": counts}, THREAD, said, *summaries]
+    (file := tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(InputError, match=sentence):
+        check_file(file)

@@ -67,12 +67,17 @@ async def test_where_every_engine_refuses_the_turn_is_answered_and_says_so(
     assert [failure.kind for failure in outcome.failures] == ["rate limit", "rate limit"]
 
 
-async def test_the_second_turn_is_served_from_the_cache(opened: open_graph, server: Server) -> None:
+async def test_a_second_turn_of_the_user_is_served_from_the_cache(opened: open_graph, server: Server) -> None:
     async with opened as graph:
         await say(graph, QUESTION, web_search="auto", search_engines=("google",))
-        state = await say(graph, QUESTION, to="t2", user="bob", web_search="auto", search_engines=("google",))
-    assert state["search"].from_cache
-    assert len(server.requests("google")) == 1
+        again = await say(graph, QUESTION, to="t2", web_search="auto", search_engines=("google",))
+        other = await say(graph, QUESTION, to="t3", user="bob", web_search="auto", search_engines=("google",))
+        assert again["search"].from_cache
+        assert not other["search"].from_cache
+        assert len(server.requests("google")) == 2
+        await graph.adelete("ada", "t2")
+        anew = await say(graph, QUESTION, to="t4", web_search="auto", search_engines=("google",))
+        assert not anew["search"].from_cache
 
 
 async def test_a_turn_that_needs_no_search_asks_no_engine(opened: open_graph, server: Server) -> None:

@@ -18,6 +18,12 @@ BEGIN
             CREATE POLICY across_users ON threads FOR SELECT
             USING ((SELECT current_setting('everthread.across_users', true)) = 'on');
         END IF;
+        IF name = 'search_cache' THEN
+            -- What is too old goes, whosever it is.
+            DROP POLICY IF EXISTS across_users ON search_cache;
+            CREATE POLICY across_users ON search_cache
+            USING ((SELECT current_setting('everthread.across_users', true)) = 'on');
+        END IF;
     END LOOP;
     -- LangGraph's tables name threads and no users. The checkpointer is bound by the thread of a run; what is done in a
     -- user's name meets the checkpoints of that user's threads.

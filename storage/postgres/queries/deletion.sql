@@ -180,7 +180,7 @@ WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND checkpoint_writes.th
 
 -- name: deletion.search_cache
 -- What was searched for because of it was searched for after it was said.
-DELETE FROM search_cache WHERE created_at >= :since AND :user_id <> ''
+DELETE FROM search_cache WHERE user_id = :user_id AND created_at >= :since
 
 -- name: deletion.own_threads
 DELETE FROM threads WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
