@@ -92,6 +92,6 @@ async def standing(connection: Connection) -> Wall:
     if not wall.stands:
         logger.warning(
             "Row-level security does not keep users apart in this database: the login does not own the tables, or "
-            "passes policies by and may not use the role everthread_rows. See SECURITY.md."
+            "passes policies by and may not use the role everthread_rows. See docs/row-security.md."
         )
     return wall
