@@ -45,6 +45,7 @@ from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embeddings import load_embeddings
+from everthread.state.records import MASTER_LEVEL, Summary
 
 WARM = 4
 SUPERSTEPS = 6
@@ -125,6 +126,13 @@ class Contestant:
         }
 
 
+def _summary(thread: str, level: int, sources: list[str]) -> Summary:
+    text = "The user made remarks about friends and places, and each was noted."
+    return Summary(
+        id=Summary.id_for(thread, level, sources), content=text, level=level, source_ids=tuple(sources), covers=500
+    )
+
+
 class HashEmbeddings(Embeddings):
     """Vectors from the hash of the text, or those of a real model once there is one."""
 
@@ -178,8 +186,13 @@ class Bench:
         graph, thread = self.graph, f"everthread-{length}"
         resources = graph.resources
         history = self.history(max(0, length - 20))
+        archive, parts = resources.of_user(thread).archive, []
         for start in range(0, len(history), 500):
-            await resources.of_user(thread).archive.add_messages(thread, history[start : start + 500])
+            await archive.add_messages(thread, history[start : start + 500])
+            parts.append(_summary(thread, 1, [str(message.id) for message in history[start : start + 500]]))
+        if parts:  # as after many turns, whose messages have long become summaries
+            for summary in (*parts, _summary(thread, MASTER_LEVEL, [part.id for part in parts])):
+                await archive.add_summary(thread, summary)
         while await resources.of_user(thread).vectors.embed_pending(timeout=600, limit=500):
             pass
         while (await read_batch(resources.of_user(thread).facts, None))[1]:
