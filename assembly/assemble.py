@@ -177,7 +177,7 @@ def _bare(sources: PromptSources, room: int, counter: TokenCounter) -> tuple[Pro
         *(
             Section(name=name, tokens=0, items=0, dropped=count, reasons=(f"{count} {NO_ROOM}",))
             for name, count in others.items()
-            if count
+            if count or name == "recent"
         ),
     )
     return PromptDraft(system.text, question=question, sections=sections), [system, question]

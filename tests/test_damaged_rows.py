@@ -150,7 +150,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings, tmp_path: Pa
             )
             await user.archive.add_summary("t1", summary)
             await user.summaries.replace("t1", summary.model_copy(update={"version": 2, "content": f"Again {n}."}))
-        cache = SearchCache(graph.resources.database)  # type: ignore[attr-defined]
+        cache = SearchCache(UserRows(graph.resources.database, "ada"))  # type: ignore[attr-defined]
         for n in range(2):
             await cache.put([str(n)], [SearchResult(title="A", url="https://a.example", content="a", engine="e")], 100)
         await say(graph, "And on.")

@@ -75,7 +75,7 @@ async def test_a_second_turn_of_the_user_is_served_from_the_cache(opened: open_g
         assert again["search"].from_cache
         assert not other["search"].from_cache
         assert len(server.requests("google")) == 2
-        await graph.adelete("ada", "t2")
+        await graph.adelete("ada", "t1")
         anew = await say(graph, QUESTION, to="t4", web_search="auto", search_engines=("google",))
         assert not anew["search"].from_cache
 
