@@ -105,7 +105,7 @@ def check(thread: ThreadSnapshot) -> list[Finding]:
         "not embedded": rows.unembedded,
         **_calls(thread),
     }
-    return [_finding(kind, tuple(dict.fromkeys(ids)), thread) for kind, ids in found.items() if ids]
+    return [_finding(kind, tuple(dict.fromkeys(map(str, ids))), thread) for kind, ids in found.items() if ids]
 
 
 def orders(thread: ThreadSnapshot) -> Iterator[Mapping[str, int]]:

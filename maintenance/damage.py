@@ -31,7 +31,9 @@ _SPEAKERS: Final[Mapping[str, type[BaseMessage]]] = {
     "agent": AIMessage,
     "system": SystemMessage,
 }
-_UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError)
+_UNREADABLE: Final = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OverflowError,
+)  # fmt: skip
 
 
 class Damage(NamedTuple):
@@ -164,7 +166,7 @@ def _fact(row: DictRow, around: _Around) -> Iterator[Damage]:
         Fact, fixed, kind="biography", said_at=said_at, confirmed_at=said_at, valid_from=said_at, confidence=0.5,
         origin="pattern", negated=False, settles=False, terms=(), subject="user",
     )  # fmt: skip
-    if fact is not None and _reads(Fact, row):
+    if fact is not None and _reads(Fact, row) and row["has_end"] == (row["valid_to"] is not None):
         return
     again: list[Statement] = [("doctor.drop_fact", {"id": row["id"]})]
     if fact is not None:

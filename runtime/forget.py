@@ -262,7 +262,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
     for query in _OF_THREADS if traces.threads else ():
         await rows.fetch(query, threads=sorted(traces.threads))
     if since is not None and not traces.is_by_age:
-        await rows.fetch("deletion.search_cache", since=since)
+        await rows.fetch("deletion.search_cache")
     await rows.fetch("branches.read_anew")
     numbers |= {"threads": len(traces.threads), "facts": len(facts), "rewritten": len(traces.rewritten)}
     done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})

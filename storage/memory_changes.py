@@ -104,8 +104,15 @@ async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
 
 
 def said_at(micros: int) -> datetime:
-    """The time that is so many microseconds after the beginning of 1970."""
-    return _EPOCH + timedelta(microseconds=int(micros))
+    """The time that is so many microseconds after the beginning of 1970.
+
+    Raises:
+        ValueError: it is none that Python knows.
+    """
+    try:
+        return _EPOCH + timedelta(microseconds=int(micros))
+    except OverflowError:
+        raise ValueError("a time is between the years 1 and 9999") from None
 
 
 def _message(values: Sequence[Any]) -> MessageRow:

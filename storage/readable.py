@@ -16,7 +16,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
-_UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError)
+_UNREADABLE: Final = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OverflowError,
+)  # fmt: skip
 """What making a record out of damaged values raises; pydantic's and JSON's errors are ValueErrors."""
 
 _NAMED: Final = 3

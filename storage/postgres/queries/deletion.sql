@@ -179,8 +179,8 @@ WHERE t.user_id = :user_id AND t.thread_id = :thread_id AND checkpoint_writes.th
   AND checkpoint_ns = :checkpoint_ns AND checkpoint_id = :place AND task_id = :task_id AND idx = :idx
 
 -- name: deletion.search_cache
--- What was searched for because of it was searched for after it was said.
-DELETE FROM search_cache WHERE user_id = :user_id AND created_at >= :since
+-- All that was searched for: a message has its time from its archiving, which comes after the search.
+DELETE FROM search_cache WHERE user_id = :user_id
 
 -- name: deletion.own_threads
 DELETE FROM threads WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])

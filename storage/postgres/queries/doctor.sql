@@ -39,7 +39,8 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 SELECT * FROM summary_versions WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: doctor.all_facts
-SELECT * FROM facts WHERE user_id = :user_id AND thread_id = :thread_id
+-- An end that no calendar has comes as none.
+SELECT *, valid_to IS NOT NULL AS has_end FROM facts WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: doctor.all_pins
 SELECT * FROM pins WHERE user_id = :user_id AND thread_id = :thread_id
