@@ -48,17 +48,18 @@ async def test_the_bytes_of_a_turn_do_not_grow_with_the_conversation(
 ) -> None:
     """Reports langgraphjs #1138, deer-flow #4138: checkpoints that grew to 40 % of the database.
 
-    They grow until the state holds `visible_messages`, and the report the memories that a prompt has room for.
+    They grow until the state holds `visible_messages`, and the report the memories that a prompt has room
+    for; from turn to turn they go up and down with what was found and summarized.
     """
     few = settings.but(visible_messages=12)
     async with open_graph(few, model=counting_model(), embeddings=embeddings) as graph:
         written = []
-        for n in range(60):
+        for n in range(130):
             before = stored(settings)
             await say(graph, f"Remark {n}: the garden needs water in the evening.")
             written.append(stored(settings) - before)
-    early, late = sum(written[25:40]), sum(written[45:60])
-    assert late < early * 1.1
+    early, late = sum(written[25:55]), sum(written[100:130])
+    assert late < early * 1.15
 
 
 async def test_pruning_keeps_the_state(graph: CompiledConversation, settings: Settings) -> None:
