@@ -14,6 +14,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from typing_extensions import Unpack
 
+from ..graph.prepared import with_update
 from ..runtime.components import Components
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
@@ -24,7 +25,7 @@ from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of, with_messages
+from .steps import found_for, kept, prompt_of
 
 R = TypeVar("R")
 
@@ -129,7 +130,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             while len(self._found) > _KEPT:
                 self._found.popitem(last=False)
         asked = Asked(request.model, request.tools, request.system_prompt or "")
-        prompt = await prompt_of(with_messages(state, messages), turn, asked)
+        prompt = await prompt_of(with_update(state, {"messages": messages}), turn, asked)
         system = prompt[0] if prompt and isinstance(prompt[0], SystemMessage) else None
         return request.override(system_message=system, messages=prompt if system is None else prompt[1:])
 

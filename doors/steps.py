@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from typing import cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.types import Overwrite
 
 from ..graph.build import no_summary_due
+from ..graph.prepared import with_update
 from ..graph.recognition import new_by_content
-from ..nodes.memory_retrieval import memory_retrieval
+from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
 from ..nodes.pairing import pairing
 from ..nodes.remember import remember
 from ..nodes.summarize import summarize
 from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
+from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.messages import check_input
 from ..state.records import Recall
 from ..state.tool_calls import results_after_calls
-
-HITS_A_MEMORY = 3
-"""Hits fetched for each memory wanted: two hits in one exchange make one memory."""
 
 
 async def recalled(query: str, turn: Turn) -> Recall:
@@ -58,7 +55,7 @@ async def found_for(messages: list[AnyMessage], turn: Turn) -> ConversationState
     check_input(messages)
     state: ConversationState = {"messages": messages}
     for node in (memory_retrieval, pairing):
-        state = _with(state, await node(state, turn))
+        state = with_update(state, await node(state, turn))
     return state
 
 
@@ -95,19 +92,9 @@ async def kept(messages: list[AnyMessage], turn: Turn) -> int:
     if not messages:
         return 0
     state: ConversationState = {"messages": messages}
-    state = _with(state, await remember(state, turn))
+    state = with_update(state, await remember(state, turn))
     if state["after_reply"].error is not None:
         raise StorageError(state["after_reply"].error)
     while not no_summary_due(state, turn):
-        state = _with(state, await summarize(state, turn))
+        state = with_update(state, await summarize(state, turn))
     return state["after_reply"].archived
-
-
-def with_messages(state: ConversationState, messages: list[AnyMessage]) -> ConversationState:
-    """The state of a turn that has gone on: with these messages, which begin with those that it had."""
-    return cast("ConversationState", {**state, "messages": messages})
-
-
-def _with(state: ConversationState, update: Update) -> ConversationState:
-    values = {name: value.value if isinstance(value, Overwrite) else value for name, value in update.items()}
-    return cast("ConversationState", {**state, **values})

@@ -43,15 +43,15 @@ async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationSt
     """
     update: Update = {}
     for node in (memory_retrieval, pairing, keyword_check):
-        update |= await node(_with(state, update), turn)
+        update |= await node(with_update(state, update), turn)
     if update["search"].needed is None:
-        update |= await slm_router(_with(state, update), turn)
+        update |= await slm_router(with_update(state, update), turn)
     if update["search"].needed:
-        update |= await web_search(_with(state, update), turn)
-    return _with(state, update), update
+        update |= await web_search(with_update(state, update), turn)
+    return with_update(state, update), update
 
 
-def _with(state: ConversationState, update: Mapping[str, Any]) -> ConversationState:
+def with_update(state: ConversationState, update: Mapping[str, Any]) -> ConversationState:
     """The state with the values of an update."""
     values = {name: value.value if isinstance(value, Overwrite) else value for name, value in update.items()}
     return cast("ConversationState", {**state, **values})

@@ -19,6 +19,7 @@ from ..state.fact_records import Fact, Pin
 from ..state.messages import message_text, role_of, unmarked
 from ..state.records import Record, Summary, now
 from ..storage.archive_rows import MOST_MESSAGES, as_jsonb, check_message, message_of
+from ..storage.readable import UNREADABLE
 from ..storage.user_rows import Snapshot, UserRows
 from ..text.tokens import count_message_tokens
 
@@ -31,9 +32,6 @@ _SPEAKERS: Final[Mapping[str, type[BaseMessage]]] = {
     "agent": AIMessage,
     "system": SystemMessage,
 }
-_UNREADABLE: Final = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OverflowError,
-)  # fmt: skip
 
 
 class Damage(NamedTuple):
@@ -98,7 +96,7 @@ def _message(row: DictRow, around: _Around) -> Iterator[Damage]:
         check_message(seq, row["role"], said_at)
         message_of(row)
         whole = isinstance(row["text"], str) and type(row["tokens"]) is int and row["tokens"] >= 0
-    except _UNREADABLE:
+    except UNREADABLE:
         whole = False
     if not whole:
         message = around.messages.get(id_) or _said(row)
@@ -118,7 +116,7 @@ def _said(row: DictRow) -> BaseMessage:
     """The message of a row: as it is stored, or made from what it says and who said it."""
     try:
         return message_of(row)
-    except _UNREADABLE:
+    except UNREADABLE:
         return _SPEAKERS.get(row["role"], HumanMessage)(str(row["text"]), id=row["id"])
 
 

@@ -29,7 +29,7 @@ from ..state.records import Hit, Recall
 
 logger = logging.getLogger(__name__)
 
-_HITS_A_MEMORY: Final = 3
+HITS_A_MEMORY: Final = 3
 """Hits fetched for each memory wanted: two hits in one exchange make one memory."""
 
 
@@ -85,7 +85,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         resources.embedder.load()
         if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
             return Recall()
-    wanted = settings.max_memories * _HITS_A_MEMORY
+    wanted = settings.max_memories * HITS_A_MEMORY
     recall = await turn.user.search.find(
         turn.thread_id,
         question,

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
-_UNREADABLE: Final = (
+UNREADABLE: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OverflowError,
 )  # fmt: skip
 """What making a record out of damaged values raises; pydantic's and JSON's errors are ValueErrors."""
@@ -79,7 +79,7 @@ def readable(rows: Rows, table: str, found: Iterable[R], make: Callable[[R], T])
     for row in found:
         try:
             made.append(make(row))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             rows.skipped.note(table, _id_of(row), error)
     return made
 

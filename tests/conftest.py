@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -154,3 +155,13 @@ def reopen(settings: Settings, embeddings: Embeddings) -> Callable[..., open_gra
         return open_with(settings, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
     return opened
+
+
+@pytest.fixture
+def own_server() -> Iterator[Path]:
+    """A folder with a server that a test may stop or ill-treat."""
+    folder = Path(tempfile.mkdtemp(prefix="everthread-own-"))
+    folder.chmod(0o711)
+    yield folder
+    stop_server(folder)
+    subprocess.run(["rm", "-rf", str(folder)], check=False)

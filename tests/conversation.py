@@ -36,6 +36,18 @@ class EchoModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(f"You said: {messages[-1].text[-200:]}"))])
 
 
+class WaitingModel(EchoModel):
+    """A chat model that says when it was asked (`begun`), and answers when it may (`go`): two events of threads."""
+
+    go: Any = None
+    begun: Any = None
+
+    def _generate(self, *args: Any, **more: Any) -> Any:
+        self.begun.set()
+        self.go.wait(60)
+        return super()._generate(*args, **more)
+
+
 class BrokenModel(EchoModel):
     """A chat model that fails each time."""
 

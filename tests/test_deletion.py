@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from command import run
-from conversation import EchoModel, say
+from conversation import WaitingModel, say
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -105,20 +105,10 @@ async def test_a_deletion_that_fails_half_way_deletes_nothing(graph: Conversatio
     assert await asyncio.to_thread(left, settings) == before
 
 
-class Slow(EchoModel):
-    go: Any = None
-    begun: Any = None
-
-    def _generate(self, *args: Any, **more: Any) -> Any:
-        self.begun.set()
-        self.go.wait(60)
-        return super()._generate(*args, **more)
-
-
 async def test_a_running_turn_is_waited_for_and_then_deleted_with_the_rest(
     settings: Settings, reopen: Callable[..., open_graph]
 ) -> None:
-    model = Slow(prompts=[], go=threading.Event(), begun=threading.Event())
+    model = WaitingModel(prompts=[], go=threading.Event(), begun=threading.Event())
     async with reopen(model=model) as graph:
         turn = asyncio.create_task(say(graph, "My locker is QX-4471.", to="t1"))
         await asyncio.to_thread(model.begun.wait, 60)

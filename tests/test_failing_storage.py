@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,16 +104,6 @@ async def test_sqlite_that_takes_no_writes_any_more(
         fill()
 
     await check(opened, model, fail, lambda: connections[0].execute(f"PRAGMA {works}"), opened)
-
-
-@pytest.fixture
-def own_server() -> Iterator[Path]:
-    """A folder with a server that a test may stop."""
-    folder = Path(tempfile.mkdtemp(prefix="everthread-own-"))
-    folder.chmod(0o711)
-    yield folder
-    stop_server(folder)
-    subprocess.run(["rm", "-rf", str(folder)], check=False)
 
 
 async def test_postgres_that_is_stopped_while_the_model_answers(

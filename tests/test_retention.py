@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from command import run as run_command
-from conversation import EchoModel, counting_model, open_with, say, thread
+from conversation import EchoModel, WaitingModel, counting_model, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 from test_row_security import login
@@ -342,20 +342,10 @@ async def test_a_reply_of_today_that_repeats_what_was_said_long_ago_stays(opened
         assert len(await graph.resources.of_user("ada").archive.messages("t2")) == 2
 
 
-class Slow(EchoModel):
-    go: Any = None
-    begun: Any = None
-
-    def _generate(self, *args: Any, **more: Any) -> Any:
-        self.begun.set()
-        self.go.wait(60)
-        return super()._generate(*args, **more)
-
-
 async def test_a_thread_in_which_a_turn_runs_is_left_to_the_next_run(
     opened: Callable[..., open_graph], later: Callable[..., None]
 ) -> None:
-    model = Slow(prompts=[], go=threading.Event(), begun=threading.Event())
+    model = WaitingModel(prompts=[], go=threading.Event(), begun=threading.Event())
     model.go.set()
     async with opened(model=model, retention="checkpoints=1,messages=30d") as graph:
         for to in ("t1", "t2"):

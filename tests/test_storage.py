@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +75,6 @@ async def test_writers_in_one_thread_and_in_many_neither_deadlock_nor_lose(setti
     assert sum(map(len, await asyncio.gather(*batches))) == 150
     for name in ("t0", "t1", "t2"):
         assert [message.seq for message in await archive.messages(name)] == list(range(1, 51))
-
-
-@pytest.fixture
-def own_server() -> Iterator[Path]:
-    """A folder with a server that a test may ill-treat."""
-    folder = Path(tempfile.mkdtemp(prefix="everthread-own-"))
-    folder.chmod(0o711)
-    yield folder
-    stop_server(folder)
-    subprocess.run(["rm", "-rf", str(folder)], check=False)
 
 
 def postmaster(folder: Path) -> int:
