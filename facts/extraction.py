@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..state.fact_records import USER, Fact, FactKind, FactOrigin
+from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .language import Frame, Language, language_in
 from .words import content_terms, key
@@ -144,7 +144,7 @@ def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
 def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
     clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
-        return [_fact(context, kind="preference", negated=_denies(clause.plain, language))]
+        return [_fact(context, kind="instruction", negated=_denies(clause.plain, language))]
     if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
         return []
     plain = _without_lead(clause, subject, language)
@@ -286,6 +286,10 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Conte
         if 0 < len(objects) <= _TASTE_WORDS:
             taste = "dislike" if negated else "like"
             return _fact(context, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
+    if kind == "constraint" and language["health"].search(rest):
+        harms = content_terms(language["ended"].sub(" ", rest), language)
+        is_over = language["ended"].search(rest) is not None or (negated and not _denies(match[0], language))
+        return _fact(context, kind=kind, attribute=HEALTH + " ".join(harms), value="yes", negated=is_over)
     return _fact(context, kind=kind, negated=negated)
 
 
