@@ -121,7 +121,11 @@ def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]
     for mark in _BREAK.finditer(sentence):
         if mark.start() == start:
             start = mark.end()
-        elif not _is_in_number(sentence, mark) and not _lists_on(sentence, mark, language):
+        elif not (
+            _is_in_number(sentence, mark)
+            or _lists_on(sentence, mark, language)
+            or language["from_now"].fullmatch(language.normalized(sentence[start : mark.start()]))
+        ):
             yield from _inner(sentence, start, mark.start(), language)
             start = mark.end()
     yield from _inner(sentence, start, len(sentence), language)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .language import Frame, Language, language_in
+from .passing import adverbs, is_passing
 from .words import content_terms, key
 
 KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
@@ -149,6 +150,8 @@ def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
+    if not framed and is_passing(clause, subject.rest, language):
+        return []
     if subject.name != "my":
         return framed or _of_user(subject.rest, context)
     if language["passing_others"].search(subject.rest):
@@ -254,19 +257,8 @@ def _passing(rest: str, language: Language) -> re.Match[str] | None:
     """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
     if language.verb_last:
         return language["passing"].search(rest)
-    found = [match for at in _adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    found = [match for at in adverbs(rest, language) if (match := language["passing"].match(rest, at))]
     return max(found, key=lambda match: match.end(), default=None)
-
-
-def _adverbs(rest: str, language: Language) -> list[int]:
-    """Where the predicate may begin: at the start, and after each adverb there."""
-    starts = [0]
-    while match := language["adverbs"].match(rest, starts[-1]):
-        at = len(rest) - len(rest[match.end() :].lstrip())
-        if at >= len(rest) or at == starts[-1]:
-            break
-        starts.append(at)
-    return starts
 
 
 def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
@@ -275,7 +267,7 @@ def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool 
         return None
     if language.verb_last or anywhere:
         return pattern.search(rest)
-    return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+    return next((match for at in adverbs(rest, language) if (match := pattern.match(rest, at))), None)
 
 
 def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Context) -> Fact:
