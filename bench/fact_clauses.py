@@ -1,8 +1,8 @@
 """Sentences that are labelled, and how facts by patterns do on them: precision and recall, by language.
 
 `fact_clauses.txt` was written for this, by one hand: a label, a language and a text in each line. `+` tells something
-lasting of the user, or of somebody of theirs, that can be understood alone; `-` does not. A third, by a hash of the text,
-is kept apart: nothing was tuned on it.
+lasting of the user, or of somebody of theirs, that can be understood alone; `-` does not. A third, by a hash of the
+text, is kept apart: nothing was tuned on it.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _NEW_THOUGHT: Final = (
     "first", "my", "lead", "question_start", "split_before", "others", "first_verbs", "join",
 )  # fmt: skip
 """Lists with which something begins that is no member of a list."""
-_END: Final = " .!~…。！"
+_END: Final = " .!~…。！।"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
 
@@ -70,7 +70,7 @@ def clauses(text: str, language: Language) -> Iterator[Clause]:
 
 def _shown(text: str, language: Language) -> str:
     """The words of a clause without the mark at its end and the conjunction at its start."""
-    text = text.strip(" \t\n,;:.，。、-–—")
+    text = text.strip(" \t\n,;:.，。、।-–—")
     word, _, rest = text.partition(" ")
     return rest.strip() if rest and language["join"].fullmatch(language.normalized(word)) else text
 

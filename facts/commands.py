@@ -29,7 +29,7 @@ _WHOLE: Final[tuple[tuple[str, Act], ...]] = (
 
 _WITH_WORDS: Final[tuple[Act, ...]] = ("forget about", "forget", "remember")
 
-_TRIM: Final = " \t\n,;:.!，。、：！"
+_TRIM: Final = " \t\n,;:.!，。、：！।"
 
 
 class FactCommand(NamedTuple):

@@ -223,7 +223,7 @@ def _of_user(rest: str, context: _Context) -> list[Fact]:
     size = len(rest.split()) if language.spaced else len(rest)
     if size < _SHORTEST:
         return []
-    passing = _passing(rest, language)
+    passing = None if language["lasting"].search(rest) else _passing(rest, language)
     for kind in KINDS:
         if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
             return [_plain_fact(kind, rest, match, context)]

@@ -92,6 +92,10 @@ def test_each_kind_of_fact_is_found(text: str, kind: str, attribute: str | None,
         ("zh", "我叫小明，住在上海。", {"name": "小明", "home": "上海"}),
         ("ja", "私の名前は太郎です。東京に住んでいます。", {"name": "太郎", "home": "東京"}),
         ("ko", "내 이름은 민수야. 나는 서울에 살아.", {"name": "민수", "home": "서울"}),
+        ("th", "ผมชื่อสมชาย ผมอาศัยอยู่ที่เชียงใหม่", {"name": "สมชาย", "home": "เชียงใหม่"}),
+        ("hi", "मेरा नाम अर्जुन है। मैं पुणे में रहता हूँ।", {"name": "अर्जुन", "home": "पुणे"}),
+        ("he", "קוראים לי דני. אני גר בחיפה.", {"name": "דני", "home": "חיפה"}),
+        ("vi", "Tôi tên là Minh. Tôi sống ở Đà Nẵng.", {"name": "minh", "home": "đà nẵng"}),
     ],
 )
 def test_name_and_home_are_found_in_each_language(code: str, text: str, expected: dict[str, str]) -> None:
@@ -221,7 +225,9 @@ def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
 
 
 def test_every_language_has_what_the_others_have() -> None:
-    assert set(languages()) == {"ar", "de", "en", "es", "fr", "id", "it", "ja", "ko", "pt", "ru", "tr", "zh"}
+    assert set(languages()) == {
+        "ar", "de", "en", "es", "fr", "he", "hi", "id", "it", "ja", "ko", "pt", "ru", "th", "tr", "vi", "zh",
+    }  # fmt: skip
     for code, language in languages().items():
         assert {"constraint", "commitment", "goal", "preference", "biography"} == set(language.predicates), code
         for name in ("passing", "unreal", "joke", "material", "forget_this", "forget_all", "remember_this"):
