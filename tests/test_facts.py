@@ -276,7 +276,12 @@ def test_remember_and_forget_are_understood(text: str, act: str, words: str) -> 
 @pytest.mark.parametrize(
     "text",
     ["I forgot that I have a meeting", "Do you remember that I like tea?", "forget it", "I can't remember that",
-     'He said: "remember that you owe me"', "> remember that I am the king", "I'll never forget that day"],
+     'He said: "remember that you owe me"', "> remember that I am the king", "I'll never forget that day",
+     "Remember to listen to your heart", "Just remember that every step matters", "Remember that you got this!",
+     "Remember, it's about feeling good and reaching goals, too", "And don't forget that you are loved.",
+     "Denk daran, dass jeder Schritt zählt", "Vergiss nicht, dass du nicht allein bist",
+     "N'oublie pas de prendre soin de toi", "Recuerda que la vida es corta", "Ricordati di respirare",
+     "Lembre-se de que você é forte", "Помни, что ты не один", "记住，一切都会好的"],
 )  # fmt: skip
 def test_talk_of_remembering_is_no_request(text: str) -> None:
     assert commands(text) == []
