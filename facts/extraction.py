@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactOrigin
+from ..state.fact_records import ENDS, HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
+from .endings import Ending, ending
 from .language import Frame, Language, language_in
 from .passing import adverbs, is_passing
 from .words import content_terms, key
@@ -150,6 +151,8 @@ def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
+    if not framed and (over := ending(clause, language)) and not language["addressed"].search(clause.plain):
+        return [_ended(over, subject, context)]
     if not framed and is_passing(clause, subject.rest, language):
         return []
     if subject.name != "my":
@@ -158,6 +161,17 @@ def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
         return []
     theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, context))]
     return theirs or framed or _of_mine(subject.rest, context)
+
+
+def _ended(over: Ending, subject: _Subject, context: _Context) -> Fact:
+    likes = _predicate(subject.rest, context.language, "preference", anywhere=over.how == "over") is not None
+    return _fact(
+        context,
+        kind="preference" if likes and over.how == "over" else "biography",
+        attribute=" ".join([ENDS.strip(), over.how, *over.terms]),
+        value=over.how,
+        negated=True,
+    ).model_copy(update={"terms": over.terms or content_terms(context.clause.plain, context.language)})
 
 
 def _breaks_off(clause: Clause, language: Language) -> bool:
@@ -221,7 +235,7 @@ def _value(text: str, language: Language) -> str:
 def _of_user(rest: str, context: _Context) -> list[Fact]:
     language = context.language
     size = len(rest.split()) if language.spaced else len(rest)
-    if size < _SHORTEST:
+    if size < _SHORTEST and not language["alone"].fullmatch(rest):
         return []
     passing = None if language["lasting"].search(rest) else _passing(rest, language)
     for kind in KINDS:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ..state.fact_records import Fact, FactState, Pin
+from .endings import ends, is_ending
 from .words import key
 
 _REWORDED: Final = 1
@@ -81,6 +82,11 @@ def forget_pins(pins: Iterable[Pin], moment: datetime) -> tuple[Pin, ...]:
     return tuple(pin.model_copy(update={"forgotten_at": moment}) for pin in pins if pin.forgotten_at is None)
 
 
+def _is_over(old: Fact, new: Fact) -> bool:
+    """Whether the new fact tells the end of one that was said before."""
+    return old.said_at <= new.said_at and ends(new, old)
+
+
 def _order(fact: Fact) -> tuple[datetime, str]:
     return fact.said_at, fact.id
 
@@ -90,7 +96,7 @@ def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
     if said:
         _confirm(ledger, said, new)
         return
-    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact)]
+    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact) or _is_over(fact, new)]
     later = [fact for fact in slot if fact.confirmed_at > new.said_at and fact.state != "forgotten"]
     if later:
         next_said = min(later, key=lambda fact: (max(fact.said_at, new.said_at), fact.id))
@@ -101,7 +107,7 @@ def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
 
 def _decide(ledger: dict[str, Fact], rivals: Sequence[Fact], new: Fact) -> None:
     """The newest word holds, unless it came at the same time as the other, or does not settle the matter."""
-    contradicted = [fact for fact in rivals if contradict(fact, new)]
+    contradicted = [fact for fact in rivals if contradict(fact, new) and not is_ending(new)]
     undecided = [fact for fact in contradicted if fact.confirmed_at == new.said_at or not (new.settles or new.negated)]
     state = "conflicting" if undecided else "current"
     for fact in rivals:

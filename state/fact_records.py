@@ -21,6 +21,9 @@ USER: Final = "user"
 HEALTH: Final = "health "
 """What the attribute of a fact begins with that tells what may harm the user, such as an allergy."""
 
+ENDS: Final = "end "
+"""What the attribute of a fact begins with that tells that something is over: see `facts.endings`."""
+
 MANUAL_SCORE: Final = 0.8
 """The score of a pin that the user asked for (seed `002`, `createSemanticPin`)."""
 
