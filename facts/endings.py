@@ -12,6 +12,7 @@ import regex
 
 from ..state.fact_records import ENDS, USER, Fact
 from ..text.fold import fold
+from ..text.terms import terms as word_terms
 from .clauses import Clause
 from .language import Language, language_in
 from .words import content_terms
@@ -24,6 +25,9 @@ _ROOT: Final = 0.7
 
 _BENT: Final = 0.4
 _LEAST: Final = 3
+_SHORT: Final = 80
+_PART: Final = 0.5
+"""The share of the words that an older fact has to say, where verbs bend too much to be compared."""
 
 
 class Ending(NamedTuple):
@@ -42,6 +46,12 @@ def ending(clause: Clause, language: Language) -> Ending | None:
             terms = _objects(clause.plain, language)
             return Ending(how, terms) if terms else None
     return None
+
+
+def may_be_of_user(clause: Clause, language: Language) -> bool:
+    """Whether a short clause without a subject may be about the user, where verbs do not tell of whom they are."""
+    free = language.verb_last or not language.spaced or language["article"].match(clause.plain) is not None
+    return free and len(clause.plain) <= _SHORT and not language["others"].match(clause.plain)
 
 
 def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
@@ -73,7 +83,7 @@ def _objects(plain: str, language: Language) -> tuple[str, ...]:
     for name in ("over", "lost", "momentary", "ended", "over_noise"):
         plain = language[name].sub(" ", plain)
     if language.spaced:
-        return content_terms(plain, language)
+        return content_terms(plain, language) or tuple(dict.fromkeys(word_terms(plain, language.code)))
     for name in ("first", "my", "lead"):
         plain = language[name].sub(" ", plain)
     letters = _LETTER.findall(plain) or [word for word in _WORDS.findall(plain) if len(word) > 1]
@@ -87,8 +97,10 @@ def _tells_all(terms: tuple[str, ...], old: Fact, language: Language | None) -> 
     if not language.spaced:
         text = language.normalized(old.text)
         return all(term in text for term in terms)
-    known = set(old.terms) or set(content_terms(fold(old.text), language))
-    return all(any(_is_form(term, other, bends=language.verb_last) for other in known) for term in terms)
+    known = set(word_terms(fold(old.text), language.code))
+    bends = language.verb_last or "bends" in language.lists
+    held = sum(any(_is_form(term, other, bends=bends) for other in known) for term in terms)
+    return held >= (_PART if language.verb_last else 1.0) * len(terms)
 
 
 def _is_form(one: str, other: str, *, bends: bool) -> bool:
