@@ -70,7 +70,7 @@ def _is_voice(label: str, said: str, language: Language) -> bool:
 
 
 def _is_of_another(label: str, language: Language) -> bool:
-    """Whether a short label is a name or a title ("Tom:", "Lyrics:"), and no note on what the user says ("Context:")."""
+    """Whether a short label is a name or a title ("Tom:", "Lyrics:"), and no note on what follows ("Context:")."""
     rest = language.without_lead(label)
     own = any(language[name].search(label) for name in ("first", "my", "own_label"))
     asks = (
