@@ -13,7 +13,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
-from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
+from ..runtime.forget import forget
+from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..state.conversation import TURN_CHANNELS

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from ..facts.release import release_facts
@@ -27,9 +26,9 @@ from .forget_needles import Needles, needles_of
 from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
+from .forget_wanted import Kind, Wanted, some_messages
 from .user import User
 
-Kind = Literal["messages", "time", "fact", "thread", "user", "age"]
 AskedBy = Literal["program", "command", "client", "chat", "retention"]
 
 STORE_SECONDS: Final = 60.0
@@ -43,66 +42,6 @@ _OF_THREADS: Final = (
     "deletion.checkpoints",
     "deletion.own_threads",
 )
-
-
-class Wanted(NamedTuple):
-    """What is to be forgotten: whole threads, ids of messages by thread, ids of facts."""
-
-    kind: Kind
-    threads: tuple[str, ...] = ()
-    ids: Mapping[str, frozenset[str]] = MappingProxyType({})
-    facts: tuple[str, ...] = ()
-    quotes: Sequence[str] | None = None
-    """Sentences by which replies that repeat it were found, and are among the ids; None where none were looked for."""
-
-
-async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wanted:
-    """Messages of a thread, and copies of them in threads that were copied.
-
-    Raises:
-        InputError: the thread has none of them.
-        StorageError: the database fails.
-    """
-    said = await user.rows.fetch("deletion.said", threads=[], thread_id=thread_id, ids=list(ids))
-    if not said:
-        raise InputError(f"There is none of these messages in the thread {thread_id!r}: its history has their ids.")
-    copies = await user.rows.fetch("deletion.copies", thread_id=thread_id, ids=list(ids))
-    return Wanted("messages", ids=joined((row["thread_id"], row["id"]) for row in (*said, *copies)))
-
-
-async def span_of_time(
-    user: User, since: datetime | None, until: datetime | None, thread_id: str | None = None
-) -> Wanted:
-    """What was said from `since` on and before `until`, in one thread or in all.
-
-    Raises:
-        StorageError: the database fails.
-    """
-    rows = await user.rows.fetch("deletion.span", thread_id=thread_id, since=since, until=until)
-    return Wanted("time", ids=joined((row["thread_id"], row["id"]) for row in rows))
-
-
-async def a_fact(user: User, id_: str) -> Wanted:
-    """A fact or pin, with the messages that say it.
-
-    Raises:
-        StorageError: the database fails.
-    """
-    said = await user.rows.fetch("deletion.fact_said_in", id=id_)
-    return Wanted("fact", ids=joined((row["thread_id"], row["id"]) for row in said), facts=(id_,))
-
-
-async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
-    """A thread, or all of the user's.
-
-    Raises:
-        InputError: the user has no such thread.
-        StorageError: the database fails.
-    """
-    found = await user.rows.fetch("deletion.threads", thread_id=thread_id)
-    if thread_id is not None and not found:
-        raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
-    return Wanted("user" if thread_id is None else "thread", tuple(row["thread_id"] for row in found))
 
 
 async def forget_messages(user: User, thread_id: str, ids: Sequence[str], *, asked_by: AskedBy = "chat") -> Deleted:
