@@ -178,7 +178,7 @@ async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
     for thread_id in {thread_id for thread_id, _ in parts}:
         wanted = await some_messages(turn.user, thread_id, [id_ for thread, id_ in parts if thread == thread_id])
         ids |= {thread: ids.get(thread, frozenset()) | some for thread, some in wanted.ids.items()}
-    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat")
+    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat", also=turn.note_forgotten)
     for thread_id, some in kept.items():
         places = {"ids": [_rest_id(part.said.id) for part in some], "numbers": [part.said.seq for part in some]}
         await turn.user.rows.fetch("archive.renumber", thread_id=thread_id, **places)

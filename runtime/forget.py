@@ -8,7 +8,7 @@ was forgotten, when and at whose word, and nothing of what it said.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +26,7 @@ from .forget_needles import Needles, needles_of
 from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
-from .forget_wanted import Kind, Wanted, some_messages
+from .forget_wanted import Kind, Wanted
 from .user import User
 
 AskedBy = Literal["program", "command", "client", "chat", "retention"]
@@ -44,18 +44,14 @@ _OF_THREADS: Final = (
 )
 
 
-async def forget_messages(user: User, thread_id: str, ids: Sequence[str], *, asked_by: AskedBy = "chat") -> Deleted:
-    """Forget messages from within a turn of the user's, whose lock is held: that turn takes them out of its state.
-
-    Raises:
-        InputError: the thread has none of these messages.
-        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
-        StorageError: the database fails; nothing was forgotten.
-    """
-    return await forget(user, await some_messages(user, thread_id, ids), asked_by=asked_by)
-
-
-async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: ThreadLocks | None = None) -> Deleted:
+async def forget(
+    user: User,
+    wanted: Wanted,
+    *,
+    asked_by: AskedBy,
+    locks: ThreadLocks | None = None,
+    also: Callable[[Found], Awaitable[None]] | None = None,
+) -> Deleted:
     """Forget it with all that was made from it, and with replies that repeat a sentence of it word for word.
 
     Args:
@@ -63,6 +59,7 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
         wanted: what.
         asked_by: at whose word, for the record that remains.
         locks: those of the open graph: a turn that runs in a thread that holds something of it is waited for.
+        also: what is to be done then, while the threads are held, where the storage is not.
 
     Raises:
         EmbeddingError: a vector store of one's own fails; nothing was forgotten.
@@ -79,10 +76,12 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
             elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
         whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
-        gone = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
+        gone, found = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
         if wanted.kind == "user":
             await user.rows.destroy_key()
-    await user.let_go()
+        await user.let_go()
+        if also is not None:
+            await also(found)
     return gone
 
 
@@ -177,8 +176,8 @@ async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], si
     return replace(traces, ids=ids, texts=texts, quotes=tuple(quotes))
 
 
-async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> Deleted:
-    traces, above, _, since, touched = await _find(rows, wanted)
+async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> tuple[Deleted, Found]:
+    traces, above, _, since, touched = found = await _find(rows, wanted)
     facts, numbers = list(wanted.facts), Counter[str]()
     for scope in _scopes(traces.threads, traces.ids):
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
@@ -207,7 +206,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
     done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})
     if any(numbers.values()):
         await rows.fetch("deletion.record", **_record(wanted.kind, asked_by, done))
-    return done
+    return done, found
 
 
 def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:

@@ -235,7 +235,8 @@ async def test_a_turn_that_remembered_it_writes_nothing_of_it_into_its_report(
         model.wait = True
         turn = asyncio.create_task(say(graph, "When does the ferry leave?", to="t2"))
         await asyncio.to_thread(model.begun.wait, 60)
-        await forgetting.forget_messages(user, "t1", ids)  # as from within a turn, which waits for no other
+        wanted = await forget_wanted.some_messages(user, "t1", ids)
+        await forgetting.forget(user, wanted, asked_by="chat")  # as from within a turn, which waits for no other
         model.go.set()
         state = await turn
         assert state["report"]["hits"]
