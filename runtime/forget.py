@@ -19,9 +19,10 @@ from ..state.errors import InputError
 from ..state.records import Deleted, now
 from ..storage.open import checkpointer_of
 from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.sealed_checkpoints import with_keys
 from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
-from .forget_checkpoints import scrub_checkpoints
+from .forget_checkpoints import OF_THREAD, scrub_checkpoints
 from .forget_needles import Needles, needles_of
 from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
@@ -37,9 +38,7 @@ STORE_SECONDS: Final = 60.0
 _OF_THREADS: Final = (
     "deletion.turn_reports",
     "deletion.all_numbers",
-    "deletion.checkpoint_writes",
-    "deletion.checkpoint_blobs",
-    "deletion.checkpoints",
+    *OF_THREAD,
     "deletion.own_threads",
 )
 
@@ -76,7 +75,12 @@ async def forget(
             elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
         whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
-        gone, found = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
+        storage = user.rows.storage
+
+        async def delete() -> tuple[Deleted, Found]:
+            return await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, storage))
+
+        gone, found = await with_keys(storage.keys, delete)
         if wanted.kind == "user":
             await user.rows.destroy_key()
         await user.let_go()
