@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.messages import AnyMessage
 
-from ..facts.commands import FactCommand, commands
+from ..facts.commands import FactCommand
 from ..facts.extraction import Occasion
-from ..facts.forgetting import Meant, Part, Said, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.forgetting import Meant, Part, Said, asked_in, meant_by, rest_of, sources_of, whole, without_repeats
 from ..facts.language import Language, language_in
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
 from ..state.chain import Chain, summary_ids
@@ -125,7 +125,7 @@ def _requests(state: ConversationState, turn: Turn) -> list[_Request]:
         return []
     text = newest_question(state["messages"])
     asked = Occasion(turn.thread_id, "", now())
-    found = [command for command in commands(text) if command.act != "remember"]
+    found = asked_in(text)
     language = language_in(text) if found else None
     return [_Request(command, language, asked) for command in found] if language is not None else []
 

@@ -56,8 +56,11 @@ async def a_fact(user: User, id_: str) -> Wanted:
     """A fact or pin, with the messages that say it.
 
     Raises:
+        InputError: the user has no such fact.
         StorageError: the database fails.
     """
+    if not await user.rows.fetch("deletion.fact", id=id_):
+        raise InputError(f"There is no fact and no pin {id_!r}: `everthread facts` lists yours.")
     said = await user.rows.fetch("deletion.fact_said_in", id=id_)
     places = joined((row["thread_id"], row["id"]) for row in said)
     return Wanted("fact", ids=await _with_copies(user, places), facts=(id_,))

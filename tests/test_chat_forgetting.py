@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conversation import EchoModel, open_with, say, thread
@@ -168,4 +169,15 @@ async def test_a_request_that_comes_through_the_memory_without_the_graph(setting
         await memory.aremember([("user", "I live in Oslo."), ("assistant", "Noted.")], thread_id="one")
         await memory.aremember([("user", "Forget that I live in Oslo."), ("assistant", "Done.")], thread_id="one")
         await memory.aremember([("user", "I like tea."), ("assistant", "Noted.")], thread_id="one")
-        assert [message.text for message in await memory.ahistory("one")] == ["Noted.", "I like tea.", "Noted."]
+        async with memory._resources.locks.hold("one"):  # as a turn that runs
+            asked = asyncio.create_task(memory.acontext("Forget that I like tea.", thread_id="one"))
+            await asyncio.sleep(0.5)
+            assert "I like tea." in [message.text for message in await memory.ahistory("one")]
+        await asked
+        await memory.aremember([("user", "I like jam."), ("assistant", "Noted.")], thread_id="one")
+        assert [message.text for message in await memory.ahistory("one")] == [
+            "Noted.",
+            "Noted.",
+            "I like jam.",
+            "Noted.",
+        ]

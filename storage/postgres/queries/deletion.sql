@@ -48,6 +48,10 @@ SELECT id FROM said WHERE role = 'user' AND NOT gone AND exchange - 1 IN (SELECT
 -- name: deletion.facts_from
 SELECT id, state FROM facts WHERE user_id = :user_id AND {deletion.scope_of_source}
 
+-- name: deletion.fact
+SELECT id FROM facts WHERE user_id = :user_id AND id = :id
+UNION SELECT id FROM pins WHERE user_id = :user_id AND id = :id
+
 -- name: deletion.fact_said_in
 -- The messages that a fact or pin was read from, and the last that said it again.
 SELECT m.thread_id, m.id FROM facts AS f JOIN messages AS m
