@@ -49,6 +49,34 @@ def test_the_levels_end_in_a_master_summary_that_later_ones_update() -> None:
     assert len(thread.summaries[0].source_ids) == 2
 
 
+def test_in_turns_of_two_messages_the_figure_holds_step_by_step() -> None:
+    """The figure's M1 M2 M3 S1, then a second and a third S1, then S2 in their place; a turn adds two messages."""
+    thread = Thread()
+    shapes = [list(thread.say(*chat(2, 2 * turn - 1)).shape) for turn in range(1, 7)]
+    assert shapes == [
+        span(1, 2),
+        span(1, 4),
+        [*span(1, 3), "S1"],
+        [*span(1, 3), "S1", "M7", "M8"],
+        [*span(1, 3), "S1", "S1", "M10"],
+        [*span(1, 3), "S2"],
+    ]
+    assert [batch.source_ids for batch in thread.batches[:3]] == [
+        tuple(span(4, 6)), tuple(span(7, 9)), tuple(span(10, 12))
+    ]  # fmt: skip
+    assert thread.summaries[0].covers == 9
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 60])
+def test_however_many_messages_a_turn_adds_the_tree_is_the_one_of_single_messages(size: int) -> None:
+    """Up to the master summary, whose later updates are each of one summary of the highest level."""
+    single, turns = Thread().one_by_one(replies(240)), Thread()
+    for start in range(1, 241, size):
+        turns.say(*replies(size, start))
+    assert turns.shape == single.shape
+    assert [summary.id for summary in turns.summaries] == [summary.id for summary in single.summaries]
+
+
 def test_the_oldest_messages_are_summarized_when_the_setting_says_so() -> None:
     assert Thread(Settings(summary_window="oldest"), chat(6)).shape == ["S1", "M4", "M5", "M6"]
 

@@ -306,6 +306,22 @@ async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the
     assert "zebra" in texts[0]
 
 
+async def test_six_turns_of_a_question_and_an_answer_are_the_figure_of_the_first_seed(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    """Seed 000: M1 M2 M3 and one level-2 summary of three summaries of three messages each."""
+    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
+        shapes = []
+        for turn in range(1, 7):
+            state = await say(graph, f"What of subject {turn}?")
+            shapes.append([summary_of(m).level if is_summary(m) else 0 for m in view_in(state)])
+        said = [str(message.id) for message in state["messages"]]
+        top = summary_of(view_in(state)[-1])
+        lower = {s.id: s for s in await graph.resources.of_user("ada").archive.summaries("t1")}
+    assert shapes == [[0] * 2, [0] * 4, [0, 0, 0, 1], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 1, 0], [0, 0, 0, 2]]
+    assert [lower[id_].source_ids for id_ in top.source_ids] == [tuple(said[n : n + 3]) for n in (3, 6, 9)]
+
+
 async def test_layered_keeps_the_same_words_once(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
