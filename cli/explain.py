@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..maintenance.explain import find_report
+from ..maintenance.explain import find_report, turn_cost
+from ..settings.operator import Prices
 from ..state.report_records import TurnReport
 from ..storage.storage import Storage
 from .opening import Thread, thread_of
@@ -38,11 +39,11 @@ async def explain(
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
     else:
-        Console(highlight=False).print(as_text(report))
+        Console(highlight=False).print(as_text(report, storage.settings.prices))
 
 
-def as_text(report: TurnReport) -> RenderableType:
-    """The report for a terminal: one paragraph a part of the turn."""
+def as_text(report: TurnReport, prices: Prices = Prices()) -> RenderableType:  # noqa: B008  # never changed
+    """The report for a terminal: one paragraph a part of the turn; what it cost, where the prices are known."""
     head = f"Turn {report.turn}, {report.started_at:%Y-%m-%d %H:%M:%S %Z}, {report.milliseconds:g} ms"
     parts: list[RenderableType] = [Text(head, style="bold"), _line(report.question or "(no words)")]
     parts += [_line(report.unfinished, style="red")] if report.unfinished else []
@@ -52,6 +53,7 @@ def as_text(report: TurnReport) -> RenderableType:
         ("Context", _context(report)),
         ("Reply", _reply(report)),
         ("Afterwards", _after_reply(report)),
+        ("Cost", _cost(report, prices)),
         ("Time", _times(report)),
         ("Degraded", [_line(sentence, style="red") for sentence in report.degraded] or [Text("nothing")]),
     ):
@@ -108,7 +110,10 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
     if (reply := report.reply) is None:
         yield "none"
         return
-    used = [(reply.input_tokens, "tokens in"), (reply.output_tokens, "tokens out")]
+    used = [
+        (reply.input_tokens, "tokens in"), (reply.cached_tokens or None, "of them cached"),
+        (reply.output_tokens, "tokens out"),
+    ]  # fmt: skip
     counted = [f"{number} {what}" for number, what in used if number is not None]
     ended = [f"ended with {reply.finish}"] if reply.finish else []
     yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
@@ -132,6 +137,20 @@ def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
         yield _line(f"made again, as it had been rejected: {', '.join(after_reply.regenerated)}")
     if after_reply.not_regenerated:
         yield _line(after_reply.not_regenerated)
+
+
+def _cost(report: TurnReport, prices: Prices) -> Iterator[RenderableType]:
+    """Of all requests of the turn: rounds of tools, and summaries, are requests too."""
+    reply, after = report.reply, report.after_reply
+    calls = [*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ())]
+    sums = {kind: sum(getattr(call, f"{kind}_tokens") or 0 for call in calls) for kind in ("input", "cached", "output")}
+    if not sums["input"] and not sums["output"]:
+        yield "no tokens were counted"
+        return
+    of_cache = f", {sums['cached']} of them from the provider's cache" if sums["cached"] else ""
+    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {len(calls)} requests"
+    if (cost := turn_cost(report, prices)) is not None:
+        yield f"{cost:.6f} at the prices that are set"
 
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:

@@ -24,6 +24,7 @@ from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
+from ..state.turn_records import ModelCall
 from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
@@ -69,11 +70,19 @@ class Summarizer:
 
 
 class Written(NamedTuple):
-    """A summary, the facts that came with it in the same call, and why no model wrote it though one should have."""
+    """A summary.
+
+    Attributes:
+        summary: the summary.
+        facts: that came with it in the same call.
+        instead: why no model wrote it though one should have.
+        calls: the requests to the model.
+    """
 
     summary: Summary
     facts: tuple[FactDraft, ...] = ()
     instead: str | None = None
+    calls: tuple[ModelCall, ...] = ()
 
 
 class _Told(NamedTuple):

@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
 from ..assembly.layout import Layout
+from ..models.cache_marks import with_cache_marks
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.failures import Failure
@@ -138,7 +139,8 @@ class Prompt:
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
-        return results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        messages = results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        return with_cache_marks(messages, model)
 
     async def _assemble(self, budget: int | None) -> None:
         self.update = await assembled(self._state, self._turn, budget=budget)

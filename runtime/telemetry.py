@@ -173,7 +173,8 @@ class Telemetry(Observer):
         for section in report.context.sections if report.context else ():
             self._record("context.tokens", section.tokens, section=section.name)
             self._count("context.dropped", section.dropped, section=section.name)
-        for call in report.reply.calls or (report.reply,) if report.reply else ():
+        after_reply = report.after_reply.calls if report.after_reply else ()
+        for call in (*(report.reply.calls or (report.reply,) if report.reply else ()), *after_reply):
             self._count_call(call)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
@@ -247,6 +248,7 @@ class Telemetry(Observer):
         self._record("model.duration", call.milliseconds / 1000, outcome=outcome, **model)
         self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
         self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
+        self._count("model.tokens", call.cached_tokens or 0, direction="cached", **model)
 
     def _count_search(self, report: TurnReport) -> None:
         if (search := report.search) is None:

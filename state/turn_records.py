@@ -69,6 +69,7 @@ class ModelCall(Record):
     milliseconds: float
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = Field(None, description="Of the input, what the provider's prompt cache served.")
     finish: Finish | None = None
     failure: FailureKind | None = None
     error: str | None = Field(None, description="What went wrong, in the provider's words; nothing where it answered.")
@@ -84,6 +85,7 @@ class ReplyReport(Record):
     milliseconds: float
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = Field(None, description="Of the input, what the provider's prompt cache served.")
     finish: Finish | None = None
     finish_given: str | None = Field(None, description="The provider's own word for `finish`.")
     calls: tuple[ModelCall, ...] = ()
@@ -107,5 +109,6 @@ class AfterReply(Record):
         validation_alias=AliasChoices("not_regenerated", "not_remade"),
         description="Why one that was to be made again was not: one sentence.",
     )
+    calls: tuple[ModelCall, ...] = Field((), description="The requests to the summary model.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")

@@ -366,10 +366,6 @@ def test_a_conversation_without_a_word_of_the_user_is_summarized_as_it_is() -> N
             "These settings do not agree: keep_recent is 20 but must be smaller than message_threshold, which is 20.",
         ),
         (
-            {"profile": "layered", "message_threshold": 11},
-            "These settings do not agree: batch_limit is 10 but must not be smaller than message_threshold, which is",
-        ),
-        (
             {"profile": "archive", "max_level_summaries": 11},
             "These settings do not agree: max_level_summaries is 11 but must not be larger than max_active_summaries, "
             "which is 10.",
@@ -391,6 +387,6 @@ def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     assert PROFILES["hybrid"].summarizes_locally
     assert (ARCHIVE.summary_every_n, ARCHIVE.max_level_summaries, ARCHIVE.max_active_summaries) == (10, 5, 10)
     assert not ARCHIVE.summary_fallback
-    assert (LAYERED.message_threshold, LAYERED.batch_limit) == (8, 10)
+    assert (LAYERED.message_threshold, LAYERED.keep_recent) == (8, 6)
     assert Settings(profile="hybrid", keep_recent=4).keep_recent == 4
     assert [profile.source for profile in PROFILES.values()] == [f"seed 00{n}" for n in range(5)]

@@ -337,8 +337,7 @@ async def test_layered_keeps_the_same_words_once(
 async def test_a_profile_may_change_from_turn_to_turn(
     graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
-    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
-                  "batch_limit": 6}  # fmt: skip
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2}
     for n in range(25):
         state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
         assert state["after_reply"].error is None
