@@ -19,6 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from ..models.chat import input_window, model_name
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
+from ..models.sampling import refuses_temperature, sampled
 from ..prompts import summarize as prompts
 from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
@@ -45,6 +46,17 @@ _OVERHEAD: Final = 400
 
 _REPLY: Final = 512
 """Tokens kept for the reply, at least."""
+
+TEMPERATURE: Final = 0.1
+"""Of the summary model (seed `002`, "generateAISummary"), whatever that of the conversation is."""
+
+_LOCAL_REPLY: Final = 100
+_CLOUD_REPLY: Final = 300
+"""Tokens of a summary by a model on this machine, and by another one, at most (seed `002`); more where the settings want
+longer summaries."""
+
+_FACTS_REPLY: Final = 700
+"""Tokens for the facts beside it."""
 
 _LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
@@ -180,7 +192,9 @@ async def _asked(
     try:
         for _ in range(2):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
-            draft = await _draft(prompt, summarizer)
+            # A model that thinks may have thought past the limit: the second try is not held to it.
+            most = _reply_tokens(settings, summarizer, facts=facts) if reason != CUT_OFF else None
+            draft = await _draft(prompt, summarizer, most)
             kept = draft.facts or kept
             reason = (
                 CUT_OFF
@@ -208,13 +222,26 @@ async def _asked(
     return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
 
 
-async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:
+def _reply_tokens(settings: RunSettings, summarizer: Summarizer, *, facts: bool) -> int:
+    if summarizer.local:
+        return max(_LOCAL_REPLY, settings.summary_length)
+    return max(_CLOUD_REPLY, 2 * settings.summary_length) + (_FACTS_REPLY if facts else 0)
+
+
+async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer, most: int | None) -> SummaryDraft:
     """What the model wrote; of a text that its provider says was cut off, the local model's last sentence is left out.
 
     Small local models run to their limit for a sentence or two; another model's cut text has lost its end.
     """
     async with asyncio.timeout(summarizer.timeout):
-        reply = await summarizer.model.ainvoke(prompt, summarizer.config)
+        model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+        try:
+            reply = await model.ainvoke(prompt, summarizer.config)
+        except Exception as error:
+            if not refuses_temperature(model, error):
+                raise
+            model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+            reply = await model.ainvoke(prompt, summarizer.config)
     text = content_text(reply.content)
     draft = read_draft(text)
     finish, _ = finish_of(reply)

@@ -111,6 +111,49 @@ async def test_the_second_stricter_try_is_taken_where_it_is_good() -> None:
     assert (made.summary.content, made.summary.method, made.summary.rejected) == (GOOD, "model", None)
 
 
+class Sampled(Writer):
+    """A summary model that has a temperature and a limit of its replies, and notes what it was called with."""
+
+    temperature: float | None = 1.0
+    num_predict: int | None = None
+    refuses: bool = False
+    called: list[tuple[float | None, int | None]] = []  # noqa: RUF012  # a pydantic field
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.called.append((self.temperature, self.num_predict))
+        if self.refuses and self.temperature == 0.1:
+            raise ValueError("Unsupported value: 'temperature' does not support 0.1 with this model.")
+        return super()._generate(messages)
+
+
+async def test_the_summary_model_is_called_with_the_temperature_and_length_of_the_second_seed() -> None:
+    model = Sampled(replies=[GOOD], prompts=[], called=[])
+    await written(model)
+    assert model.called == [(0.1, 1_000)]  # 300 for the summary, the rest for facts in the same reply
+    assert (model.temperature, model.num_predict) == (1.0, None)
+    local = Sampled(replies=[GOOD], prompts=[], called=[], base_url="http://localhost:11434", num_predict=4_000)
+    await written(local, settings=Settings(summary_length=60))
+    assert local.called == [(0.1, 100)]
+
+
+async def test_a_model_that_refuses_a_temperature_is_called_without_and_not_asked_again() -> None:
+    class Thinking(Sampled):
+        model: str = "thinker-1"
+
+    model = Thinking(replies=[GOOD], prompts=[], called=[], refuses=True)
+    for _ in range(2):
+        assert (await written(model)).summary.method == "model"
+    assert [temperature for temperature, _ in model.called] == [0.1, 1.0, 1.0]
+
+
+async def test_a_reply_that_was_cut_off_at_the_limit_is_asked_for_without_one() -> None:
+    model = Sampled(
+        replies=[AIMessage(GOOD[:50], response_metadata={"finish_reason": "length"}), GOOD], prompts=[], called=[]
+    )
+    assert (await written(model)).summary.content == GOOD
+    assert [length for _, length in model.called] == [1_000, None]
+
+
 CUT: dict[str, Any] = {"finish_reason": "length"}
 
 
