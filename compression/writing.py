@@ -52,8 +52,8 @@ TEMPERATURE: Final = 0.1
 
 _LOCAL_REPLY: Final = 100
 _CLOUD_REPLY: Final = 300
-"""Tokens of a summary by a model on this machine, and by another one, at most (seed `002`); more where the settings want
-longer summaries."""
+"""Tokens of a summary by a model on this machine, and by another one, at most (seed `002`); more where the settings
+want longer summaries."""
 
 _FACTS_REPLY: Final = 700
 """Tokens for the facts beside it."""
