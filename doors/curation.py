@@ -17,6 +17,7 @@ from ..runtime.user import User
 from ..state.chain import summary_of
 from ..state.errors import InputError
 from ..state.fact_records import MANUAL_SCORE, Fact, FactSheet, Pin
+from ..state.messages import message_text
 from ..state.records import Memory, Recall, Summary, now
 from ..state.turn_records import ContextReport
 from ..storage.archive import ArchivedMessage
@@ -83,13 +84,16 @@ class Curated:
         items = {section.name: section.items for section in report.sections}
         view = turn.live(state).view
         said = {str(m.id) for m in view if m.id} - {str(m.id) for m in (*summaries_of(view), *state["messages"])}
-        recent = [message for message in made["context"].messages if str(message.id) in said]
+        sent: Sequence[AnyMessage] = made["context"].messages
+        # Those of one speaker in a row stand in the prompt as one.
+        ids, text = {str(message.id) for message in sent}, "\n".join(message_text(message) for message in sent)
+        recent = [m for m in view if str(m.id) in said and (str(m.id) in ids or message_text(m).strip() in text)]
         weights = await self._user.importance.of(thread_id, [str(message.id) for message in recent])
         standing = [summary_of(message) for message in summaries_of(view)]
         sheet, known = state.get("facts", FactSheet()), items.get("facts", 0)
         pins = sheet.pins[:known]
         return BuiltContext(
-            messages=list(made["context"].messages),
+            messages=sent,
             recent=[WeighedMessage(message, weights.get(str(message.id), 0.5)) for message in recent],
             # The oldest give way first.
             summaries=standing[max(0, len(standing) - items.get("summaries", 0)) :],
