@@ -85,11 +85,12 @@ def _memories(report: TurnReport) -> Iterator[RenderableType]:
     if not report.hits and (nearest := report.recall.nearest) is not None:
         yield _line(f"the nearest had a similarity of {nearest:.2f}, which is below similarity_threshold")
     if report.memories:
-        table = _table("similarity", "score", "found by", "said", "begins")
+        table = _table("similarity", "score", "used", "found by", "said", "begins")
         for memory in report.memories:
             similarity = "" if memory.similarity is None else f"{memory.similarity:.2f}"
             said = f"{memory.created_at:%Y-%m-%d %H:%M}"
-            table.add_row(similarity, f"{memory.score:.2f}", memory.arms, said, _line(memory.excerpt))
+            used = "" if memory.used is None else f"{memory.used:.0%}"
+            table.add_row(similarity, f"{memory.score:.2f}", used, memory.arms, said, _line(memory.excerpt))
         yield table
 
 
@@ -132,7 +133,9 @@ def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
     yield f"{archived}, {summaries} {'summary' if summaries == 1 else 'summaries'} made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
-        yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
+        agrees = next((made.score for made in after_reply.coherence if made.summary_id == summary.id), None)
+        coherence = "" if agrees is None else f", coherence {agrees:.2f}"
+        yield _line(f"{level} by {summary.model or summary.method}{coherence}: {summary.content}")
     if after_reply.regenerated:
         yield _line(f"made again, as it had been rejected: {', '.join(after_reply.regenerated)}")
     if after_reply.not_regenerated:

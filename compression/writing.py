@@ -25,12 +25,12 @@ from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
-from ..state.turn_records import ModelCall
+from ..state.turn_records import Coherence, ModelCall
 from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
-from .acceptance import why_rejected
+from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
@@ -89,12 +89,14 @@ class Written(NamedTuple):
         facts: that came with it in the same call.
         instead: why no model wrote it though one should have.
         calls: the requests to the model.
+        coherence: how far it agrees with its sources.
     """
 
     summary: Summary
     facts: tuple[FactDraft, ...] = ()
     instead: str | None = None
     calls: tuple[ModelCall, ...] = ()
+    coherence: Coherence | None = None
 
 
 class _Told(NamedTuple):
@@ -141,7 +143,9 @@ async def write_summary(
         covers=batch.covers,
         rejected=told.rejected,
     )
-    return Written(summary, told.draft.facts, told.rejected)
+    share = await asyncio.to_thread(vocabulary_share, summary.content, source_text(turns))
+    agrees = Coherence(summary_id=summary.id, level=summary.level, method=summary.method, score=round(share, 3))
+    return Written(summary, told.draft.facts, told.rejected, coherence=agrees)
 
 
 async def _told(

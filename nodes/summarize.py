@@ -53,6 +53,7 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     done: Update = {
         "summaries": (*after_reply.summaries, summary.id),
         "calls": (*after_reply.calls, *written.calls),
+        "coherence": (*after_reply.coherence, *([written.coherence] if written.coherence else [])),
     }
     if written.instead:
         reason = written.instead.rstrip(".")

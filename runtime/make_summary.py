@@ -91,4 +91,5 @@ def _with_duplicate(batch: Batch, written: Written, twin: AnyMessage, thread_id:
             "covers": grown.covers,
         }
     )
-    return grown, written._replace(summary=summary)
+    agrees = written.coherence.model_copy(update={"summary_id": summary.id}) if written.coherence else None
+    return grown, written._replace(summary=summary, coherence=agrees)

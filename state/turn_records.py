@@ -94,6 +94,15 @@ class ReplyReport(Record):
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")
 
 
+class Coherence(Record):
+    """How far a summary made in a turn agrees with what it was made from: messages, or the summaries a level below."""
+
+    summary_id: str
+    level: int
+    method: Literal["model", "extractive"]
+    score: float = Field(ge=0.0, le=1.0, description="The share of its content words that its sources have.")
+
+
 class AfterReply(Record):
     """What was done after the reply: archived, summarized. Embedding and reading for facts go on after the turn."""
 
@@ -110,5 +119,6 @@ class AfterReply(Record):
         description="Why one that was to be made again was not: one sentence.",
     )
     calls: tuple[ModelCall, ...] = Field((), description="The requests to the summary model.")
+    coherence: tuple[Coherence, ...] = Field((), description="Of the summaries made in this turn.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")

@@ -18,9 +18,9 @@ class Importance:
         self._rows = rows
 
     async def of(self, thread_id: str, ids: Iterable[str]) -> dict[str, float]:
-        """By id, those of these messages of a thread that are there."""
+        """By id, those of these messages of a thread that are there; a damaged number is left out."""
         rows = await self._rows.fetch("archive.importance", thread_id=thread_id, ids=list(ids))
-        return {row["id"]: float(row["importance"]) for row in rows}
+        return {row["id"]: row["importance"] for row in rows if isinstance(row["importance"], float)}
 
     async def move(self, messages: Sequence[tuple[str, str]], *, step: float = 0.0, least: float = 0.0) -> None:
         """Add `step` to those of these messages, given by thread and id; they stay in [least, 1]."""

@@ -380,7 +380,7 @@ async def test_where_not_all_recent_messages_fit_hybrid_keeps_the_most_important
             )],
             thread_id="t1",
         )  # fmt: skip
-        built = await memory.abuild_context("Well?", thread_id="t1", budget=600)
+        built = await memory.abuild_context("Well?", thread_id="t1", budget=480)
     ids = [str(weighed.message.id) for weighed in built.recent]
     assert ids[-3:] == ["6", "7", "8"]
     assert "1" in ids

@@ -365,6 +365,23 @@ async def test_six_turns_of_a_question_and_an_answer_are_the_figure_of_the_first
     assert [lower[id_].source_ids for id_ in top.source_ids] == [tuple(said[n : n + 3]) for n in (3, 6, 9)]
 
 
+async def test_the_report_says_how_far_summaries_agree_with_messages_and_levels_with_each_other(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 000, coherence: the share of a summary's words that its sources have."""
+    said = iter(["Subject trains and unheard words besides", "Subject of trains", "More of trains", "Trains subject"])
+    model = writer(lambda messages: next(said) if "<excerpt" in messages[-1].text else "Trains are the subject.")
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        found = []
+        for _ in range(6):
+            state = await say(graph, "Tell me more of the subject of trains, of which there is a lot to be told.")
+            found += state["after_reply"].coherence
+    assert [made.level for made in found] == [1, 1, 1, 2]
+    assert 0.25 < found[0].score < 0.8
+    assert [made.score for made in found[1:3]] == [1.0, 1.0]
+    assert all(made.method == "model" for made in found[:3])
+
+
 async def test_layered_keeps_the_same_words_once(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
