@@ -18,6 +18,7 @@ from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
+from ..state.records import Recall
 from ..storage.archive_rows import said_at
 from .turn import Turn
 
@@ -30,13 +31,20 @@ _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
 
 
-def learn(turn: Turn) -> None:
+_ASKED_AGAIN: Final = 5
+"""Memories of a prompt whose messages count as asked for again: behind the first five stands what is likely enough."""
+
+
+def learn(turn: Turn, recall: Recall = Recall()) -> None:  # noqa: B008  # never changed
     """Begin to read what the user said since the last time, and to keep the facts and pins in it.
 
-    A turn that is resumed finds nothing twice, and one that failed is caught up with.
+    The messages of the first memories in its prompt gain importance. A turn that is resumed finds nothing twice, and
+    one that failed is caught up with.
     """
     if turn.settings.facts:
-        turn.user.learn_later(turn.settings.auto_pin_score)
+        found = [memory for memory in recall.memories if memory.source_type == "message"][:_ASKED_AGAIN]
+        again = [(memory.thread_id, id_) for memory in found for id_ in memory.source_ids]
+        turn.user.learn_later(turn.settings.auto_pin_score, again)
 
 
 async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: Sequence[AnyMessage]) -> int:
