@@ -100,7 +100,7 @@ def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
     later = [fact for fact in slot if fact.confirmed_at > new.said_at and fact.state != "forgotten"]
     if later:
         next_said = min(later, key=lambda fact: (max(fact.said_at, new.said_at), fact.id))
-        ledger[new.id] = _superseded(new, next_said)
+        ledger[new.id] = superseded(new, next_said)
         return
     _decide(ledger, [fact for fact in slot if fact.is_open], new)
 
@@ -112,7 +112,7 @@ def _decide(ledger: dict[str, Fact], rivals: Sequence[Fact], new: Fact) -> None:
     state = "conflicting" if undecided else "current"
     for fact in rivals:
         conflicts = fact in undecided
-        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else _superseded(fact, new)
+        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else superseded(fact, new)
     since = min((fact.valid_from for fact in rivals if _refines(new, fact)), default=new.valid_from)
     ledger[new.id] = new.model_copy(update={"state": state, "valid_from": min(since, new.valid_from)})
 
@@ -123,7 +123,8 @@ def _confirm(ledger: dict[str, Fact], said: Sequence[Fact], new: Fact) -> None:
             ledger[fact.id] = fact.model_copy(update={"confirmed_at": new.said_at})
 
 
-def _superseded(old: Fact, by: Fact) -> Fact:
+def superseded(old: Fact, by: Fact) -> Fact:
+    """The old fact, ended by the new one."""
     end = max(old.valid_from, by.said_at)
     return old.model_copy(update={"state": "superseded", "valid_to": end, "superseded_by": by.id})
 
