@@ -77,7 +77,7 @@ async def confirm_fact(rows: FactRows, fact_id: str) -> Fact:
         InputError: there is no such fact that holds.
     """
     fact = await open_fact(rows, fact_id)
-    sure = fact.model_copy(update={"state": "current", "confirmed_at": now(), "confidence": 1.0})
+    sure = fact.model_copy(update={"state": "current", "superseded_by": None, "confirmed_at": now(), "confidence": 1.0})
     await rows.update([sure], lambda ledger: ledger._replace(
         facts=tuple(sure if known.id == sure.id else known for known in ledger.facts)
     ))  # fmt: skip
