@@ -19,8 +19,8 @@ PAGE: Final = 200
 CHECKPOINTS: Final = 50
 """Checkpoints of a batch: each may hold a megabyte, where the storage keeps its values in it."""
 
-MESSAGES: Final = 100
-"""Messages of a batch."""
+MESSAGES: Final = 500
+"""Messages of a batch: with each the newest checkpoints are rewritten, whose number it does not change."""
 
 ROWS: Final = 1_000
 """Rows of a batch that are small."""
