@@ -416,7 +416,7 @@ def test_the_command_counts_deletes_and_tells(environment: dict[str, str]) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "sqlite"])
 async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
-    kind: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, settings: Settings, tmp_path: Path
 ) -> None:
     """A run is begun again where it was ended; the turns of others meanwhile take little longer."""
     stored = settings if kind == "postgres" else settings.but(database_url=kind, data_dir=tmp_path)
