@@ -21,20 +21,21 @@ from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import InputError
-from ..state.fact_records import Fact, Pin
+from ..state.fact_records import Fact
 from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary
 from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
+from .curation import Curated
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
 Messages = Sequence[MessageLikeRepresentation]
 """Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
 
 
-class ConversationMemory:
+class ConversationMemory(Curated):
     """What is kept of one user: said, summarized, known; and how it is found again.
 
     Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
@@ -143,10 +144,6 @@ class ConversationMemory:
         """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
         return await self._user.facts.all_facts()
 
-    async def apins(self) -> list[Pin]:
-        """What the user wanted remembered."""
-        return await self._user.facts.pins()
-
     async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """Forget a fact or a pin with the messages that say it, and with all that was made from these.
 
@@ -211,10 +208,6 @@ class ConversationMemory:
     def facts(self) -> list[Fact]:
         """`afacts`, blocking."""
         return node_thread.run_sync(self.afacts())
-
-    def pins(self) -> list[Pin]:
-        """`apins`, blocking."""
-        return node_thread.run_sync(self.apins())
 
     def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """`aforget_fact`, blocking."""

@@ -205,6 +205,8 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await rows.fetch(query, threads=sorted(traces.threads))
     if since is not None and not traces.is_by_age:
         await rows.fetch("deletion.search_cache")
+    if wanted.kind == "user":
+        await rows.fetch("users.drop_defaults")
     await rows.fetch("branches.read_anew")
     numbers |= {"threads": len(traces.threads), "facts": len(facts), "rewritten": len(traces.rewritten)}
     done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})
