@@ -17,10 +17,12 @@ from typing_extensions import Unpack
 from ..graph.prepared import with_update
 from ..runtime.components import Components
 from ..runtime.prompt import Asked
+from ..runtime.refused import note_refused, without_refused
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
+from ..state.errors import ThreadOwnershipError
 from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
@@ -82,8 +84,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             StorageError: the storage cannot be reached.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        turn = self._turn(runtime, get_config())
-        await turn.user.archive.own_thread(turn.thread_id)
+        await self._claim(state, self._turn(runtime, get_config()))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -101,12 +102,11 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, state["messages"]), None)
         async with self.resources.locks.hold(turn.thread_id):
-            await kept(list(state["messages"]), turn)
+            await self._keep(state, turn)
 
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """`abefore_agent`, blocking."""
-        turn = self._turn(runtime, get_config())
-        node_thread.run_sync(turn.user.archive.own_thread(turn.thread_id))
+        node_thread.run_sync(self._claim(state, self._turn(runtime, get_config())))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]
@@ -119,11 +119,22 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, state["messages"]), None)
         with self.resources.locks.hold_sync(turn.thread_id):
-            node_thread.run_sync(kept(list(state["messages"]), turn))
+            node_thread.run_sync(self._keep(state, turn))
+
+    async def _claim(self, state: AgentState[Any], turn: Turn) -> None:
+        try:
+            await turn.user.archive.own_thread(turn.thread_id)
+        except ThreadOwnershipError:  # the agent's state has it already
+            await note_refused(self.resources, turn.thread_id, state["messages"])
+            raise
+
+    async def _keep(self, state: AgentState[Any], turn: Turn) -> None:
+        await kept(list(await without_refused(turn.user, turn.thread_id, state["messages"])), turn)
 
     async def _assembled(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         """The request with the assembled prompt in place of the agent's messages."""
-        turn, messages = self._turn(request.runtime, config), list(request.messages)
+        turn = self._turn(request.runtime, config)
+        messages = list(await without_refused(turn.user, turn.thread_id, request.messages))
         key = _key(turn, messages)
         if (state := self._found.get(key)) is None:
             state = self._found[key] = await found_for(messages, turn)

@@ -18,11 +18,12 @@ from langgraph.types import StateSnapshot, StateUpdate
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
 from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
+from ..runtime.refused import note_refused, without_refused
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import InputError, StorageError
+from ..state.errors import InputError, StorageError, ThreadOwnershipError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
@@ -224,16 +225,26 @@ class Conversation(CompiledConversation):
             yield snapshot
 
     async def _claim(self, run: Run) -> None:
-        if run.thread_id is not None:
+        if run.thread_id is None:
+            return
+        try:
             await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
+        except ThreadOwnershipError:
+            if run.is_nested:  # the state of the graph around this one has it already
+                await note_refused(self.resources, run.thread_id, run.messages or ())
+            raise
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
         if run.thread_id is not None and not run.is_nested:
             await self._forget_removed(run.user_id, run.thread_id, run.messages or ())
-        if run.messages is None or run.is_nested or run.thread_id is None or self.checkpointer in {None, False}:
+        user = self.resources.of_user(run.user_id)
+        if run.messages and run.is_nested and run.thread_id is not None:
+            own = await without_refused(user, run.thread_id, run.messages)
+            return run.input if own is run.messages else {**run.input, "messages": list(own)}
+        if run.messages is None or run.thread_id is None or self.checkpointer in {None, False}:
             return run.input
-        archive = self.resources.of_user(run.user_id).archive
+        archive = user.archive
         new = await recognized(run.messages, self, run.config, archive, run.thread_id)
         return None if new is None else {**run.input, "messages": new}
 

@@ -38,6 +38,7 @@ STORE_SECONDS: Final = 60.0
 _OF_THREADS: Final = (
     "deletion.turn_reports",
     "deletion.all_numbers",
+    "deletion.refused",
     *OF_THREAD,
     "deletion.own_threads",
 )

@@ -12,15 +12,19 @@ from typing import Any
 import pytest
 from clients.dev_server import server
 from conversation import EVERYTHING, EchoModel, say
+from langchain.agents import create_agent
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph_sdk import get_client
 from test_server import project
 
 from everthread import (
     PROFILES,
+    Everthread,
     EverthreadError,
     Hit,
     Settings,
@@ -186,6 +190,48 @@ async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embedd
     assert [len(threads[user]) for user in ("ada", "bob")] == [2, 1]
     assert len({row["thread_id"] for rows in threads.values() for row in rows}) == 3
     await graph.resources.close()
+
+
+STRANGE: list[Any] = [
+    [("user", "My IBAN for payouts is DE00MALLORY.")],
+    [RemoveMessage(id=REMOVE_ALL_MESSAGES), ("user", "I live in MALLORYTOWN.")],
+    [HumanMessage("My locker is MALLORY-1.", id="hers")],
+]
+
+
+@pytest.mark.parametrize("around", ["a parent graph", "an agent"])
+async def test_what_a_stranger_left_in_the_state_around_ours_is_no_part_of_the_conversation(
+    settings: Settings, embeddings: Embeddings, around: str
+) -> None:
+    """A graph around ours has taken the input of a refused turn into its state before ours sees it."""
+    model = EchoModel(prompts=[])
+    if around == "an agent":
+        middleware = Everthread(settings, embeddings=embeddings)
+        outer: Any = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+        resources = middleware.resources
+    else:
+        part = build_graph(settings, model=model, embeddings=embeddings).compile()
+        outer = StateGraph(MessagesState).add_node("chat", part).add_edge(START, "chat")
+        outer, resources = outer.compile(checkpointer=InMemorySaver()), part.resources
+
+    async def tell(messages: list[Any], user: str) -> Any:
+        config = {"configurable": {"thread_id": "t1", "everthread": {"user_id": user}}}
+        return await outer.ainvoke({"messages": messages}, config)
+
+    await tell([HumanMessage("My locker is QX-4471.", id="hers")], "ada")
+    for given in STRANGE:
+        with pytest.raises(ThreadOwnershipError):
+            await tell(given, "mallory")
+    await tell([("user", "Which locker is mine?")], "ada")
+    await tell([("user", "And what is my IBAN?")], "ada")
+    user = resources.of_user("ada")
+    await resources.background.settled()
+    said = [message.text for message in await user.archive.page("t1", with_left=True)]
+    assert "My locker is QX-4471." in said
+    assert said.count("Which locker is mine?") == 1
+    known = [fact.text for fact in await user.facts.all_facts()]
+    assert "MALLORY" not in f"{said} {known} {[m.text for prompt in model.prompts for m in prompt]}"
+    await resources.close()
 
 
 AUTH = """

@@ -36,6 +36,7 @@ _USER_TABLES: Final = (
     "vectors",
     "deletions",
     "forgotten_numbers",
+    "refused_messages",
     "user_defaults",
 )
 _NEWEST: Final = """
