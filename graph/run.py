@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from ..runtime.resources import Resources
-from ..runtime.run_settings import as_context, authenticated_user, names_user
+from ..runtime.run_settings import as_context, authenticated_user, names_user, warn_of_unread
 from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
@@ -89,6 +89,8 @@ def read_run(
     around = configurable.get(RUNTIME_KEY)
     context = options["context"] if options["context"] is not None else getattr(around, "context", None)
     runtime = runtime_of(context, own)
+    if not is_nested:
+        warn_of_unread(context, config)
     if resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
         raise SettingsError(
             'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '

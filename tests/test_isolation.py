@@ -37,6 +37,7 @@ from everthread import (
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
+from everthread.runtime import run_settings
 from everthread.runtime.resources import Resources
 from everthread.state.records import now
 from everthread.state.threads import former_id
@@ -153,6 +154,27 @@ async def test_the_id_of_a_name_cannot_be_taken_by_a_stranger(
             await say(graph, "My locker is QX-4471.", to=hers)
             assert len(await archive.messages(hers)) == 2
         await embedded.resources.close()
+
+
+async def test_what_configurable_says_as_if_it_were_read_is_warned_of(
+    graph: CompiledConversation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all users share the memory of `default`, and nobody is told."""
+    monkeypatch.setattr(run_settings, "_TOLD", set())
+    asked: Any = {"messages": [("user", "hello")]}
+    for names in (
+        {"userid": "ada"},
+        {"userid": "ada", "web_search": "always", "tenant": "t", "langgraph_user_id": "a"},
+    ):
+        await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
+    told = [record.getMessage() for record in caplog.records if "is not read" in record.getMessage()]
+    assert told == [
+        "'userid' in configurable is not read. Did you mean 'user_id'?",
+        "'web_search' in configurable is not read. Settings are in the context, or under 'everthread' there.",
+    ]
+    for names in ({"userId": "ada", "user_id": "ada"}, {"user_id": "ada"}, {"everthread": {"user_id": "ada"}}):
+        await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
+    assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 2
 
 
 async def test_a_name_is_found_by_the_id_that_it_had_before(graph: CompiledConversation) -> None:
