@@ -16,6 +16,7 @@ from ..facts.forgetting import asked_in
 from ..runtime.components import Components
 from ..runtime.forget import forget, set_fact_aside
 from ..runtime.forget_wanted import a_fact, whole_threads
+from ..runtime.left_out import without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
@@ -78,7 +79,8 @@ class ConversationMemory(Curated):
         turn = self._turn(thread_id)
         async with self._resources.locks.hold(thread_id):
             await self._user.archive.own_thread(thread_id)
-            return await kept(await unknown(read_input(list(messages)), turn), turn)
+            given = await without_left_out(self._user, thread_id, read_input(list(messages)), asked=True)
+            return await kept(await unknown(given, turn), turn)
 
     async def arecall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
         """What was said that bears on a query, the best first: exchanges and summaries, with sources and scores.

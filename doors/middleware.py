@@ -16,8 +16,8 @@ from typing_extensions import Unpack
 
 from ..graph.prepared import with_update
 from ..runtime.components import Components
+from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.prompt import Asked
-from ..runtime.refused import note_refused, without_refused
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
@@ -129,12 +129,12 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             raise
 
     async def _keep(self, state: AgentState[Any], turn: Turn) -> None:
-        await kept(list(await without_refused(turn.user, turn.thread_id, state["messages"])), turn)
+        await kept(list(await without_left_out(turn.user, turn.thread_id, state["messages"])), turn)
 
     async def _assembled(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         """The request with the assembled prompt in place of the agent's messages."""
         turn = self._turn(request.runtime, config)
-        messages = list(await without_refused(turn.user, turn.thread_id, request.messages))
+        messages = list(await without_left_out(turn.user, turn.thread_id, request.messages))
         key = _key(turn, messages)
         if (state := self._found.get(key)) is None:
             state = self._found[key] = await found_for(messages, turn)

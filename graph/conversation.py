@@ -18,7 +18,7 @@ from langgraph.types import StateSnapshot, StateUpdate
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
 from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
-from ..runtime.refused import note_refused, without_refused
+from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..runtime.turn import FORGOTTEN_KEY
@@ -239,13 +239,13 @@ class Conversation(CompiledConversation):
         if run.thread_id is not None and not run.is_nested:
             await self._forget_removed(run.user_id, run.thread_id, run.messages or ())
         user = self.resources.of_user(run.user_id)
-        if run.messages and run.is_nested and run.thread_id is not None:
-            own = await without_refused(user, run.thread_id, run.messages)
-            return run.input if own is run.messages else {**run.input, "messages": list(own)}
-        if run.messages is None or run.thread_id is None or self.checkpointer in {None, False}:
+        if run.messages is None or run.thread_id is None:
             return run.input
+        own = await without_left_out(user, run.thread_id, run.messages, asked=not run.is_nested)
+        if run.is_nested or self.checkpointer in {None, False}:
+            return run.input if own is run.messages else {**run.input, "messages": own}
         archive = user.archive
-        new = await recognized(run.messages, self, run.config, archive, run.thread_id)
+        new = await recognized(list(own), self, run.config, archive, run.thread_id)
         return None if new is None else {**run.input, "messages": new}
 
     async def _check_update(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> None:

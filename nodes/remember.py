@@ -9,8 +9,9 @@ from langgraph.types import Overwrite
 from ..compression.engine import outdated_ids
 from ..runtime.archiving import archive_new
 from ..runtime.chain_texts import with_chain
-from ..runtime.chat_forgetting import forget_asked, set_aside
+from ..runtime.chat_forgetting import forget_asked, set_aside, turn_messages
 from ..runtime.facts import learn
+from ..runtime.left_out import leave_out
 from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
@@ -38,7 +39,10 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
             update |= gone
         is_cut = False
         if forgotten is not None and forgotten.is_set_aside:
+            said = turn_messages(state)
             state, is_cut = set_aside(state, turn)
+            kept = turn_messages(state) if is_cut else []
+            await leave_out(turn.user, turn.thread_id, [message for message in said if message not in kept])
         chain, archived = await archive_new(state, turn)
     except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)

@@ -36,7 +36,7 @@ _USER_TABLES: Final = (
     "vectors",
     "deletions",
     "forgotten_numbers",
-    "refused_messages",
+    "left_out",
     "user_defaults",
 )
 _NEWEST: Final = """
