@@ -74,7 +74,7 @@ async def test_they_are_pinned_in_their_thread_with_their_source_and_shown_when_
         await say(graph, "And here?", to="t2")
     assert (pin.text, pin.kind, pin.score) == ("Grandma's appointment is on Nov 5.", "automatic", 0.75)
     assert sources[pin.source_id].startswith("It rains.")
-    assert weights == {pin.source_id: 0.75}
+    assert weights[pin.source_id] >= 0.75  # recalled for a remark, it has gained
     assert "pinned: Grandma's appointment is on Nov 5." in shown
     assert "pinned:" not in echo.prompts[-1][-1].text
 
