@@ -14,7 +14,7 @@ from ..facts.accept import accept, accept_pins
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
 from ..facts.reading import Ledger
-from ..facts.sheet import choose, question_terms
+from ..facts.sheet import choose, most_asked, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
@@ -86,7 +86,8 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
         return FactSheet()
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
-    terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
+    question = newest_question(state["messages"])
+    terms, most = await asyncio.to_thread(lambda: (question_terms(question), most_asked(question)))
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
@@ -96,4 +97,4 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return choose(found, pins, settings.max_facts)
+    return choose(found, pins, settings.max_facts, terms, most)

@@ -74,8 +74,11 @@ def test_it_works_in_blocking_code_as_well(settings: Settings, embeddings: Embed
         assert len(memory.history("t1")) == 3
         assert [memory.pins(), memory.summaries("t1")] == [[], []]
         (oslo,) = [fact for fact in memory.facts() if "Oslo" in fact.text]
-        assert memory.forget_fact(oslo.id) == "I live in Oslo"
-        assert memory.delete().messages == 3
+        assert memory.forget_fact(oslo.id, keep_said=True).messages == 0
+        assert "Oslo" in str([row.text for row in memory.history("t1")])
+        assert memory.forget_fact(oslo.id).messages == 1
+        assert "Oslo" not in str([row.text for row in memory.history("t1")])
+        assert memory.delete().messages == 2
         assert memory.threads() == []
 
 

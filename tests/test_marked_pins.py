@@ -58,7 +58,7 @@ class Lister(EchoModel):
 async def test_they_are_pinned_in_their_thread_with_their_source_and_shown_when_it_is_gone_from_the_chain(
     settings: Settings, embeddings: Embeddings, echo: EchoModel
 ) -> None:
-    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
+    async with open_graph(settings.but(auto_pin_score=0.95), model=echo, embeddings=embeddings) as graph:
         await say(graph, "Hello there, good morning.")
         await say(graph, "I slept well.")
         await say(graph, "It rains. Grandma's appointment is on Nov 5.")
@@ -71,18 +71,19 @@ async def test_they_are_pinned_in_their_thread_with_their_source_and_shown_when_
         weights = await user.importance.of("t1", [pin.source_id])
         await say(graph, "And now?")
         shown = echo.prompts[-1][-1].text
-        await say(graph, "And here?", to="t2")
+        elsewhere = await say(graph, "And here?", to="t2")
     assert (pin.text, pin.kind, pin.score) == ("Grandma's appointment is on Nov 5.", "automatic", 0.75)
     assert sources[pin.source_id].startswith("It rains.")
     assert weights[pin.source_id] >= 0.75  # recalled for a remark, it has gained
     assert "pinned: Grandma's appointment is on Nov 5." in shown
-    assert "pinned:" not in echo.prompts[-1][-1].text
+    assert elsewhere["facts"].pins == ()
 
 
 async def test_with_a_model_what_the_user_said_is_pinned_and_nothing_else(
     settings: Settings, embeddings: Embeddings
 ) -> None:
-    async with open_graph(settings.but(summary_model=None), model=Lister(prompts=[]), embeddings=embeddings) as graph:
+    chosen = settings.but(summary_model=None, auto_pin_score=0.95)
+    async with open_graph(chosen, model=Lister(prompts=[]), embeddings=embeddings) as graph:
         await say(graph, "Good morning to you.")
         await say(graph, "The horse is well. So the vet comes to the stable at the end of spring, they say here.")
         await say(graph, "The vet comes to the stable at the end of spring, and brings all that the horse wants.")
@@ -91,10 +92,8 @@ async def test_with_a_model_what_the_user_said_is_pinned_and_nothing_else(
     assert [pin.text for pin in pins] == ["the vet comes to the stable at the end of spring"]
 
 
-async def test_none_is_pinned_where_the_setting_says_so(
-    settings: Settings, embeddings: Embeddings, echo: EchoModel
-) -> None:
-    async with open_graph(settings.but(auto_pin_score=None), model=echo, embeddings=embeddings) as graph:
+async def test_by_default_none_is_pinned(settings: Settings, embeddings: Embeddings, echo: EchoModel) -> None:
+    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
         await say(graph, "We decided to use Postgres.")
         await graph.resources.background.settled()
         assert await graph.resources.of_user("ada").facts.pins() == []
