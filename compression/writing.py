@@ -262,6 +262,7 @@ def _prompt(
     told = (prompts.LOCAL if summarizer.local else instructions).format(words=words)
     told += prompts.STRICT.format(reason=rejected) if rejected else ""
     told += prompts.FACTS if facts and not rejected else ""
+    told += prompts.PINS if facts and not rejected and settings.auto_pin_score is not None else ""
     excerpt = prompts.EXCERPT.format(text=source, nonce=secrets.token_hex(4))
     return [SystemMessage(told + prompts.DATA), HumanMessage(excerpt)]
 

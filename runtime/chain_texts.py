@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -121,7 +122,7 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
         summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
         for id_ in standing.positions
     ]
-    aside = command_ids(messages)
+    aside = await asyncio.to_thread(command_ids, messages)  # which may read word lists
     known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}
     return Chain(links=links, known=known, last=standing.last)
 

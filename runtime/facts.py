@@ -10,9 +10,10 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..compression.drafts import FactDraft
-from ..facts.accept import accept
+from ..facts.accept import accept, accept_pins
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
+from ..facts.reading import Ledger
 from ..facts.sheet import choose, most_asked, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
@@ -65,10 +66,17 @@ async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: S
         for message in sources
         if role_of(message) == "user"
     ]
+    drafts = list(drafts)
     facts = await asyncio.to_thread(accept, drafts, said)
-    if not facts:
+    pins = await asyncio.to_thread(accept_pins, drafts, said) if turn.settings.auto_pin_score is not None else []
+    if not facts and not pins:
         return 0
-    return len(await turn.user.facts.update(facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))))
+
+    def change(ledger: Ledger) -> Ledger:
+        known = {pin.id: pin for pin in (*pins, *ledger.pins)}
+        return Ledger(merge(ledger.facts, facts), tuple(known.values()))
+
+    return len(await turn.user.facts.update(facts, change))
 
 
 async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:

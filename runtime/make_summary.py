@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -10,11 +11,14 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from ..compression.acceptance import text_hash
 from ..compression.chain import Batch, summaries_of
 from ..compression.engine import compress, duplicate_of, policy_of
+from ..compression.source import source_text, turns_of
 from ..compression.writing import Summarizer, Written, write_summary
+from ..facts.consistency import contradicted, told_of_user
+from ..facts.extraction import Occasion
 from ..models.callbacks import CallRecorder, heard_by
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
-from ..state.errors import EverthreadError, ModelError
+from ..state.errors import EverthreadError, ModelError, StorageError
 from ..state.messages import message_text
 from ..state.records import Summary
 from .facts import keep_summary_facts
@@ -33,7 +37,29 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
     recorder = CallRecorder()
     summarizer, missing = await _summarizer(settings, turn, recorder)
     written = await write_summary(batch, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
-    return written._replace(instead=missing or written.instead, calls=recorder.calls)
+    written = written._replace(instead=missing or written.instead, calls=recorder.calls)
+    if written.summary.method != "model" or not (reason := await _against_what_is_known(written.summary, batch, turn)):
+        return written
+    logger.warning("A summary was not accepted: %s.", reason)
+    plain = await write_summary(batch, settings, thread_id=turn.thread_id, summarizer=None, standing=hashes)
+    summary = plain.summary.model_copy(update={"rejected": reason})
+    return plain._replace(summary=summary, facts=written.facts, instead=reason, calls=recorder.calls)
+
+
+async def _against_what_is_known(summary: Summary, batch: Batch, turn: Turn) -> str | None:
+    """Why a summary cannot be taken: it tells of the user what is known otherwise, and its sources do not say it."""
+    at = Occasion(turn.thread_id, summary.id, summary.created_at)
+    told = await asyncio.to_thread(told_of_user, summary.content, at) if turn.settings.facts else []
+    if not told:
+        return None
+    try:
+        known = await turn.user.facts.related(told)
+    except StorageError as error:
+        logger.warning("A summary was not compared with what is known: %s", error)
+        return None
+    against = contradicted(told, known, source_text(turns_of(batch.sources)))
+    names = sorted({fact.attribute or "" for fact in against})
+    return f"it tells of the user otherwise than what is known: {', '.join(names)}" if names else None
 
 
 async def _summarizer(settings: Settings, turn: Turn, recorder: CallRecorder) -> tuple[Summarizer | None, str | None]:

@@ -16,6 +16,7 @@ from everthread.models.counting import TokenCounter
 from everthread.runtime.prompt import token_budget
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Summary
+from everthread.state.search_records import SearchResult
 from everthread.state.turn_records import Section
 
 WORDS = TokenCounter("words", lambda text: len(text.split()))
@@ -157,3 +158,44 @@ def test_no_more_than_eight_recent_messages_and_three_summaries_under_hybrid() -
     made = sections("hybrid", recent=14, message=5, summaries=5, summary=5)
     assert (made["recent"].items, made["summaries"].items) == (8, 3)
     assert made["recent"].reasons == ("6 were more than the setting allows",)
+
+
+def found_and_said(budget: int, *, said: int, found: int) -> tuple[dict[str, Section], str]:
+    """The sections of a default prompt, and its text: messages of 20 words, two results and two memories of `found`."""
+    chain: list[AnyMessage] = [(HumanMessage, AIMessage)[n % 2](words(20, f"msg{n}w"), id=f"m{n}") for n in range(said)]
+    results = [
+        SearchResult(title=f"T{n}", url=f"https://e.org/{n}", content=words(found, f"res{n}w"), engine="e")
+        for n in range(2)
+    ]
+    memories = [memory(words(found, f"mem{n}w"), n, f"f{n}", "o") for n in (1, 2)]
+    made = assemble(
+        [*chain, HumanMessage("What now?", id="q")], memories, results, system_prompt="Be brief.", budget=budget,
+        layout=Layout.of(Settings()), counter=WORDS, thread_id="t",
+    )  # fmt: skip
+    return {section.name: section for section in made.report.sections}, "\n".join(m.text for m in made.messages)
+
+
+def test_within_its_share_what_was_found_comes_before_older_messages_results_before_memories_before_the_question() -> (
+    None
+):
+    """Seed 000, "Priority Order": search results, memories, current context."""
+    parts, text = found_and_said(1_000, said=60, found=50)
+    assert (parts["results"].dropped, parts["memories"].dropped) == (0, 0)
+    assert parts["recent"].dropped > 0
+    assert text.index("res0w0") < text.index("mem1w0") < text.index("What now?")
+
+
+def test_where_the_shares_do_not_fit_what_was_found_gives_way_first() -> None:
+    """Seed 003's order of trimming, for all profiles but `layered`: the newest messages and the question stay."""
+    parts, text = found_and_said(110, said=60, found=50)
+    assert (parts["results"].items, parts["memories"].items) == (0, 0)
+    assert parts["recent"].items >= 1
+    assert "msg59w0" in text
+    assert "What now?" in text
+
+
+def test_results_and_memories_that_do_not_both_fit_have_half_each_and_what_the_other_leaves() -> None:
+    parts, _ = found_and_said(1_000, said=60, found=300)
+    assert parts["results"].tokens > 100
+    assert parts["memories"].tokens > 100
+    assert parts["results"].tokens + parts["memories"].tokens <= 350

@@ -382,6 +382,31 @@ async def test_the_report_says_how_far_summaries_agree_with_messages_and_levels_
     assert all(made.method == "model" for made in found[:3])
 
 
+async def test_a_summary_that_tells_of_the_user_otherwise_than_what_is_known_is_not_taken(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 004, consistency of facts and summaries; that somebody moves is no contradiction."""
+    replies = [
+        lambda messages: (
+            "The user lives in Bergen and spoke of plain subjects and some more of them."
+            if "<excerpt" in messages[-1].text
+            else "Some more plain subjects, and some more of them."
+        )
+    ]
+    async with open_graph(settings.but(summary_model=None), model=writer(*replies), embeddings=embeddings) as graph:
+        await say(graph, "I live in Oslo.", to="known")
+        await graph.resources.background.settled()
+        for _ in range(3):
+            await say(graph, "I spoke of plain subjects and some more of them.")
+        (made,) = await graph.resources.of_user("ada").archive.summaries("t1")
+        for text in ("Hello.", "Good.", "I have moved and I live in Bergen, and spoke of plain subjects, and more."):
+            await say(graph, text, to="moved")
+        (moved,) = await graph.resources.of_user("ada").archive.summaries("moved")
+    assert (made.method, made.rejected) == ("extractive", "it tells of the user otherwise than what is known: home")
+    assert "Bergen" not in made.content
+    assert (moved.method, moved.rejected) == ("model", None)
+
+
 async def test_layered_keeps_the_same_words_once(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
