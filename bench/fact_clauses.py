@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from everthread.facts.extraction import Occasion, extract
+from everthread.facts.ledger import merge
 from everthread.state.records import now
 
 FILE = Path(__file__).with_name("fact_clauses.txt")
@@ -70,3 +72,32 @@ def scores(items: list[LabelledText]) -> dict[str, Score]:
         )
         for language, pairs in by_language.items()
     }
+
+
+CHANGES = Path(__file__).with_name("fact_changes.txt")
+
+
+class Change(NamedTuple):
+    """What was said first, what was said later, and whether that ends the first."""
+
+    ends: bool
+    language: str
+    before: str
+    after: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the first is known, and then told no longer, or still."""
+        said_at = now()
+        first = extract(self.before, Occasion("t", "1", said_at))
+        later = extract(self.after, Occasion("t", "2", said_at + timedelta(days=1)))
+        kept = [f for f in merge(merge((), first), later) if f.source_id == "1" and f.state == "current"]
+        return bool(first) and (not kept if self.ends else len(kept) == len(first))
+
+
+def changes(part: Part | None = None, file: Path = CHANGES) -> list[Change]:
+    """Pairs of what changed and what did not; half of them are kept apart, by a hash of the second text."""
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    found = [Change(label == "ends", *rest) for label, *rest in rows]
+    halves = {"kept": 0, "tune": 1}
+    return [c for c in found if part is None or hashlib.sha256(c.after.encode()).digest()[0] % 2 == halves[part]]

@@ -1,4 +1,7 @@
-"""Facts without a model: `python -m bench.facts [--part test] [--data FILE] [--json FILE] [--show LANG] [--latency]`.
+"""Facts without a model: `python -m bench.facts [--part test] [--json FILE] [--show LANG] [--latency] [--prompts]`.
+
+What needs no data comes first: the sentences of `fact_clauses.txt` and the changes of `fact_changes.txt`, as
+`fact_clauses.py` measures them, each in the part that was tuned on and the part that was kept apart.
 
 XPersona: chats of two people, and what is known about one of them. A known fact is found if one extracted fact holds at
 least half of its content words (stems; pairs of syllables in Korean, the
@@ -27,6 +30,8 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from bench.datasets import DATA
+from bench.fact_clauses import changes, labelled, scores
+from bench.fact_prompts import prompt_tokens
 from bench.server_folder import server_folder
 from everthread import Settings
 from everthread.facts.extraction import Occasion, extract
@@ -100,6 +105,21 @@ def false_alarms(file: Path) -> dict[str, float]:
     }
 
 
+def told() -> dict[str, Any]:
+    """What needs no data: sentences and changes, of both parts."""
+    figures: dict[str, Any] = {}
+    for part in ("tune", "kept"):
+        by_language = scores(labelled(part))
+        pairs = changes(part)
+        figures[part] = {
+            "sentences": {k: {"precision": s.precision, "recall": s.recall} for k, s in by_language.items()},
+            "changes": sum(pair.is_right for pair in pairs) / len(pairs),
+        }
+        print(f"{part}: changes {figures[part]['changes']:.3f}; precision and recall of sentences:")
+        print("  " + ", ".join(f"{k} {s.precision:.3f} {s.recall:.3f}" for k, s in by_language.items()))
+    return figures
+
+
 def show(records: list[dict[str, Any]], language: str) -> None:
     for record in records:
         print(f"== {record['id']}")
@@ -150,11 +170,15 @@ def main() -> None:
     parser.add_argument("--show", metavar="LANG", help="print what is found and missed in this language")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--latency", action="store_true", help="measure what facts add to a turn instead")
+    parser.add_argument("--prompts", action="store_true", help="count the tokens of facts in LoCoMo's prompts as well")
     options = parser.parse_args()
     if options.latency:
         for known in (10, 1000, 10_000):
             row = asyncio.run(latency(known))
             print(f"{known} facts: {row['before_ms']:.1f} ms before the reply, {row['after_ms']:.1f} ms after it")
+        return
+    labels = {} if options.show else told()
+    if not options.data.is_file():
         return
     sets = chats(options.data, options.part)
     if options.show:
@@ -172,6 +196,10 @@ def main() -> None:
     if options.questions.is_file():
         figures["questions"] = false_alarms(options.questions)
         print("questions that give a fact: " + ", ".join(f"{k} {v:.1%}" for k, v in figures["questions"].items()))
+    figures["labelled"] = labels
+    if options.prompts:
+        figures["tokens"] = asyncio.run(prompt_tokens())
+        print("tokens of facts in a prompt: " + ", ".join(f"{k} {v:.0f}" for k, v in figures["tokens"].items()))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2))
 

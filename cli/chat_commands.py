@@ -78,8 +78,21 @@ async def _history(session: Session, number: str) -> None:
     await listing.history(session.storage, session.name, limit=_number(number, _NEWEST))
 
 
-async def _facts(session: Session, _: str) -> None:
-    await knowing.facts(session.storage)
+async def _facts(session: Session, asked: str) -> None:
+    act, _, rest = asked.partition(" ")
+    id_, _, text = rest.strip().partition(" ")
+    if act == "add":
+        await knowing.facts(session.storage, add=rest)
+    elif act == "correct":
+        await knowing.facts(session.storage, add=text, correct=id_)
+    elif act == "confirm":
+        await knowing.facts(session.storage, confirm=id_)
+    elif act == "why":
+        await knowing.facts(session.storage, why=id_)
+    elif act:
+        raise InputError("/facts lists what is known; /facts add TEXT, correct ID TEXT, confirm ID, why ID.")
+    else:
+        await knowing.facts(session.storage)
 
 
 async def _forget(session: Session, fact: str) -> None:
@@ -121,7 +134,9 @@ COMMANDS: Final = {
     "/help": _Command("", "Show these commands.", _help),
     "/threads": _Command("", "List your threads, the latest first.", _threads),
     "/history": _Command("[NUMBER]", f"Show the newest messages of this thread; {_NEWEST} by default.", _history),
-    "/facts": _Command("", "Show what is known about you, and what is pinned.", _facts),
+    "/facts": _Command(
+        "[add TEXT | correct ID TEXT | confirm ID | why ID]", "Show what is known about you, or change it.", _facts
+    ),
     "/forget": _Command("ID", "Forget a fact or a pin, with the messages that say it.", _forget),
     "/explain": _Command("[TURN]", "Show what happened in a turn; the last one by default.", _explain),
     "/profile": _Command("[NAME]", "Show which profile is in use, or go on with another one.", _profile),

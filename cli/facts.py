@@ -10,17 +10,43 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ..facts.rows import FactRows
+from ..runtime.own_facts import add_fact, confirm_fact, said_in
+from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
+from ..storage.archive import Archive
 from ..storage.storage import Storage
 from .opening import rows_of
 
 
 async def facts(
     storage: Storage,
+    *,
     all_: Annotated[bool, typer.Option("--all", help="Show what is superseded or forgotten as well.")] = False,
+    add: Annotated[str | None, typer.Option(metavar="TEXT", help="Keep this about you.")] = None,
+    correct: Annotated[str | None, typer.Option(metavar="ID", help="With --add: the fact it replaces.")] = None,
+    confirm: Annotated[str | None, typer.Option(metavar="ID", help="Say that a fact holds.")] = None,
+    why: Annotated[str | None, typer.Option(metavar="ID", help="Show what a fact was said in.")] = None,
 ) -> None:
-    """Print the user's facts and pins."""
-    rows = FactRows(rows_of(storage))
+    """Print the user's facts and pins, or change what is known."""
+    user = rows_of(storage)
+    rows = FactRows(user)
+    if correct and add is None:
+        raise InputError("Say with --add what takes the place of the fact.")
+    if confirm:
+        await confirm_fact(rows, (await _meant(rows, confirm)).id)
+    if add is not None:
+        old = (await _meant(rows, correct)).id if correct else None
+        await add_fact(user, add, corrects=old)
+    if why:
+        fact = await _meant(rows, why)
+        text = await said_in(Archive(user), fact)
+        said = "It was said in a message that is gone." if text is None else text
+        Console(markup=False, highlight=False).print(f"{fact.said_at:%Y-%m-%d %H:%M}, thread {fact.thread_id}: {said}")
+        return
+    await _list(rows, all_=all_)
+
+
+async def _list(rows: FactRows, *, all_: bool) -> None:
     table = Table(Column("id", no_wrap=True), "kind", "what", "state", "since", "until", "source")
     for pin in await rows.pins(forgotten=all_):
         table.add_row(*map(escape, _pin_row(pin)))
@@ -28,6 +54,15 @@ async def facts(
         if all_ or fact.is_open:
             table.add_row(*map(escape, _fact_row(fact)))
     Console().print(table)
+
+
+async def _meant(rows: FactRows, beginning: str) -> Fact:
+    """The one fact whose id begins so."""
+    found = [fact for fact in await rows.all_facts() if fact.id.startswith(beginning)]
+    if len(found) != 1:
+        number = "no fact" if not found else f"{len(found)} facts"
+        raise InputError(f"There is {number} whose id begins with {beginning!r}: `everthread facts` lists yours.")
+    return found[0]
 
 
 def _fact_row(fact: Fact) -> tuple[str, ...]:

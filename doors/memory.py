@@ -17,6 +17,7 @@ from ..runtime.components import Components
 from ..runtime.forget import forget, set_fact_aside
 from ..runtime.forget_wanted import a_fact, whole_threads
 from ..runtime.left_out import without_left_out
+from ..runtime.own_facts import add_fact, confirm_fact, said_in
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
@@ -146,6 +147,26 @@ class ConversationMemory(Curated):
         """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
         return await self._user.facts.all_facts()
 
+    async def aadd_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
+        """Keep what the user wants known of them, also in the place of a fact; returns the facts in it.
+
+        Raises:
+            InputError: the text is empty, or there is no fact with the id `corrects` that holds.
+        """
+        return await add_fact(self._user.rows, text, corrects=corrects)
+
+    async def aconfirm_fact(self, fact_id: str) -> Fact:
+        """Say that a fact holds.
+
+        Raises:
+            InputError: there is none with this id that holds.
+        """
+        return await confirm_fact(self._user.facts, fact_id)
+
+    async def afact_source(self, fact: Fact) -> str | None:
+        """Why a fact is believed: the message that it was said in; None where that is gone."""
+        return await said_in(self._user.archive, fact)
+
     async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """Forget a fact or a pin with the messages that say it, and with all that was made from these.
 
@@ -210,6 +231,18 @@ class ConversationMemory(Curated):
     def facts(self) -> list[Fact]:
         """`afacts`, blocking."""
         return node_thread.run_sync(self.afacts())
+
+    def add_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
+        """`aadd_fact`, blocking."""
+        return node_thread.run_sync(self.aadd_fact(text, corrects=corrects))
+
+    def confirm_fact(self, fact_id: str) -> Fact:
+        """`aconfirm_fact`, blocking."""
+        return node_thread.run_sync(self.aconfirm_fact(fact_id))
+
+    def fact_source(self, fact: Fact) -> str | None:
+        """`afact_source`, blocking."""
+        return node_thread.run_sync(self.afact_source(fact))
 
     def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """`aforget_fact`, blocking."""

@@ -8,8 +8,9 @@ from typing import Final
 
 from ..compression.drafts import FactDraft
 from ..state.fact_records import Fact, Pin
+from ..text.words import is_question
 from .extraction import Occasion, extract
-from .language import language_in
+from .language import Language, language_in
 from .marked import MARKED_SCORE
 from .words import asked_terms, content_terms, key
 
@@ -79,6 +80,8 @@ def _accepted(draft: FactDraft, sources: Sequence[tuple[Occasion, frozenset[str]
     if found is not None:
         return found.model_copy(update={"kind": draft.kind})
     language = language_in(text)
+    if language is not None and _is_of_the_moment(draft, language):
+        return None
     return said.fact(
         text,
         kind=draft.kind,
@@ -87,6 +90,14 @@ def _accepted(draft: FactDraft, sources: Sequence[tuple[Occasion, frozenset[str]
         confidence=_CONFIDENCE,
         origin="model",
     )
+
+
+def _is_of_the_moment(draft: FactDraft, language: Language) -> bool:
+    """Whether a fact in a model's words fails the checks that those of the patterns pass."""
+    plain = language.normalized(draft.text)
+    if any(language[name].search(plain) for name in ("unreal", "dangling", "addressed")) or is_question(draft.text):
+        return True
+    return draft.kind != "commitment" and language["momentary"].search(plain) is not None
 
 
 def _terms(text: str) -> frozenset[str]:

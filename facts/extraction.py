@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactOrigin
+from ..state.fact_records import ENDS, HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
-from .language import Frame, Language, language_in
-from .passing import adverbs, is_passing
+from .endings import Ending, ending, may_be_of_user
+from .language import Frame, Language, language_in, languages
+from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, weighs_more
 from .words import content_terms, key
 
 KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
@@ -27,6 +28,7 @@ _HABIT: Final = 0.5
 _SHORT: Final = 80
 _SHORTEST: Final = 2
 _UNSPACED: Final = 5
+_LONGEST_WORD: Final = 30
 _LONGEST: Final = 400
 _TASTE_WORDS: Final = 4
 _CONSTRAINTS: Final = frozenset({"budget", "diet"})
@@ -79,7 +81,7 @@ def extract(text: str, at: Occasion, *, origin: FactOrigin = "pattern", language
         language: how the text says something; that of the text itself by default.
     """
     text = text[:MOST_CHARACTERS]
-    language = language or language_in(text)
+    language = language or language_in(text) or _of_one_word(text)
     if language is None:
         return []
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
@@ -88,6 +90,13 @@ def extract(text: str, at: Occasion, *, origin: FactOrigin = "pattern", language
         for fact in _facts(_Context(clause, language, at, origin), subject):
             found.setdefault(fact.id, fact)
     return list(found.values())
+
+
+def _of_one_word(text: str) -> Language | None:
+    """A language in which a word alone tells something of oneself: too little for a detector."""
+    if len(text) > _LONGEST_WORD or " " in text.strip():
+        return None
+    return next((one for one in languages().values() if is_alone(one.normalized(text).rstrip(" .!"), one)), None)
 
 
 def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iterator[tuple[Clause, _Subject | None]]:
@@ -116,7 +125,7 @@ def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iter
 
 def _goes_on(plain: str, language: Language) -> bool:
     """Whether a clause without a subject can be one more thing said of the subject before it."""
-    return not language["others"].match(plain) and any(_predicate(plain, language, kind) for kind in KINDS)
+    return not language["others"].match(plain) and any(predicate(plain, language, kind) for kind in KINDS)
 
 
 def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | None:
@@ -145,24 +154,40 @@ def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
 def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
     clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
-        return [_fact(context, kind="instruction", negated=_denies(clause.plain, language))]
-    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
+        return [_fact(context, kind="instruction", negated=denies(clause.plain, language))]
+    if subject is None and may_be_of_user(clause, language) and ending(clause, language):
+        subject = _Subject(USER, clause.plain)
+    if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or breaks_off(clause, language):
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
-    if not framed and is_passing(clause, subject.rest, language):
-        return []
-    if subject.name != "my":
-        return framed or _of_user(subject.rest, context)
+    if not framed:
+        if (over := ending(clause, language)) and not language["addressed"].search(clause.plain):
+            return [_ended(over, subject, context)]
+        if is_passing(clause, subject.rest, language):
+            return []
+    if subject.name == "my":
+        return _of_theirs(subject, plain, framed, context)
+    return framed or _of_user(subject.rest, context)
+
+
+def _of_theirs(subject: _Subject, plain: str, framed: list[Fact], context: _Context) -> list[Fact]:
+    language = context.language
     if language["passing_others"].search(subject.rest):
         return []
     theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, context))]
     return theirs or framed or _of_mine(subject.rest, context)
 
 
-def _breaks_off(clause: Clause, language: Language) -> bool:
-    """Whether a clause ends in an article: what followed was code or a quote."""
-    return language.spaced and language["article"].fullmatch(clause.plain.rpartition(" ")[2]) is not None
+def _ended(over: Ending, subject: _Subject, context: _Context) -> Fact:
+    likes = predicate(subject.rest, context.language, "preference", anywhere=over.how == "over") is not None
+    return _fact(
+        context,
+        kind="preference" if likes and over.how == "over" else "biography",
+        attribute=" ".join([ENDS.strip(), over.how, *over.terms]),
+        value=over.how,
+        negated=True,
+    ).model_copy(update={"terms": over.terms or content_terms(context.clause.plain, context.language)})
 
 
 def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
@@ -221,20 +246,17 @@ def _value(text: str, language: Language) -> str:
 def _of_user(rest: str, context: _Context) -> list[Fact]:
     language = context.language
     size = len(rest.split()) if language.spaced else len(rest)
-    if size < _SHORTEST:
+    if language["alone"].fullmatch(rest):
+        return [_fact(context, kind="biography")]
+    if size < _SHORTEST and not is_alone(rest, language):
         return []
-    passing = None if language["lasting"].search(rest) else _passing(rest, language)
+    fleeting = None if language["lasting"].search(rest) else passing(rest, language)
     for kind in KINDS:
-        if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
+        if (match := predicate(rest, language, kind)) and weighs_more(match, fleeting, language):
             return [_plain_fact(kind, rest, match, context)]
-    if passing is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
-        return [_fact(context, kind="biography", negated=_denies(rest, language), confidence=_HABIT)]
+    if fleeting is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
+        return [_fact(context, kind="biography", negated=denies(rest, language), confidence=_HABIT)]
     return []
-
-
-def _weighs_more(match: re.Match[str], passing: re.Match[str] | None, language: Language) -> bool:
-    """Whether a predicate says more than the passing one at its place: "want to learn" against "want"."""
-    return passing is None or (not language.verb_last and match.end() > passing.end())
 
 
 def _of_mine(rest: str, context: _Context) -> list[Fact]:
@@ -245,34 +267,13 @@ def _of_mine(rest: str, context: _Context) -> list[Fact]:
         return []
     person = language["people"].search(rest)
     subject = key(person[0]) if person else USER
-    kind: FactKind = next((kind for kind in KINDS if _predicate(rest, language, kind, anywhere=True)), "biography")
-    return [_fact(context, kind=kind, subject=subject, negated=_denies(rest, language), settles=subject == USER)]
-
-
-def _denies(text: str, language: Language) -> bool:
-    return language["negation"].search(text) is not None
-
-
-def _passing(rest: str, language: Language) -> re.Match[str] | None:
-    """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
-    if language.verb_last:
-        return language["passing"].search(rest)
-    found = [match for at in adverbs(rest, language) if (match := language["passing"].match(rest, at))]
-    return max(found, key=lambda match: match.end(), default=None)
-
-
-def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
-    pattern = language.predicates.get(kind)
-    if pattern is None:
-        return None
-    if language.verb_last or anywhere:
-        return pattern.search(rest)
-    return next((match for at in adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+    kind: FactKind = next((kind for kind in KINDS if predicate(rest, language, kind, anywhere=True)), "biography")
+    return [_fact(context, kind=kind, subject=subject, negated=denies(rest, language), settles=subject == USER)]
 
 
 def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Context) -> Fact:
     language = context.language
-    negated = _denies(rest, language)
+    negated = denies(rest, language)
     if kind == "preference":
         objects = content_terms(f"{rest[: match.start()]} {rest[match.end() :]}", language)
         if 0 < len(objects) <= _TASTE_WORDS:
@@ -280,7 +281,7 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Conte
             return _fact(context, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
     if kind == "constraint" and language["health"].search(rest):
         harms = content_terms(language["ended"].sub(" ", rest), language)
-        is_over = language["ended"].search(rest) is not None or (negated and not _denies(match[0], language))
+        is_over = language["ended"].search(rest) is not None or (negated and not denies(match[0], language))
         return _fact(context, kind=kind, attribute=HEALTH + " ".join(harms), value="yes", negated=is_over)
     return _fact(context, kind=kind, negated=negated)
 

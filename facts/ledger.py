@@ -10,8 +10,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ..state.fact_records import Fact, FactState, Pin
-from .words import key
+from ..state.fact_records import USER, Fact, FactState, Pin
+from .endings import ends, is_ending
+from .language import language_in
+from .words import content_terms, key
+
+DEPENDED_ON: Final[Mapping[str, frozenset[str]]] = {
+    "home": frozenset({"address", "timezone"}), "employer": frozenset(), "status": frozenset(),
+}  # fmt: skip
+"""Attributes whose change makes others doubtful, and what names their old value."""
+
+_NAMED: Final = 3
+"""Letters of a value by which another fact names it, at least."""
 
 _REWORDED: Final = 1
 """New words about the same value that are only another wording: "I'm living" after "I live"."""
@@ -81,6 +91,11 @@ def forget_pins(pins: Iterable[Pin], moment: datetime) -> tuple[Pin, ...]:
     return tuple(pin.model_copy(update={"forgotten_at": moment}) for pin in pins if pin.forgotten_at is None)
 
 
+def _is_over(old: Fact, new: Fact) -> bool:
+    """Whether the new fact tells the end of one that was said before."""
+    return old.said_at <= new.said_at and ends(new, old)
+
+
 def _order(fact: Fact) -> tuple[datetime, str]:
     return fact.said_at, fact.id
 
@@ -90,40 +105,63 @@ def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
     if said:
         _confirm(ledger, said, new)
         return
-    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact)]
+    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact) or _is_over(fact, new)]
     later = [fact for fact in slot if fact.confirmed_at > new.said_at and fact.state != "forgotten"]
     if later:
         next_said = min(later, key=lambda fact: (max(fact.said_at, new.said_at), fact.id))
-        ledger[new.id] = _superseded(new, next_said)
+        ledger[new.id] = superseded(new, next_said)
         return
     _decide(ledger, [fact for fact in slot if fact.is_open], new)
 
 
 def _decide(ledger: dict[str, Fact], rivals: Sequence[Fact], new: Fact) -> None:
     """The newest word holds, unless it came at the same time as the other, or does not settle the matter."""
-    contradicted = [fact for fact in rivals if contradict(fact, new)]
+    contradicted = [fact for fact in rivals if contradict(fact, new) and not is_ending(new)]
     undecided = [fact for fact in contradicted if fact.confirmed_at == new.said_at or not (new.settles or new.negated)]
     state = "conflicting" if undecided else "current"
     for fact in rivals:
         conflicts = fact in undecided
-        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else _superseded(fact, new)
+        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else superseded(fact, new)
+    for fact in [old for old in rivals if old not in undecided and not _refines(new, old)]:
+        _doubt_dependents(ledger, fact, new)
     since = min((fact.valid_from for fact in rivals if _refines(new, fact)), default=new.valid_from)
     ledger[new.id] = new.model_copy(update={"state": state, "valid_from": min(since, new.valid_from)})
+
+
+def _doubt_dependents(ledger: dict[str, Fact], ended: Fact, new: Fact) -> None:
+    """Mark what hangs on a fact that ended: it may hold no more. `superseded_by` then names what changed."""
+    for fact in list(ledger.values()):
+        if fact.is_open and fact.said_at <= new.said_at and fact.id != new.id and _hangs_on(fact, ended, new):
+            ledger[fact.id] = fact.model_copy(update={"state": "conflicting", "superseded_by": new.id})
+
+
+def _hangs_on(fact: Fact, ended: Fact, new: Fact) -> bool:
+    """Whether a fact is of what is gone ("my dog is called Rex"), or of the place or firm that was left."""
+    if new.value == "lost" and is_ending(new):
+        return fact.subject != USER and set(new.terms) <= set(content_terms(fact.subject, language_in(new.text)))
+    if ended.subject != USER or ended.attribute not in DEPENDED_ON or is_ending(fact):
+        return False
+    named = len(ended.value or "") >= _NAMED and (ended.value or "") in key(fact.text)
+    return fact.subject == USER and (named or fact.attribute in DEPENDED_ON[ended.attribute or ""])
 
 
 def _confirm(ledger: dict[str, Fact], said: Sequence[Fact], new: Fact) -> None:
     for fact in said:
         if fact.is_open and fact.confirmed_at < new.said_at:
-            ledger[fact.id] = fact.model_copy(update={"confirmed_at": new.said_at})
+            sure = {"state": "current", "superseded_by": None} if fact.superseded_by is not None else {}
+            ledger[fact.id] = fact.model_copy(update={"confirmed_at": new.said_at, **sure})
 
 
-def _superseded(old: Fact, by: Fact) -> Fact:
+def superseded(old: Fact, by: Fact) -> Fact:
+    """The old fact, ended by the new one."""
     end = max(old.valid_from, by.said_at)
     return old.model_copy(update={"state": "superseded", "valid_to": end, "superseded_by": by.id})
 
 
 def _restored(fact: Fact, known: Mapping[str, Fact], gone: Collection[str]) -> Fact:
     """The fact with an end that follows from what is kept."""
+    if fact.is_open:
+        return fact.model_copy(update={"superseded_by": None}) if fact.superseded_by in gone else fact
     end = fact
     while (successor := end.superseded_by) is not None and successor in gone and successor in known:
         end = known[successor]
@@ -135,7 +173,8 @@ def _restored(fact: Fact, known: Mapping[str, Fact], gone: Collection[str]) -> F
 
 
 def _open_state(fact: Fact, kept: Iterable[Fact]) -> FactState:
-    return "conflicting" if any(other.is_open and contradict(other, fact) for other in kept) else "current"
+    doubted = fact.superseded_by is not None or any(other.is_open and contradict(other, fact) for other in kept)
+    return "conflicting" if doubted else "current"
 
 
 def _covers(fact: Fact, moment: datetime) -> bool:

@@ -1,7 +1,10 @@
-"""What is said of the moment, or to the reader, or cannot be understood alone: none of it is a fact."""
+"""What a clause says: its predicate, and whether it is of the moment, to the reader, or cannot be understood alone."""
 
 from __future__ import annotations
 
+import re
+
+from ..state.fact_records import FactKind
 from .clauses import Clause
 from .language import Language
 
@@ -37,3 +40,41 @@ def adverbs(rest: str, language: Language) -> list[int]:
             break
         starts.append(at)
     return starts
+
+
+def weighs_more(match: re.Match[str], passing_: re.Match[str] | None, language: Language) -> bool:
+    """Whether a predicate says more than the passing one at its place: "want to learn" against "want"."""
+    return passing_ is None or (not language.verb_last and match.end() > passing_.end())
+
+
+def denies(text: str, language: Language) -> bool:
+    """Whether a text says what is not so."""
+    return language["negation"].search(text) is not None
+
+
+def passing(rest: str, language: Language) -> re.Match[str] | None:
+    """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
+    if language.verb_last:
+        return language["passing"].search(rest)
+    found = [match for at in adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    return max(found, key=lambda match: match.end(), default=None)
+
+
+def predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
+    """The predicate of a kind with which normalized text begins, or which it holds `anywhere`."""
+    pattern = language.predicates.get(kind)
+    if pattern is None:
+        return None
+    if language.verb_last or anywhere:
+        return pattern.search(rest)
+    return next((match for at in adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+
+
+def is_alone(plain: str, language: Language) -> bool:
+    """Whether a predicate needs no other word: "smoke", "pregnant"."""
+    return bool(language["alone"].fullmatch(plain) or language.predicates["constraint"].fullmatch(plain))
+
+
+def breaks_off(clause: Clause, language: Language) -> bool:
+    """Whether a clause ends in an article: what followed was code or a quote."""
+    return language.spaced and language["article"].fullmatch(clause.plain.rpartition(" ")[2]) is not None

@@ -10,6 +10,8 @@ from langchain_core.messages import HumanMessage
 
 from ..compression.importance import score_importance
 from ..state.fact_records import Fact
+from .endings import is_ending
+from .ledger import DEPENDED_ON
 from .reading import FactReading, Message, apply, read_again, read_facts
 from .rows import UNREAD, FactRows
 
@@ -35,10 +37,14 @@ async def read_batch(rows: FactRows, auto_pin_score: float | None) -> tuple[int,
     facts = await rows.update(
         [fact for reading in readings for fact in reading.facts],
         lambda ledger: apply(ledger, readings),
-        everything=any(reading.forgets for reading in readings),
+        everything=any(reading.forgets or any(map(_may_touch_others, reading.facts)) for reading in readings),
         read=[message.said for message in messages],
     )
     return len(facts), len(messages) == UNREAD
+
+
+def _may_touch_others(fact: Fact) -> bool:
+    return is_ending(fact) or fact.attribute in DEPENDED_ON
 
 
 def _importance(text: str) -> float:

@@ -96,7 +96,7 @@ def read_again(fact: Fact, message: str) -> Fact:
     if not same:
         return fact.model_copy(update={"terms": content_terms(fact.text, language)})
     new = max(same, key=lambda new: new.attribute == fact.attribute)
-    return fact.model_copy(update={"terms": new.terms, "attribute": new.attribute})
+    return fact.model_copy(update={"kind": new.kind, "terms": new.terms, "attribute": new.attribute})
 
 
 def _named_alike(one: str | None, other: str | None) -> bool:

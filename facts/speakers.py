@@ -29,6 +29,9 @@ _LABEL_LINE: Final = re.compile(r"(?m)^[ \t]*(?P<label>[^\n]{1,120}?)[ \t]*[:：
 _AHEAD: Final = 80
 """Characters that tell whether somebody speaks of themselves."""
 
+_LABEL_WORDS: Final = 4
+"""Words of a label that names who speaks, at most."""
+
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 
 
@@ -61,7 +64,20 @@ def _is_voice(label: str, said: str, language: Language) -> bool:
     if language["voice"].search(plain):
         return True
     speech = language.without_lead(language.normalized(said[:_AHEAD]))
-    return bool(language["people"].search(plain) and language["first"].match(speech))
+    if not language["first"].match(speech):
+        return False
+    return language["people"].search(plain) is not None or _is_of_another(plain, language)
+
+
+def _is_of_another(label: str, language: Language) -> bool:
+    """Whether a short label is a name or a title ("Tom:", "Lyrics:"), and no note on what follows ("Context:")."""
+    rest = language.without_lead(label)
+    own = any(language[name].search(label) for name in ("first", "my", "own_label"))
+    asks = (
+        language["remember"].match(f"{label}:") or language["standing"].match(label) or language["polite"].match(rest)
+    )
+    is_lead = language["lead"].fullmatch(rest) is not None
+    return bool(rest) and len(rest.split()) <= _LABEL_WORDS and not (own or asks or is_lead)
 
 
 def _is_letter(text: str, language: Language) -> bool:

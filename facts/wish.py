@@ -159,7 +159,7 @@ def _says(fact: Fact, asked: Fact) -> bool:
     if fact.slot is not None and fact.slot == asked.slot:
         return _words_of(asked.value) <= _words_of(fact.value)
     tastes = (fact.attribute or "").startswith("taste ") and (asked.attribute or "").startswith("taste ")
-    if tastes and fact.value != asked.value:
+    if (tastes and fact.value != asked.value) or (fact.kind == "preference" and asked.kind != "preference"):
         return False
     return bool(asked.terms) and set(asked.terms) <= set(fact.terms)
 

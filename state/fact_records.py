@@ -21,6 +21,9 @@ USER: Final = "user"
 HEALTH: Final = "health "
 """What the attribute of a fact begins with that tells what may harm the user, such as an allergy."""
 
+ENDS: Final = "end "
+"""What the attribute of a fact begins with that tells that something is over: see `facts.endings`."""
+
 MANUAL_SCORE: Final = 0.8
 """The score of a pin that the user asked for (seed `002`, `createSemanticPin`)."""
 
@@ -52,7 +55,7 @@ class Fact(Record):
     confirmed_at: AwareDatetime = Field(description="When it was last said.")
     valid_from: AwareDatetime
     valid_to: AwareDatetime | None = None
-    superseded_by: str | None = None
+    superseded_by: str | None = Field(None, description="What ended it; of an open fact, what makes it doubtful.")
     confidence: float = Field(0.5, ge=0.0, le=1.0)
     origin: FactOrigin = "pattern"
 
@@ -134,5 +137,6 @@ class FactSheet(Record):
 
 def _line(fact: Fact) -> str:
     about = "" if fact.subject == USER else f", {one_line(fact.subject, _LINE)}"
-    doubt = ", contradicted elsewhere" if fact.state == "conflicting" else ""
+    doubts = ", may have changed" if fact.superseded_by is not None else ", contradicted elsewhere"
+    doubt = doubts if fact.state == "conflicting" else ""
     return f"{fact.kind}{about}: {one_line(fact.text, _LINE)} (since {fact.valid_from:%Y-%m-%d}{doubt})"

@@ -53,6 +53,31 @@ async def middleware(settings: Settings, embeddings: Embeddings) -> AsyncIterato
     await middleware.aclose()
 
 
+async def test_a_person_can_add_correct_and_confirm_a_fact_and_see_why_it_is_believed(
+    storage: Settings, embeddings: Embeddings
+) -> None:
+    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+        assert await memory.aremember(TALK, thread_id="t1") == 3
+        await memory.asettled()
+        (home,) = [fact for fact in await memory.afacts() if fact.attribute == "home"]
+        assert await memory.afact_source(home) == "I live in Oslo."
+        assert (await memory.aconfirm_fact(home.id)).confidence == 1.0
+        (moved,) = await memory.aadd_fact("I live in Bergen", corrects=home.id)
+        (odd,) = await memory.aadd_fact("Blue, mostly")
+        states = {fact.text: fact.state for fact in await memory.afacts()}
+        assert states["I live in Oslo"] == "superseded"
+        assert states["I live in Bergen"] == states["Blue, mostly"] == "current"
+        assert (moved.origin, odd.origin) == ("user", "user")
+        assert await memory.afact_source(odd) == "Blue, mostly"
+        with pytest.raises(InputError, match="no fact with the id"):
+            await memory.aconfirm_fact(home.id)
+        other = memory.of("bob")
+        await other.aadd_fact("I live in Rome")
+        with pytest.raises(InputError, match="no fact with the id"):
+            await other.aconfirm_fact(moved.id)
+        assert await other.afact_source(moved) is None
+
+
 async def test_what_is_remembered_is_recalled_listed_and_known(storage: Settings, embeddings: Embeddings) -> None:
     async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
         assert await memory.aremember(TALK, thread_id="t1") == 3

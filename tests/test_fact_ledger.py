@@ -103,6 +103,25 @@ def test_what_is_no_longer_so_ends_the_fact() -> None:
     assert list(states(ledger).values()) == ["current", "current"]
 
 
+def test_what_hangs_on_what_changed_is_doubtful_until_it_is_said_again() -> None:
+    said = [("I live in Oslo", 0), ("I row on the fjord of Oslo every week", 1), ("I like jazz", 1)]
+    assert set(states(told(*said)).values()) == {"current"}
+    ledger = told(*said, ("I moved to Rome", 5))
+    rowing, jazz = ledger["I row on the fjord of Oslo every week @1"], ledger["I like jazz @1"]
+    assert (rowing.state, rowing.superseded_by) == ("conflicting", ledger["I moved to Rome @5"].id)
+    assert jazz.state == "current"
+    again = told(*said, ("I moved to Rome", 5), ("I row on the fjord of Oslo every week", 9))
+    assert again["I row on the fjord of Oslo every week @1"].state == "current"
+    moved = again["I moved to Rome @5"].id
+    assert {f.state for f in without_facts(tuple(ledger.values()), {moved})} == {"current"}
+
+
+def test_what_is_gone_takes_what_was_said_of_it_along() -> None:
+    ledger = told(("I have a dog", 0), ("My dog is called Rex", 1), ("My dog died last week", 5))
+    assert states(ledger)["I have a dog @0"] == "superseded"
+    assert states(ledger)["My dog is called Rex @1"] == "conflicting"
+
+
 def test_what_was_said_earlier_but_arrives_later_does_not_replace_the_newer() -> None:
     ledger = told(("I live in Bergen", 10), ("I live in Oslo", 0))
     assert states(ledger) == {"I live in Oslo @0": "superseded", "I live in Bergen @10": "current"}

@@ -313,7 +313,16 @@ def test_a_summarizers_facts_are_kept_with_the_message_they_came_from() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["The user works as a pilot for Lufthansa.", "Loves hiking and opera", "用户住在北京", "", "x " * 1000],
+    [
+        "The user works as a pilot for Lufthansa.",
+        "Loves hiking and opera",
+        "用户住在北京",
+        "",
+        "x " * 1000,
+        "My dog came along today",
+        "If I moved to Lisbon",
+        "My dog likes it",
+    ],
 )
 def test_what_the_sources_do_not_say_is_dropped(text: str) -> None:
     draft = FactDraft(kind="biography", text=text)

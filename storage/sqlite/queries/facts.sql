@@ -59,7 +59,8 @@ FROM (SELECT json_extract(value, '$.id') AS id,
 -- name: facts.upsert_facts
 INSERT INTO facts
 SELECT :user_id, new.*, false {facts.facts_given}
-ON CONFLICT (user_id, id) DO UPDATE SET state = excluded.state, confirmed_at = excluded.confirmed_at,
+ON CONFLICT (user_id, id) DO UPDATE SET kind = excluded.kind, confidence = excluded.confidence,
+    state = excluded.state, confirmed_at = excluded.confirmed_at,
     valid_from = excluded.valid_from, valid_to = excluded.valid_to, superseded_by = excluded.superseded_by,
     terms = excluded.terms, attribute = excluded.attribute, meaning = excluded.meaning, slot = excluded.slot,
     weight = excluded.weight, term_keys = excluded.term_keys, outdated = facts.outdated AND NOT :read_again

@@ -1,0 +1,113 @@
+"""What ends a fact: "not vegetarian any more", "stopped running", "sold the car", "quit my job". Pure functions.
+
+A clause that says so is a fact of its own, whose attribute begins with `ENDS`: its value tells how, its terms what of.
+It ends each older fact that says all of that, of the user.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import regex
+
+from ..state.fact_records import ENDS, USER, Fact
+from ..text.fold import fold
+from ..text.terms import terms as word_terms
+from .clauses import Clause
+from .language import Language, language_in
+from .words import content_terms
+
+_WORK: Final = frozenset({"job", "employer"})
+_LETTER: Final = regex.compile(r"[\p{Han}\p{Katakana}ー]")
+_WORDS: Final = regex.compile(r"\w+")
+_ROOT: Final = 0.7
+"""The share of the longer of two stems that both begin with, where they are forms of one word."""
+
+_BENT: Final = 0.4
+_LEAST: Final = 3
+_SHORT: Final = 80
+_PART: Final = 0.5
+"""The share of the words that an older fact has to say, where verbs bend too much to be compared."""
+
+
+class Ending(NamedTuple):
+    """How something ended ("over", "lost", "work"), and the words for it."""
+
+    how: str
+    terms: tuple[str, ...]
+
+
+def ending(clause: Clause, language: Language) -> Ending | None:
+    """What a clause says is over; None where it says nothing of that kind, or not of what."""
+    if language["work_over"].search(clause.plain):
+        return Ending("work", ())
+    for how in ("lost", "over"):
+        if language[how].search(clause.plain):
+            terms = _objects(clause.plain, language)
+            return Ending(how, terms) if terms else None
+    return None
+
+
+def may_be_of_user(clause: Clause, language: Language) -> bool:
+    """Whether a short clause without a subject may be about the user, where verbs do not tell of whom they are."""
+    free = language.verb_last or not language.spaced or language["article"].match(clause.plain) is not None
+    return free and len(clause.plain) <= _SHORT and not language["others"].match(clause.plain)
+
+
+def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
+    """Whether a fact that tells an end ends an older one.
+
+    Args:
+        new: the fact that may tell an end.
+        old: one that was said before.
+        language: that of `new`; it is detected by default.
+    """
+    if not is_ending(new) or old.negated or is_ending(old) or old.subject != USER or not old.is_open:
+        return False
+    if new.value == "work":
+        return old.attribute in _WORK
+    if new.value == "lost" and old.kind not in {"biography", "constraint", "commitment"}:
+        return False
+    if new.value == "over" and (new.kind == "preference") != (old.kind == "preference"):
+        return False
+    return _tells_all(new.terms, old, language or language_in(new.text))
+
+
+def is_ending(fact: Fact) -> bool:
+    """Whether a fact tells the end of others."""
+    return (fact.attribute or "").startswith(ENDS)
+
+
+def _objects(plain: str, language: Language) -> tuple[str, ...]:
+    """The words for what ended: those of the clause without what says that it ended."""
+    for name in ("over", "lost", "momentary", "ended", "over_noise"):
+        plain = language[name].sub(" ", plain)
+    if language.spaced:
+        return content_terms(plain, language) or tuple(dict.fromkeys(word_terms(plain, language.code)))
+    for name in ("first", "my", "lead"):
+        plain = language[name].sub(" ", plain)
+    letters = _LETTER.findall(plain) or [word for word in _WORDS.findall(plain) if len(word) > 1]
+    return tuple(dict.fromkeys(letters)) if letters else tuple(_WORDS.findall(plain))
+
+
+def _tells_all(terms: tuple[str, ...], old: Fact, language: Language | None) -> bool:
+    """Whether an older fact says all of these words, in some form."""
+    if not terms or language is None:
+        return False
+    if not language.spaced:
+        text = language.normalized(old.text)
+        return all(term in text for term in terms)
+    known = set(word_terms(fold(old.text), language.code))
+    bends = language.verb_last or "bends" in language.lists
+    held = sum(any(_is_form(term, other, bends=bends) for other in known) for term in terms)
+    return held >= (_PART if language.verb_last else 1.0) * len(terms)
+
+
+def _is_form(one: str, other: str, *, bends: bool) -> bool:
+    """Whether two stems are of one word."""
+    if one == other:
+        return True
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    if bends:
+        return same >= max(_LEAST, _BENT * min(len(one), len(other)))
+    return same >= max(_LEAST + 1, _ROOT * max(len(one), len(other)))
