@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,55 @@ SPREAD: Final = 3.0
 """The score, in units of idf, by which a candidate is e times as likely as another; by trial on two conversations of
 LoCoMo."""
 
-LEAST: Final[Mapping[Scope, float]] = MappingProxyType({"one": 0.006, "many": 0.004, "order": 0.004, "whole": 0.004})
-"""Relevance from which a hit is told, by what the question asks for; by trial on two conversations of LoCoMo."""
 
-LEAST_FOR_REMARK: Final = 0.12
+class Bounds(NamedTuple):
+    """From where on what was found is told.
+
+    Attributes:
+        relevance: of a hit, in [0, 1].
+        certainty: of the question, that anything bears on it: log odds.
+    """
+
+    relevance: float
+    certainty: float
+
+
+ALL: Final = Bounds(0.0, -np.inf)
+"""All that was asked for, however little it bears on the question."""
+
+
+LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
+    {
+        "one": Bounds(0.006, -2.4),
+        "many": Bounds(0.004, -2.4),
+        "order": Bounds(0.004, -2.4),
+        "whole": Bounds(0.004, -2.4),
+    }
+)
+"""From where on hits are told, by what the question asks for; by trial on two conversations of LoCoMo."""
+
+LEAST_FOR_REMARK: Final = Bounds(0.12, 0.5)
 """The same for a message that asks for nothing."""
 
-LEAST_IN_PASSING: Final = 0.03
+LEAST_IN_PASSING: Final = Bounds(0.03, -1.0)
 """The same for one that asks for something in passing, in less than half of its sentences."""
+
+BELOW: Final = 2.0
+"""How far below the best a hit may be, in idf of the rarest term: in a small memory little stands out by its shares."""
+
+FIRST: Final = 5
+"""Hits of which one should hold most of the question, and be near to it."""
+
+APART: Final = 0.2
+"""How far the nearest stands out, in cosine before the fifth, to count as much as all the words of the question."""
+
+CERTAINTY: Final = (-5.69, 3.43, 0.27, 3.57)
+"""Log odds that what is asked for was said: a constant, and by how the question is met in words or meaning, the best
+score in idf of the rarest term, and the cosine.
+
+Fitted on two conversations of LoCoMo, whole and in parts of 1, 3 and 8 sessions (their questions, those whose evidence
+is in other parts, and those of other conversations), and on the paraphrases of the tests' own memory.
+"""
 
 NOTHING: Final = 16.0
 """How far above the last of the crowd the answer mostly stands, where there is one; by trial on LoCoMo, with questions
@@ -34,11 +75,36 @@ about another conversation beside its own."""
 Numbers = NDArray[np.float64]
 
 
-def relevances(scores: Numbers) -> Numbers:
+def certainty(scores: Numbers, shares: Numbers, cosines: Numbers, rarest: float) -> float:
+    """Log odds that what is asked for was said, and not something else of the same kind; infinite without cosines.
+
+    A question is met where its words are said in one place, or where one thing alone is near to what it means: people
+    ask in other words than they told. What was never said has neither, as a rule.
+
+    Args:
+        scores: of the candidates.
+        shares: of the question that each of them, and what stands around it, says.
+        cosines: of each; NaN where the vector arm did not bring it.
+        rarest: idf of a term that is in one message.
+    """
+    first = np.argsort(-scores)[:FIRST]
+    nearest = np.sort(cosines[~np.isnan(cosines)])[-FIRST:]
+    near = cosines[first][~np.isnan(cosines[first])]
+    if not len(near):
+        return np.inf
+    met = max(shares[first].max(), (nearest[-1] - nearest[0]) / APART)
+    return float(np.dot(CERTAINTY, (1.0, met, scores.max() / rarest, near.max())))
+
+
+def relevances(scores: Numbers, rarest: float) -> Numbers:
     """How likely it is, by its score, that each candidate is what is asked for, and not nothing: one a score.
 
     One far above the others has nearly all of it, and where many are as good as each other, each has a little: so a
     clear answer stands alone, and a question that much bears on brings much.
+
+    Args:
+        scores: of the candidates.
+        rarest: idf of a term that is in one message.
     """
     if not len(scores):
         return scores
@@ -46,4 +112,5 @@ def relevances(scores: Numbers) -> Numbers:
     crowd = np.sort(np.append(scores, np.zeros(max(0, CROWD - len(scores)))))[-CROWD:]
     total = np.exp((crowd - best) / SPREAD).sum() + np.exp((crowd[0] + NOTHING - best) / SPREAD)
     shares: Numbers = np.exp((scores - best) / SPREAD) / total
+    shares[scores < best - BELOW * rarest] = 0
     return shares

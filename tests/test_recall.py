@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.breadth import CROWD, relevances
-from everthread.memory.fusion import lexical_scores
+from everthread.memory.breadth import BELOW, CROWD, relevances
+from everthread.memory.fusion import lexical
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -196,11 +196,12 @@ async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over
     assert ranks[0] < ranks[1]
 
 
-@given(st.lists(st.floats(-50, 50), max_size=300))
-def test_relevance_is_shared_and_falls_with_the_score(scores: list[float]) -> None:
-    shares = relevances(np.array(scores)).tolist()
+@given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
+def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
+    shares = relevances(np.array(scores), rarest).tolist()
     assert sum(sorted(shares)[-CROWD:]) <= 1.000001
     assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
+    assert all(share == 0 or score >= max(scores) - BELOW * rarest for score, share in zip(scores, shares, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     counts = np.zeros((2, len(drawn)))
     for position, (_, _, x, y) in zip(at, held, strict=True):
         counts[:, position] = x, y
-    scores = lexical_scores(everywhere, counts)
+    scores = lexical(everywhere, counts).scores
     assert len(scores) == len(drawn)
     for number, score in enumerate(scores.tolist()):
         thread, seq = ("a", number + 1) if number < in_a else ("b", number - in_a + 1)
