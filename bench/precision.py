@@ -1,10 +1,10 @@
 """How much of what is recalled was asked for: PrecisionMemBench, `python -m bench.precision --data beliefs.seed.json`.
 
 The fixtures are those of https://github.com/tenurehq/precisionMemBench (MIT), in one folder: beliefs, cases, sessions.
-Each belief is said as one message, in the thread of its scope, in the words that the benchmark gives all contestants; a
-case is asked, through the nodes `memory_retrieval` and `pairing`, in the threads of its scopes. What is pinned, and
-what a relation brings, the benchmark adds and takes away itself, as here. Precision and recall are means over the cases
-that have one; drift is what of a session's memories was not asked for.
+Each belief is said as one message, in a conversation of its own, in the words that the benchmark gives all contestants;
+each scope is a user of its own, and a case is asked through the nodes `memory_retrieval` and `pairing`. What is pinned,
+and what a relation brings, the benchmark adds and takes away itself, as here. Precision and recall are means over the
+cases that have one; drift is what of a session's memories was not asked for.
 """
 
 from __future__ import annotations
@@ -55,10 +55,9 @@ class Beliefs:
         self.known[belief["_id"]] = belief
         words = [belief["canonical_name"], *belief["aliases"], belief["content"], belief["why_it_matters"]]
         text = " ".join(word for word in words if word)
-        archive = self._resources.of_user(belief["user_id"]).archive
-        await archive.add_messages(
-            f"{belief['user_id']}/{belief['scope'][0]}", [HumanMessage(text, id=f"{belief['_id']}@{again}")]
-        )
+        user = f"{belief['user_id']}/{belief['scope'][0]}"
+        thread = f"{user}/{belief['_id']}"
+        await self._resources.of_user(user).archive.add_messages(thread, [HumanMessage(text, id=f"m{again}")])
 
     async def found(self, user: str, scopes: Sequence[str], query: str, most: int = MOST) -> list[str]:
         """The beliefs that are recalled, without the pinned ones."""
@@ -66,21 +65,18 @@ class Beliefs:
         pinned = [b["_id"] for b in own if _is_pinned(b)]
         found: dict[str, None] = {}
         for scope in scopes if query.strip() and most else ():
-            found |= dict.fromkeys([id_ async for id_ in self._recalled(user, scope, query) if id_ not in pinned])
+            found |= dict.fromkeys(id_ for id_ in await self._recalled(f"{user}/{scope}", query) if id_ not in pinned)
         for relation in [self.known[id_] for id_ in list(found)]:
             parts = relation.get("participants") or [] if relation["type"] == "relation" else []
             found |= dict.fromkeys(id_ for id_ in parts if id_ not in pinned and self.known.get(id_) in own)
         return list(found)[: max(0, most - len(pinned))]
 
-    async def _recalled(self, user: str, scope: str, query: str) -> Any:
-        settings = self._resources.settings.but(user_id=user, memory_scope="thread")
-        turn = Turn(self._resources, settings, {"configurable": {"thread_id": f"{user}/{scope}"}})
+    async def _recalled(self, user: str, query: str) -> list[str]:
+        turn = Turn(self._resources, self._resources.settings.but(user_id=user), {"configurable": {"thread_id": user}})
         state: Any = {"messages": [HumanMessage(query, id="question")]}
         state |= {"recall": (await memory_retrieval(state, turn))["recall"]}
         state |= await pairing(state, turn)
-        for memory in state["recall"].memories:
-            for id_ in memory.source_ids:
-                yield id_.rpartition("@")[0]
+        return [memory.thread_id.rpartition("/")[2] for memory in state["recall"].memories]
 
 
 def _is_pinned(belief: Belief) -> bool:

@@ -53,15 +53,15 @@ Indices = NDArray[np.int64]
 
 
 class Lexical(NamedTuple):
-    """What the words of a question find: arrays of one length, one value a position.
+    """What the words of a question find: arrays of one value, or one column, a position.
 
     Attributes:
         scores: BM25 with soft neighbours, in units of idf; 0 where no term of the question reaches.
-        shares: of the question that is said there and around it, its terms weighed by idf; 1 where it has no terms.
+        met: how much of each term of the question, in rows, is said there and around it, weighed by idf: of all 1.
     """
 
     scores: Numbers
-    shares: Numbers
+    met: NDArray[np.float32]
 
 
 def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
@@ -73,13 +73,12 @@ def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
     """
     number = len(timeline.seqs)
     if not counts.any():
-        return Lexical(np.zeros(number), np.full(number, float(not len(counts))))
+        return Lexical(np.zeros(number), np.full((1, number), float(not len(counts)), np.float32))
     rarity = idf(number, (counts > 0).sum(axis=1)).astype(np.float32)
     frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
     worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
     scores = np.einsum("t,tn->n", rarity, worth)
-    shares = np.einsum("t,tn->n", rarity / rarity.sum(), np.minimum(frequencies, 1))
-    return Lexical(scores.astype(np.float64), shares.astype(np.float64))
+    return Lexical(scores.astype(np.float64), np.minimum(frequencies, 1) * (rarity / rarity.sum())[:, None])
 
 
 def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:

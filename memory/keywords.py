@@ -9,6 +9,7 @@ import asyncio
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -47,16 +48,16 @@ def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
 
 
 class KeywordHits(NamedTuple):
-    """What the keyword arm found: arrays of one length, one value a position of the view.
+    """What the keyword arm found: arrays of one value, or one column, a position of the view.
 
     Attributes:
         scores: of the positions that the question's words and days reach best; else 0.
-        shares: of the question that is said there and around it.
+        met: how much of each term of the question is said there and around it: of all 1.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
     """
 
     scores: Numbers
-    shares: Numbers
+    met: NDArray[np.float32]
     tells_time_asked_for: Flags
 
 
@@ -71,7 +72,7 @@ def keyword_hits(
         counts = memory.counts(view, keys)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
     found = lexical(view.timeline, counts)
-    return view, KeywordHits(_by_words(question, view.timeline, found.scores), found.shares, telling)
+    return view, KeywordHits(_by_words(question, view.timeline, found.scores), found.met, telling)
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers) -> Numbers:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall
@@ -40,7 +41,7 @@ class Candidates(NamedTuple):
         summaries: the summaries.
         scores: of both arms together.
         lexical: of the keyword arm; 0 where it did not find it.
-        shares: of the question that is said in each message and around it.
+        met: how much of each term of the question, in rows, is said in it and around it: of all 1.
         cosines: of the vector arm; NaN where it did not find it.
         rarest: idf of a term that is in one message.
     """
@@ -49,7 +50,7 @@ class Candidates(NamedTuple):
     summaries: Sequence[SummarySource]
     scores: Numbers
     lexical: Numbers
-    shares: Numbers
+    met: NDArray[np.float32]
     cosines: Numbers
     rarest: float
 
@@ -167,7 +168,7 @@ class MemorySearch:
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, shares, telling = words
+    by_words, met, telling = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
@@ -190,7 +191,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         [source for source, _ in near.summaries],
         np.concatenate([scores, COSINE_WEIGHT * of_summaries]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
-        np.concatenate([shares[at], np.zeros(len(of_summaries))]),
+        np.pad(met[:, at], [(0, 0), (0, len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
         float(idf(max(1, len(view.rows)), np.ones(1))[0]),
     )
@@ -225,7 +226,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
     relevant = relevances(candidates.scores, candidates.rarest)
-    if certainty(candidates.scores, candidates.shares, candidates.cosines, candidates.rarest) < least.certainty:
+    if certainty(candidates.scores, candidates.met, candidates.cosines, candidates.rarest) < least.certainty:
         relevant[:] = 0
 
     def source(n: int) -> tuple[str, str]:
