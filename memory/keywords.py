@@ -6,6 +6,7 @@ The index are the terms of each message, as numbers made of user and term, in th
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..state.records import now
 from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
@@ -62,9 +62,9 @@ class KeywordHits(NamedTuple):
 
 
 def keyword_hits(
-    memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing
+    memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing, moment: datetime
 ) -> tuple[View, KeywordHits]:
-    """What is searched, and what the keyword arm finds in it."""
+    """What is searched, and what the keyword arm finds in it, where it is this moment: "yesterday" depends on it."""
     keys = sealing.terms(term_keys(sealing.user_id, list(dict.fromkeys(search_terms(question)))))
     asked_for = sealing.terms(term_keys(sealing.user_id, [TELLS_WHEN] if asks_when(question) else []))
     with memory.lock:
@@ -72,12 +72,11 @@ def keyword_hits(
         counts = memory.counts(view, keys)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
     found = lexical(view.timeline, counts)
-    return view, KeywordHits(_by_words(question, view.timeline, found.scores), found.met, telling)
+    return view, KeywordHits(_by_words(question, view.timeline, found.scores, moment), found.met, telling)
 
 
-def _by_words(question: str, timeline: Timeline, by_terms: Numbers) -> Numbers:
+def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:
     """The scores of the keyword arm for the positions that the question's words and days reach best; else 0."""
-    moment = now()
     named = [period for period in periods(question, moment) if period.end < moment]
     scores = by_terms + day_scores(timeline, named)
     if len(scores) > DEPTH:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..state.errors import EmbeddingError
-from ..state.records import Hit, Recall
+from ..state.records import Hit, Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
@@ -78,6 +79,7 @@ class MemorySearch:
         threshold: float,
         least: Bounds = ALL,
         this_thread_only: bool = False,
+        as_of: datetime | None = None,
         timeout: float,
     ) -> Recall:
         """What of the user's memory bears on the question, the best first. Where the vector arm fails, `error` says so.
@@ -89,6 +91,7 @@ class MemorySearch:
             threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
             least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any.
             this_thread_only: leave out the user's other threads.
+            as_of: leave out what was said later, and take "yesterday" from there; None for now.
             timeout: seconds for the embedding model.
 
         Raises:
@@ -113,12 +116,14 @@ class MemorySearch:
         sealing = await self._rows.sealing()
         # Side by side: the keyword arm does not wait for the embedding of the question.
         (view, words), (lookup, failed) = await asyncio.gather(
-            asyncio.to_thread(keyword_hits, memory, thread_only, question, sealing), by_meaning()
+            asyncio.to_thread(keyword_hits, memory, thread_only, question, sealing, as_of or now()), by_meaning()
         )
 
         def recall() -> Recall:
             with memory.lock:
                 near = lookup(memory, view) if lookup is not None else None
+                if as_of is not None:
+                    near = _until(as_of, view, words, near)
                 candidates = _candidates(memory, view, words, near, question)
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
                 hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit, least))
@@ -164,6 +169,16 @@ class MemorySearch:
             except EmbeddingError as failed:
                 error = str(failed)
         return (await self._memories.of(self._rows) if changed else known).memory, error
+
+
+def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) -> Near | None:
+    """Take out of what both arms found what was said later."""
+    late = view.timeline.times > moment.timestamp()
+    words.scores[late] = 0
+    if near is None:
+        return None
+    near.messages[view.rows[late]] = np.nan
+    return Near(near.messages, [found for found in near.summaries if found[0].created_at <= moment])
 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:

@@ -177,6 +177,41 @@ async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much
     assert len(await memories("Which walks led along the canal?")) > 20
 
 
+LIFE = [
+    "I planted gooseberries behind the shed in March.", "The cat knocked over the blue vase this morning.",
+    "My sister's wedding was in a chapel in Ghent.", "I am rereading a novel on lighthouse keepers.",
+    "The dentist pulled a wisdom tooth on Friday.", "Our team moved to the fourth floor at work.",
+    "I bought a second-hand cello from a retired teacher.", "The train to Basel was two hours late again.",
+    "Dad keeps eleven hens and a rooster named Otto.", "I burnt the lentils and we ordered pizza.",
+    "The landlord wants to paint the stairwell green.", "My passport expires in November next year.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("What does Dad keep?", "hens"),
+        ("Which instrument did I get?", "cello"),
+        ("Where did my sibling marry?", "Ghent"),
+        ("Who won the regatta in Lisbon?", None),
+        ("How much did the telescope cost?", None),
+        ("The weather has been lovely all week, hasn't it been a nice spring so far.", None),
+    ],
+)
+async def test_what_was_never_said_brings_nothing_and_what_was_said_in_other_words_comes(
+    resources: Resources, asked: str, told: str | None
+) -> None:
+    said_apart = [said(text, 0, at=MONDAY + timedelta(days=3 * n)) for n, text in enumerate(LIFE)]
+    for n, message in enumerate(said_apart):
+        await resources.of_user("ada").archive.add_messages(f"t{n}", [message.model_copy(update={"id": f"m{n}"})])
+    turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage(asked, id="q")]}
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    texts = [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+    assert any(told in text for text in texts) if told else texts == []
+
+
 async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over_them(resources: Resources) -> None:
     events = ("sowed the tomatoes", "planted the tomatoes out", "harvested the tomatoes")
     talk = [
