@@ -51,7 +51,8 @@ LEAST_IN_PASSING: Final = Bounds(0.03, -1.0)
 """The same for one that asks for something in passing, in less than half of its sentences."""
 
 BELOW: Final = 2.0
-"""How far below the best a hit may be, in idf of the rarest term: in a small memory little stands out by its shares."""
+"""How far below the best that is no question a hit may be, in idf of the rarest term: in a small memory little stands
+out by its shares."""
 
 TOGETHER: Final = 10
 """Hits that together should say most of the question's words."""
@@ -60,7 +61,7 @@ FIRST: Final = 5
 """Hits of which one should be near to the question."""
 
 APART: Final = 0.2
-"""How far the nearest stands out, in cosine before the fifth, to count as much as all the words of the question."""
+"""How far the nearest stands out, in cosine before the fifth (0 where there are fewer), to count as much as all words."""
 
 CERTAINTY: Final = (-5.43, 3.47, 0.20, 3.51)
 """Log odds that what is asked for was said: a constant, and by how the question is met in words or meaning, the best
@@ -91,14 +92,14 @@ def certainty(scores: Numbers, met: NDArray[np.float32], cosines: Numbers, rares
     """
     best = np.argsort(-scores)[:TOGETHER]
     near = cosines[best[:FIRST]]
-    nearest = np.sort(cosines[~np.isnan(cosines)])[-FIRST:]
+    nearest = np.sort(np.append(cosines[~np.isnan(cosines)], np.zeros(FIRST)))[-FIRST:]
     if np.isnan(near).all():
         return np.inf
     either = max(met[:, best].max(axis=1).sum(), (nearest[-1] - nearest[0]) / APART)
     return float(np.dot(CERTAINTY, (1.0, either, scores.max() / rarest, np.nanmax(near))))
 
 
-def relevances(scores: Numbers, rarest: float) -> Numbers:
+def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbers:
     """How likely it is, by its score, that each candidate is what is asked for, and not nothing: one a score.
 
     One far above the others has nearly all of it, and where many are as good as each other, each has a little: so a
@@ -106,6 +107,7 @@ def relevances(scores: Numbers, rarest: float) -> Numbers:
 
     Args:
         scores: of the candidates.
+        asks: whether each is a question: the same one, asked earlier, is the best hit, and answers nothing.
         rarest: idf of a term that is in one message.
     """
     if not len(scores):
@@ -114,5 +116,5 @@ def relevances(scores: Numbers, rarest: float) -> Numbers:
     crowd = np.sort(np.append(scores, np.zeros(max(0, CROWD - len(scores)))))[-CROWD:]
     total = np.exp((crowd - best) / SPREAD).sum() + np.exp((crowd[0] + NOTHING - best) / SPREAD)
     shares: Numbers = np.exp((scores - best) / SPREAD) / total
-    shares[scores < best - BELOW * rarest] = 0
+    shares[scores < scores.max(where=~asks, initial=scores.min()) - BELOW * rarest] = 0
     return shares

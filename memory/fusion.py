@@ -78,7 +78,8 @@ def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
     frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
     worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
     scores = np.einsum("t,tn->n", rarity, worth)
-    return Lexical(scores.astype(np.float64), np.minimum(frequencies, 1) * (rarity / rarity.sum())[:, None])
+    known = np.minimum(rarity, idf(number, np.ones(1)).astype(np.float32))  # what nobody said tells no more than that
+    return Lexical(scores.astype(np.float64), np.minimum(frequencies, 1) * (known / known.sum())[:, None])
 
 
 def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:

@@ -44,6 +44,7 @@ class Candidates(NamedTuple):
         lexical: of the keyword arm; 0 where it did not find it.
         met: how much of each term of the question, in rows, is said in it and around it: of all 1.
         cosines: of the vector arm; NaN where it did not find it.
+        asks: whether it ends in a question mark.
         rarest: idf of a term that is in one message.
     """
 
@@ -53,6 +54,7 @@ class Candidates(NamedTuple):
     lexical: Numbers
     met: NDArray[np.float32]
     cosines: Numbers
+    asks: Flags
     rarest: float
 
 
@@ -208,6 +210,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         np.pad(met[:, at], [(0, 0), (0, len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
+        np.concatenate([messages["asks"], np.zeros(len(of_summaries), dtype=bool)]),
         float(idf(max(1, len(view.rows)), np.ones(1))[0]),
     )
 
@@ -240,7 +243,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
-    relevant = relevances(candidates.scores, candidates.rarest)
+    relevant = relevances(candidates.scores, candidates.asks, candidates.rarest)
     if certainty(candidates.scores, candidates.met, candidates.cosines, candidates.rarest) < least.certainty:
         relevant[:] = 0
 

@@ -177,6 +177,19 @@ async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much
     assert len(await memories("Which walks led along the canal?")) > 20
 
 
+async def test_a_question_that_was_asked_before_does_not_hide_its_answer(resources: Resources) -> None:
+    question = "Which number does my locker at the gym have?"
+    chat = [*CHAT, question, "You said QX-4471.", question, "QX-4471, still."]
+    days = [said(text, n % 2, at=MONDAY + timedelta(days=4 * (n // 2))) for n, text in enumerate(chat)]
+    messages = [message.model_copy(update={"id": f"m{n}"}) for n, message in enumerate(days)]
+    await resources.of_user("ada").archive.add_messages("t1", messages)
+    turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage(question, id="q")]}
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    assert CHAT[2] in {fragment.content for memory in state["recall"].memories for fragment in memory.fragments}
+
+
 LIFE = [
     "I planted gooseberries behind the shed in March.", "The cat knocked over the blue vase this morning.",
     "My sister's wedding was in a chapel in Ghent.", "I am rereading a novel on lighthouse keepers.",
@@ -233,7 +246,7 @@ async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over
 
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
-    shares = relevances(np.array(scores), rarest).tolist()
+    shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), rarest).tolist()
     assert sum(sorted(shares)[-CROWD:]) <= 1.000001
     assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
     assert all(share == 0 or score >= max(scores) - BELOW * rarest for score, share in zip(scores, shares, strict=True))
