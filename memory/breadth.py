@@ -61,7 +61,7 @@ FIRST: Final = 5
 """Hits of which one should be near to the question."""
 
 APART: Final = 0.2
-"""How far the nearest stands out, in cosine before the fifth (0 where there are fewer), to count as much as all words."""
+"""How far the nearest stands out, in cosine before the fifth (or 0), to count as much as all words of the question."""
 
 CERTAINTY: Final = (-5.43, 3.47, 0.20, 3.51)
 """Log odds that what is asked for was said: a constant, and by how the question is met in words or meaning, the best
