@@ -28,7 +28,7 @@ from datasets import locomo, message
 from langchain_core.messages import AnyMessage, HumanMessage
 from server_folder import server_folder
 
-from everthread.memory import recall
+from everthread.memory import keywords, recall
 from everthread.memory.recall_cache import RecallCache
 from everthread.memory.user_memory import UserMemory
 from everthread.models.bundled_weights import BUNDLED_MODEL
@@ -46,7 +46,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "embedding of the question": [(Embedder, "query")],
     "memory brought up to date": [(RecallCache, "of")],
     "vector arm": [(UserMemory, "near")],
-    "keyword arm": [(UserMemory, "counts"), (recall, "_by_words")],
+    "keyword arm": [(UserMemory, "counts"), (keywords, "lexical"), (keywords, "_by_words")],
     "neighbours and fusion": [(recall, "_shared"), (recall, "combined"), (recall, "_ranked")],
 }
 

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -83,23 +84,28 @@ class ConversationMemory(Curated):
             given = await without_left_out(self._user, thread_id, read_input(list(messages)), asked=True)
             return await kept(await unknown(given, turn), turn)
 
-    async def arecall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+    async def arecall(
+        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+    ) -> list[Memory]:
         """What was said that bears on a query, the best first: exchanges and summaries, with sources and scores.
 
         Args:
             query: any text.
             thread_id: the only thread to search; None for all of the user's.
             limit: memories, at most.
+            as_of: a moment, with its zone: nothing that was said later, and "yesterday" is the day before it.
 
         Raises:
-            InputError: the query is empty.
+            InputError: the query is empty, or `as_of` has no zone.
             StorageError: the storage fails.
         """
         if not query.strip():
             raise InputError("The query is empty: expected a non-empty text.")
+        if as_of is not None and as_of.tzinfo is None:
+            raise InputError("The moment `as_of` has no zone: expected an aware datetime, such as datetime.now(UTC).")
         scope = "user" if thread_id is None else "thread"
         turn = self._turn(thread_id or "", max_memories=limit, memory_scope=scope)
-        return list((await recalled(query, turn)).memories)[:limit]
+        return list((await recalled(query, turn, as_of)).memories)[:limit]
 
     async def acontext(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
@@ -202,9 +208,11 @@ class ConversationMemory(Curated):
         """`aremember`, blocking."""
         return node_thread.run_sync(self.aremember(messages, thread_id=thread_id))
 
-    def recall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+    def recall(
+        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+    ) -> list[Memory]:
         """`arecall`, blocking."""
-        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit))
+        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit, as_of=as_of))
 
     def context(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""

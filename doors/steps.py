@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -11,6 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from ..graph.build import no_summary_due
 from ..graph.prepared import with_update
 from ..graph.recognition import new_by_content
+from ..memory.pairing import with_fragments
 from ..models.cache_marks import with_cache_marks
 from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
 from ..nodes.pairing import pairing
@@ -21,12 +23,17 @@ from ..runtime.turn import Turn
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.messages import check_input
-from ..state.records import Recall
+from ..state.records import Memory, Recall
 from ..state.tool_calls import results_after_calls
 
 
-async def recalled(query: str, turn: Turn) -> Recall:
+async def recalled(query: str, turn: Turn, as_of: datetime | None = None) -> Recall:
     """What bears on a query, as memories, where no conversation goes on.
+
+    Args:
+        query: any text.
+        turn: whose memory, and in which thread.
+        as_of: leave out what was said later; None leaves out nothing.
 
     Raises:
         StorageError: the storage fails.
@@ -38,11 +45,21 @@ async def recalled(query: str, turn: Turn) -> Recall:
         limit=settings.max_memories * HITS_A_MEMORY,
         threshold=settings.similarity_threshold,
         this_thread_only=settings.memory_scope == "thread",
+        as_of=as_of,
         timeout=settings.timeouts.embedding,
     )
     state: ConversationState = {"messages": [HumanMessage(query)], "recall": recall}
     paired = await pairing(state, turn)
-    return cast("Recall", paired.get("recall", recall))
+    found = cast("Recall", paired.get("recall", recall))
+    return found if as_of is None else found.model_copy(update={"memories": tuple(_until(as_of, found.memories))})
+
+
+def _until(moment: datetime, memories: Iterable[Memory]) -> Iterator[Memory]:
+    """The memories without what was said after that moment: a reply may have come later than what it answers."""
+    for memory in memories:
+        early = [part for part in memory.fragments if part.created_at is None or part.created_at <= moment]
+        if early:
+            yield with_fragments(memory, early)
 
 
 async def found_for(messages: list[AnyMessage], turn: Turn) -> ConversationState:

@@ -17,7 +17,7 @@ from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
-from ..runtime.relevance import least_relevance
+from ..runtime.relevance import least_told
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
@@ -91,7 +91,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         question,
         limit=wanted + len(chain),
         threshold=settings.similarity_threshold,
-        least=await asyncio.to_thread(least_relevance, question),
+        least=await asyncio.to_thread(least_told, question),
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )

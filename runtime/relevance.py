@@ -1,8 +1,8 @@
-"""From which relevance on what was found is told in a turn."""
+"""From where on what was found is told in a turn."""
 
 from __future__ import annotations
 
-from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING
+from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING, Bounds
 from ..search.router.keywords import read_question
 from ..search.router.wordlists import word_lists
 from ..state.records import now
@@ -10,8 +10,8 @@ from ..text.language import language_of
 from ..text.scope import scope_of
 
 
-def least_relevance(question: str) -> float:
-    """The relevance from which what was found is told: a remark, in a language whose questions are known, wants little.
+def least_told(question: str) -> Bounds:
+    """From where on what was found is told: a remark, in a language whose questions are known, wants little.
 
     The first call reads word lists from disk (blocking).
     """

@@ -25,6 +25,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from .block_names import block_name
 from .errors import InputError, first_line
 from .records import Role
 from .storable import storable
@@ -93,7 +94,10 @@ def _cleaned_parts(value: Any) -> Any:
 
 
 def content_text(content: Any) -> str:
-    """The readable text of a message's content: a string, a list of blocks (images become "[image]"), or nothing."""
+    """The readable text of a message's content: a string, a list of blocks, or nothing.
+
+    An image becomes "[image]", a file that has a name "[file: minutes.pdf]": by it what was shared is found again.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
@@ -115,7 +119,8 @@ def _block_text(block: Any) -> str:
         return ""
     if kind == "tool_result":
         return content_text(block.get("content"))
-    return f"[{kind.removeprefix('input_').removesuffix('_url') or 'block'}]"
+    named = f": {name}" if (name := block_name(block)) else ""
+    return f"[{kind.removeprefix('input_').removesuffix('_url') or 'block'}{named}]"
 
 
 def message_text(message: BaseMessage) -> str:
