@@ -56,7 +56,7 @@ def checkpointer_of(storage: Storage) -> LoopCheckpointer:
 def locks_of(storage: Storage) -> ThreadLocks:
     """The locks of threads that hold between all processes that use this storage."""
     if storage.kind == "postgres":
-        from .postgres.thread_lock import PostgresLocks
+        from .postgres.claims import PostgresLocks
 
         return PostgresLocks(cast("Database", storage))
     if storage.kind == "json":

@@ -261,7 +261,7 @@ class UserKeys:
             cursor = await connection.execute(statement, values)
             return await cursor.fetchall() if cursor.description is not None else []
 
-        return await self._database.run(work, one_statement=True)
+        return await self._database.run(work)
 
 
 async def _unwrapped(row: Row, master: MasterKey) -> Cipher:

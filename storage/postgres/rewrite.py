@@ -44,7 +44,7 @@ async def _rewrite(database: Database, tables: Sequence[str]) -> None:
         async with connection:
             try:
                 for table in tables:
-                    await connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(table)))
+                    await connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(database.schema, table)))
                 if database.settings.server_url is None:
                     for statement in _LOG_ANEW:
                         await connection.execute(statement.encode())

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from ..loop_checkpointer import LoopCheckpointer
+from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes, is_end
 from ..thread_copy import copy_archive
@@ -90,7 +90,7 @@ class SqliteCheckpointer(LoopCheckpointer):
         ):
             yield found
 
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         serde = await self._serde(step.config["configurable"]["thread_id"])
 
         def work(connection: sqlite3.Connection) -> None:
@@ -106,7 +106,7 @@ class SqliteCheckpointer(LoopCheckpointer):
         durable = not self._database.turns or not is_end(step)
         await self._database.on_thread(work, durable=durable)
 
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
         durable = not self._database.turns and writes.are_special
         await self._call(

@@ -21,6 +21,7 @@ from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
 from ..storage import Connection
+from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
@@ -60,6 +61,7 @@ class SqliteDatabase:
         self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
+        self.unwritten = Unwritten(self)
         self.path = path
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None
@@ -111,6 +113,9 @@ class SqliteDatabase:
 
     def scope(self, user_id: str | None) -> None:
         """Nothing: no transaction has to say whose rows it meets."""
+
+    def fence(self, thread_id: str) -> None:
+        """Nothing: the locks of files die with their process, and not before."""
 
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""
