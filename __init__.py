@@ -62,8 +62,8 @@ _HOMES = {
     "state.compression_records": ("Regenerated", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
-        "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError",
-        "StorageError", "ThreadOwnershipError",
+        "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError",
+        "SettingsError", "StorageError", "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,15 +20,18 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..state.compression_records import ThreadCompression
 from ..state.fact_records import FactSheet
-from ..state.messages import clean
+from ..state.messages import clean, is_empty
 from ..state.records import Recall, Record
 from ..state.report_records import Progress, TurnReport
 from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
+from .archive import Archive
 from .loop_thread import io_thread
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 from .storage import Storage
+from .thread_copy import owner_of
 from .unwritten import Write
+from .user_rows import UserRows
 
 EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
     ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, AfterReply, Progress, TurnReport,
@@ -89,7 +93,8 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         if stored is not None:
             fence = self._fence(config)
             # A question that cannot be stored is refused before it is answered; what follows it has cost something.
-            await self._write(config, lambda: self._store(stored, fence), may_wait=metadata.get("source") == "loop")
+            may_wait = metadata.get("source") == "loop"
+            await self._write(config, lambda: self._store(stored, fence), stored.step, may_wait=may_wait)
         where = {name: config["configurable"].get(name, "") for name in ("thread_id", "checkpoint_ns")}
         return {"configurable": {**where, "checkpoint_id": checkpoint["id"]}}
 
@@ -100,7 +105,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         run, made, fence = run_of(config), Writes(writes, task_id, task_path), self._fence(config)
         stored = True if run is None else run.take_writes(config["configurable"]["checkpoint_id"], made)
         if isinstance(stored, Stored):
-            await self._write(config, lambda: self._store(stored, fence))
+            await self._write(config, lambda: self._store(stored, fence), stored.step)
         elif stored:
             await self._write(config, lambda: self._put_writes(config, made, fence))
 
@@ -117,15 +122,28 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         await self.caught_up()
         self._unwritten.give_up()
 
-    async def _write(self, config: RunnableConfig, work: Write, *, may_wait: bool = True) -> None:
+    async def _write(
+        self, config: RunnableConfig, work: Write, step: Step | None = None, *, may_wait: bool = True
+    ) -> None:
         if may_wait and run_of(config) is not None:
-            await io_thread.run(self._unwritten.write(config["configurable"]["thread_id"], work))
+            late = partial(self._too_late, step) if step is not None else None
+            await io_thread.run(self._unwritten.write(config["configurable"]["thread_id"], work, late))
         else:
             await self.caught_up(config["configurable"]["thread_id"])
             await work()
 
     def _fence(self, config: RunnableConfig) -> Fence:
         return self._storage.fence(config["configurable"]["thread_id"])
+
+    async def _too_late(self, step: Step) -> None:
+        """What another process has overtaken while it waited: its messages go into the archive all the same."""
+        thread_id, messages = (
+            step.config["configurable"]["thread_id"],
+            step.checkpoint["channel_values"].get("messages"),
+        )
+        if messages and (owner := await owner_of(self._storage, thread_id)) is not None:
+            said = [message for message in messages if not is_empty(message)]
+            await Archive(UserRows(self._storage, owner)).offer_messages(thread_id, said)
 
     async def _store(self, stored: Stored, fence: Fence) -> None:
         step = stored.step._replace(metadata=cast("CheckpointMetadata", clean(dict(stored.step.metadata))))

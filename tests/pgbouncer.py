@@ -29,7 +29,6 @@ default_pool_size = {size}
 server_round_robin = 1
 max_client_conn = 200
 """
-ACCOUNT = "nobody"
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def pgbouncer(server_url: str, size: int = 4) -> Iterator[str]:
             password=password, own_port=own_port, size=size,
         )
     )  # fmt: skip
-    account = ["-u", ACCOUNT] if os.name == "posix" and os.getuid() == 0 else []
+    account = ["-u", Path(str(server["host"])).owner()] if os.getuid() == 0 else []  # who alone may use its socket
     process = subprocess.Popen([program, "-q", *account, str(file)], stderr=subprocess.DEVNULL)
     url = f"postgresql://{server['user']}@127.0.0.1:{own_port}/postgres"
     try:

@@ -16,8 +16,9 @@ import psycopg
 import pytest
 from conversation import EchoModel, WaitingModel, say, thread
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
 
-from everthread import ClaimLostError, Settings, open_graph
+from everthread import ClaimLostError, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.doctor import examine
 from everthread.storage.postgres import claims
@@ -65,7 +66,7 @@ async def test_a_turn_that_was_taken_over_fails_clearly_and_the_other_loses_noth
         slow.go.set()
         with pytest.raises(ClaimLostError, match="Another process has gone on with thread 't1'"):
             await late
-        said = ["How late is it?", "And you?", "You said: And you?"]
+        said = ["How late is it?", "And you?", "You said: How late is it?\n\nAnd you?"]
         assert [message.text for message in state["messages"]] == said
         assert [message.text for message in (await graph.aget_state(thread())).values["messages"]] == said
         assert await archived(graph) == said
@@ -100,7 +101,13 @@ async def test_cut_connections_lose_no_turn_of_two_that_talk_at_once(
 
         async def talk(to: CompiledConversation, who: str) -> None:
             for n in range(4):
-                await say(to, f"Remark {n} of {who}.")
+                message = HumanMessage(f"Remark {n} of {who}.", id=f"{who}-{n}")
+                while True:  # as a client does that lost its connection
+                    try:
+                        await say(to, {"messages": [message]})
+                    except StorageError:
+                        continue
+                    break
 
         async def cut() -> None:
             while True:

@@ -40,6 +40,13 @@ async def talk(pooled: Settings, embeddings: Embeddings) -> AsyncIterator[Compil
         yield opened
 
 
+@pytest.fixture
+def second(schemas: Schemas) -> Iterator[str]:
+    """Another schema with all tables."""
+    with schemas.migrated() as name:
+        yield name
+
+
 def rows_of(url: str, statement: str) -> list[Any]:
     with psycopg.connect(url) as connection:
         return connection.execute(statement.encode()).fetchall()
@@ -65,35 +72,34 @@ async def test_a_new_schema_is_made_and_no_turn_of_many_at_once_fails(
 
 
 async def test_of_two_schemas_nothing_is_written_into_the_others(
-    pooled: Settings, embeddings: Embeddings, schemas: Schemas, server_url: str, talk: CompiledConversation
+    pooled: Settings, embeddings: Embeddings, second: str, server_url: str, talk: CompiledConversation
 ) -> None:
     """Reviewed: 19 messages of one process were written into the schema of the other."""
-    with schemas.migrated() as second:
-        elsewhere = pooled.but(database_schema=second)
-        async with open_graph(elsewhere, model=EchoModel(prompts=[]), embeddings=embeddings) as other:
+    elsewhere = pooled.but(database_schema=second)
+    async with open_graph(elsewhere, model=EchoModel(prompts=[]), embeddings=embeddings) as other:
 
-            async def turns(graph: CompiledConversation, to: str) -> None:
-                for n in range(6):
-                    await say(graph, f"Remark {n}.", to=to)
+        async def turns(graph: CompiledConversation, to: str) -> None:
+            for n in range(6):
+                await say(graph, f"Remark {n}.", to=to)
 
-            await asyncio.gather(*(turns(talk, f"first-{n}") for n in range(3)), turns(other, "second"))
-            await asyncio.gather(talk.asettled(), other.asettled())  # type: ignore[attr-defined]
-        for schema, prefix in ((pooled.database_schema, "first"), (second, "second")):
-            for table in ("messages", "threads", "checkpoints", "checkpoint_blobs", "checkpoint_writes"):
-                statement = f'SELECT DISTINCT split_part(thread_id, \'-\', 1) FROM "{schema}".{table}'
-                assert rows_of(server_url, statement) in ([(prefix,)], []), (schema, table)
-            count = rows_of(server_url, f'SELECT count(*) FROM "{schema}".messages')
-            assert count == [(36 if prefix == "first" else 12,)]
+        await asyncio.gather(*(turns(talk, f"first-{n}") for n in range(3)), turns(other, "second"))
+        await asyncio.gather(talk.asettled(), other.asettled())  # type: ignore[attr-defined]
+    for schema, prefix in ((pooled.database_schema, "first"), (second, "second")):
+        for table in ("messages", "threads", "checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+            statement = f"SELECT DISTINCT split_part(thread_id, '-', 1) FROM \"{schema}\".{table}"
+            assert rows_of(server_url, statement) in ([(prefix,)], []), (schema, table)
+        count = rows_of(server_url, f'SELECT count(*) FROM "{schema}".messages')
+        assert count == [(36 if prefix == "first" else 12,)]
 
 
 async def test_no_session_is_told_anything(talk: CompiledConversation, pooler: str) -> None:
     await say(talk, "Remember the milk.")
     await talk.asettled()  # type: ignore[attr-defined]
-    told = "SELECT name FROM pg_settings WHERE source = 'session' AND name NOT IN ('client_encoding', 'DateStyle', " \
-        "'TimeZone', 'application_name', 'standard_conforming_strings', 'extra_float_digits')"
+    told = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND source = 'session'"
+    names = ["search_path", "role", "synchronous_commit", "everthread.user_id", "everthread.across_users"]
     for _ in range(8):
         with psycopg.connect(pooler, prepare_threshold=None) as connection:
-            assert connection.execute(told.encode()).fetchall() == []
+            assert connection.execute(told, (names,)).fetchall() == []
             assert connection.execute("SELECT * FROM pg_prepared_statements").fetchall() == []
             assert connection.execute("SELECT * FROM pg_locks WHERE locktype = 'advisory'").fetchall() == []
 
@@ -129,9 +135,13 @@ async def test_the_checkpoints_of_a_thread_are_pruned_copied_and_deleted(talk: C
 
 async def test_where_the_setting_was_forgotten_the_error_names_it(pooled: Settings, embeddings: Embeddings) -> None:
     forgotten = pooled.but(prepare_statements=True)
-    with pytest.raises(StorageError, match="PgBouncer.*EVERTHREAD_PREPARE_STATEMENTS=false"):
+
+    async def talk() -> None:
         async with open_graph(forgotten, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
             for n in range(20):
                 state = await say(graph, f"Remark {n}.")
                 if error := state["after_reply"].error or state["recall"].error:
                     raise StorageError(error)
+
+    with pytest.raises(StorageError, match=r"PgBouncer.*EVERTHREAD_PREPARE_STATEMENTS=false"):
+        await talk()

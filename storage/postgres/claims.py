@@ -82,6 +82,7 @@ class PostgresLocks(ThreadLocks):
         self._database = database
         self._holder = f"{_MACHINE}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
         self._claimed: set[str] = set()
+        self._given_up: set[str] = set()  # and not given back, as the database did not answer
         self._renewing: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
@@ -112,11 +113,18 @@ class PostgresLocks(ThreadLocks):
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         self._database.tickets.pop(thread_id, None)
-        self._claimed.discard(thread_id)
         try:
-            await self._run(thread_id, _FORGET, _GIVE_BACK)
+            await self._let_go(thread_id)
         except StorageError as error:
-            logger.warning("A thread is not given back, and is free in %.0f s: %s", GOOD_SECONDS, error)
+            logger.warning("A thread is given back as soon as the database answers: %s", error)
+            self._given_up.add(thread_id)
+
+    async def _let_go(self, thread_id: str) -> None:
+        """Give a thread back, after what the end of its turn could not write yet."""
+        await self._database.unwritten.catch_up(thread_id)
+        self._claimed.discard(thread_id)
+        self._given_up.discard(thread_id)
+        await self._run(thread_id, _FORGET, _GIVE_BACK)
 
     async def _draw(self, thread_id: str) -> int | None:
         """Draw a ticket; returns it where it is the lowest.
@@ -125,6 +133,7 @@ class PostgresLocks(ThreadLocks):
         """
         await self._database.unwritten.catch_up(thread_id)
         self._claimed.add(thread_id)
+        self._given_up.discard(thread_id)
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
         return await self._lowest(thread_id, await self._run(thread_id, _ALONE, _DRAW, _GRANT, _LOOK))
@@ -146,9 +155,11 @@ class PostgresLocks(ThreadLocks):
 
     async def _renew(self) -> None:
         while self._claimed:
-            await asyncio.sleep(RENEW_SECONDS)
+            await asyncio.sleep(RENEW_SECONDS / 5 if self._given_up else RENEW_SECONDS)
             with suppress(StorageError):  # the next time, or another takes over
                 await self._run("", _RENEW, threads=list(self._claimed))
+                for thread_id in list(self._given_up):
+                    await self._let_go(thread_id)
 
     async def _run(self, thread_id: str, *statements: str, **more: Any) -> list[DictRow]:
         """Run statements in one transaction and one round trip; returns the rows of the last."""
