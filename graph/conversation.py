@@ -22,6 +22,7 @@ from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
+from ..storage.thread_copy import owner_of
 from .recognition import recognized
 from .run import Run, read_run, runtime_of
 
@@ -180,14 +181,20 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user than the one whom the config names.
         """
         node_thread.run_sync(self._check_update(config, supersteps))
-        return super().bulk_update_state(config, supersteps)
+        updated = super().bulk_update_state(config, supersteps)
+        if _names_checkpoint(config):
+            node_thread.run_sync(self._note_branch(updated, super().get_state(updated)))
+        return updated
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """LangGraph's `abulk_update_state`. Errors as for `bulk_update_state`."""
         await self._check_update(config, supersteps)
-        return await super().abulk_update_state(config, supersteps)
+        updated = await super().abulk_update_state(config, supersteps)
+        if _names_checkpoint(config):
+            await self._note_branch(updated, await super().aget_state(updated))
+        return updated
 
     def get_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `get_state`.
@@ -240,6 +247,13 @@ class Conversation(CompiledConversation):
             user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
             await self._forget_removed(user_id, str(thread_id), read)
 
+    async def _note_branch(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:
+        """Note that a thread goes on from an earlier checkpoint: what came after that has left the conversation."""
+        thread_id, messages = config["configurable"]["thread_id"], snapshot.values.get("messages") or []
+        if (owner := await owner_of(self.resources.database, thread_id)) is not None:
+            branches = self.resources.of_user(owner).branches
+            await branches.settle(thread_id, [str(message.id) for message in messages])
+
     async def _check_reader(self, config: RunnableConfig) -> None:
         named = self._named(config)
         if named is not None and not self.resources.is_claimed(*named):
@@ -264,3 +278,8 @@ class Conversation(CompiledConversation):
             else:
                 wanted = await some_messages(user, thread_id, removed)
             await forget(user, wanted, asked_by="client")
+
+
+def _names_checkpoint(config: RunnableConfig) -> bool:
+    """Whether a config names an earlier checkpoint of its thread."""
+    return bool(((config or {}).get("configurable") or {}).get("checkpoint_id"))
