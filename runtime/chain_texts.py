@@ -40,8 +40,9 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     if texts is None:
         ids = summary_ids(state["chain"])
         last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
-        update |= await _overtaken(state, last, turn)
-        if not update and (settled := await _settle(state, last, turn)) is not None:
+        if overtaken := await _overtaken(state, last, turn):
+            update |= overtaken
+        elif (settled := await _settle(state, last, turn)) is not None:
             update["chain"] = settled
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
