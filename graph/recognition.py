@@ -9,9 +9,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from ..runtime.resources import Resources
 from ..state.messages import content_hash, is_empty, message_text, role_of
 from ..state.tool_calls import open_calls
 from ..storage.archive import Archive
+from ..storage.thread_copy import owner_of
 
 _FEWEST: Final = 2
 """Messages that must be the same before an input counts as the history sent again: an exchange."""
@@ -74,6 +76,23 @@ def _are_named(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> bool:
     """Whether the ids of an input are those of the conversation: some clients give replies ids of their own."""
     known = {message.id for message in said}
     return all(message.id and (message.id in known or not isinstance(message, AIMessage)) for message in given)
+
+
+def is_branch(config: RunnableConfig) -> bool:
+    """Whether a state that is made with this config goes on from an earlier checkpoint of the thread."""
+    configurable = (config or {}).get("configurable") or {}
+    return bool(configurable.get("checkpoint_id")) and not configurable.get("checkpoint_ns")
+
+
+async def note_branch(resources: Resources, snapshot: StateSnapshot) -> None:
+    """Note that what was said after a state has left the conversation.
+
+    Raises:
+        StorageError: the archive cannot be written.
+    """
+    thread_id, messages = snapshot.config["configurable"]["thread_id"], snapshot.values.get("messages") or []
+    if (owner := await owner_of(resources.database, thread_id)) is not None:
+        await resources.of_user(owner).branches.settle(thread_id, [str(message.id) for message in messages])
 
 
 def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:

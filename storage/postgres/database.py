@@ -7,28 +7,27 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, errors, pq
-from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Loader
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import AsyncConnection, errors
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import ClaimLostError, StorageError, StorageUnreachable, first_line
+from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..encryption import MasterKeySource
 from ..loop_thread import io_thread
 from ..unwritten import Unwritten
 from ..user_keys import UserKeys
+from .errors import LOST, address, passes, storage_errors
 from .migrate import bring_up_to_date
 from .queries import QUERIES
 from .row_security import IN_SCHEMA, Wall
+from .times import read_times_so
 
 logger = logging.getLogger(__name__)
 
@@ -39,22 +38,6 @@ Pool = AsyncConnectionPool[Connection]
 _CONNECT_SECONDS = 10
 _OPENING_SECONDS = 20.0
 """That opening retries while the server starts, ends connections, or has no room for more."""
-
-_PASSING = (
-    "too many clients", "connection slots", "too many connections", "no more connections", "the database system is",
-    "terminating connection", "server closed the connection", "connection reset", "server login has been failing",
-    "server conn crashed", "pooler is shut",
-)  # fmt: skip
-"""What servers and poolers say of that."""
-
-LOST = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
-"""Errors that say that the server is gone."""
-
-_POOLER = (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName)
-"""What comes of prepared statements where a pooler gives each transaction another connection."""
-
-CLAIM_LOST = "ET001"
-"""What the function `hold_claim` of the schema raises."""
 
 
 class Database:
@@ -128,7 +111,7 @@ class Database:
         """
         await self._open_pool()
         connection = await AsyncConnection.connect(await self._url(), **self._options())
-        await _configure(connection)
+        await read_times_so(connection)
         return connection
 
     @property
@@ -242,7 +225,7 @@ class Database:
             max_idle=300,
             max_lifetime=3600,
             timeout=30,
-            configure=_configure,
+            configure=read_times_so,
             open=False,
             name="everthread",
         )
@@ -256,7 +239,7 @@ class Database:
                 async with self._connection(url, options) as connection:
                     return await bring_up_to_date(connection, self.schema)
             except (StorageUnreachable, psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if time.monotonic() > until or not any(words in str(error).lower() for words in _PASSING):
+                if time.monotonic() > until or not passes(error):
                     raise
                 logger.info("The database has no connection for us yet: trying again.")
                 await asyncio.sleep(0.5)
@@ -270,11 +253,11 @@ class Database:
             unread = isinstance(error, psycopg.ProgrammingError)
             reason = "this is no connection string that Postgres reads" if unread else first_line(error)
             raise StorageUnreachable(
-                f"The database at {_address(url)} cannot be reached: {reason}. "
+                f"The database at {address(url)} cannot be reached: {reason}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
         async with connection:
-            await _configure(connection)
+            await read_times_so(connection)
             yield connection
 
     def _options(self) -> dict[str, Any]:
@@ -295,65 +278,3 @@ class Database:
             pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close(timeout=5)
-
-
-async def _configure(connection: Connection) -> None:
-    connection.adapters.register_loader("timestamptz", _LenientTime)
-    connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
-
-
-class _LenientTime(Loader):
-    """A time in UTC; one that Python has none for, such as infinity, is None: `storage.readable` skips its row."""
-
-    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
-        super().__init__(oid, context)
-        # Without the connection: for the zone of its session the driver would look for a file, and block the loop.
-        self._load = cast("type[Loader]", psycopg.adapters.get_loader(oid, self.format))(oid, None).load
-
-    def load(self, data: Buffer) -> Any:
-        try:
-            return self._load(data)
-        except psycopg.DataError:
-            return None
-
-
-class _LenientBinaryTime(_LenientTime):
-    format = pq.Format.BINARY
-
-
-class storage_errors:  # noqa: N801  # reads as a statement
-    """Turns the driver's errors into `StorageError` with one clear sentence."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, errors.DiskFull):
-            raise StorageUnreachable(
-                "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
-                "Free some space and go on."
-            ) from error
-        if isinstance(error, _POOLER):
-            raise StorageError(
-                f"The database refused: {first_line(error)}. Does PgBouncer stand in between, in transaction mode? "
-                "Then set EVERTHREAD_PREPARE_STATEMENTS=false."
-            ) from error
-        if isinstance(error, LOST):
-            raise StorageUnreachable(
-                f"The database does not answer: {first_line(error)}. Check that it runs."
-            ) from error
-        if isinstance(error, errors.ReadOnlySqlTransaction):
-            raise StorageUnreachable("The database takes no writes for now: is it a standby?") from error
-        if isinstance(error, psycopg.Error) and error.sqlstate == CLAIM_LOST:
-            raise ClaimLostError(first_line(error)) from error
-        if isinstance(error, psycopg.Error):
-            raise StorageError(f"The database refused: {first_line(error)}.") from error
-
-
-def _address(url: str) -> str:
-    """Where a connection URL points, without user and password."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return "the given URL"
-    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"

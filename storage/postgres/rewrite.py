@@ -10,7 +10,8 @@ from psycopg import errors, sql
 
 from ...state.errors import first_line
 from ..loop_thread import io_thread
-from .database import Database, storage_errors
+from .database import Database
+from .errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
