@@ -65,5 +65,5 @@ def locks_of(storage: Storage) -> ThreadLocks:
         return JsonLocks(cast("JsonDatabase", storage))
     from .file_locks import FileLocks
 
-    path = cast("SqliteDatabase", storage).path
-    return FileLocks(path.with_name(f"{path.name}.locks"))
+    database = cast("SqliteDatabase", storage)
+    return FileLocks(database.path.with_name(f"{database.path.name}.locks"), database.claims)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,6 +18,7 @@ import pytest
 from conversation import EchoModel, WaitingModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
+from pydantic import SecretStr
 
 from everthread import ClaimLostError, Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
@@ -122,8 +124,9 @@ async def test_cut_connections_lose_no_turn_of_two_that_talk_at_once(
         cutting.cancel()
         with suppress(asyncio.CancelledError):
             await cutting
+        await say(graph, "What was not archived for lack of a connection is archived now.")
         texts = await archived(graph)
-        assert len(texts) == 16
+        assert len(texts) == 18
         assert [message.text for message in (await graph.aget_state(thread())).values["messages"]] == texts
         assert (await examine(graph, "ada", "t1"))[0].findings == ()
 
@@ -191,3 +194,24 @@ async def test_the_claim_of_a_process_that_died_on_this_machine_is_taken_over_at
     await locks.close()
     await database.close()
     assert execute("SELECT * FROM thread_claims") == []
+
+
+async def test_whoever_deletes_the_lock_of_a_file_has_the_turn_fail_clearly(
+    settings: Settings, embeddings: Embeddings, tmp_path: Path
+) -> None:
+    stored = settings.but(database_url=SecretStr(f"sqlite:///{tmp_path}/memory.db"))
+    slow = WaitingModel(prompts=[], go=threading.Event(), begun=threading.Event())
+    async with (
+        open_graph(stored, model=slow, embeddings=embeddings) as graph,
+        open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as other,
+    ):
+        late = asyncio.create_task(say(graph, "How late is it?"))
+        await asyncio.to_thread(slow.begun.wait)
+        for lock in (tmp_path / "memory.db.locks").iterdir():
+            lock.unlink()
+        await say(other, "And you?")
+        slow.go.set()
+        with pytest.raises(ClaimLostError):
+            await late
+        assert len((await graph.aget_state(thread())).values["messages"]) == len(await archived(graph)) == 3
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()

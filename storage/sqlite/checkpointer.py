@@ -99,6 +99,8 @@ class SqliteCheckpointer(LoopCheckpointer):
         serde = await self._serde(step.config["configurable"]["thread_id"])
 
         def work(connection: sqlite3.Connection) -> None:
+            if fence is not None:
+                fence[0](connection, fence[1])
             saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
             where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
             for passing in replaces:
