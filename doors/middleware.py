@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
@@ -25,7 +25,7 @@ from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of
+from .steps import found_for, kept, prompt_of, sent_again
 
 R = TypeVar("R")
 
@@ -74,8 +74,9 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """`aclose`, blocking."""
         node_thread.run_sync(self.aclose())
 
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
-        """Claim the thread for the user before the model is asked.
+    @hook_config(can_jump_to=["end"])
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Claim the thread for the user before the model is asked, and recognize what was said already.
 
         Raises:
             SettingsError: the context holds a value that is not allowed.
@@ -84,6 +85,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """
         turn = self._turn(runtime, get_config())
         await turn.user.archive.own_thread(turn.thread_id)
+        return await sent_again(list(state["messages"]), turn)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -103,10 +105,12 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         async with self.resources.locks.hold(turn.thread_id):
             await kept(list(state["messages"]), turn)
 
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    @hook_config(can_jump_to=["end"])
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """`abefore_agent`, blocking."""
         turn = self._turn(runtime, get_config())
         node_thread.run_sync(turn.user.archive.own_thread(turn.thread_id))
+        return node_thread.run_sync(sent_again(list(state["messages"]), turn))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]

@@ -10,11 +10,12 @@ import pytest
 from conversation import EchoModel, say, thread
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain.agents import create_agent
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import Settings, build_graph, open_graph
+from everthread import Everthread, Settings, build_graph, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.recognition import new_by_content
 from everthread.maintenance.doctor import examine
@@ -183,3 +184,25 @@ def test_a_history_of_any_words_and_of_any_length_adds_what_is_new(
     before = [SystemMessage("Be kind.")] if instructed else []
     new = new_by_content([*before, *again, HumanMessage(question)], said, said)
     assert [(message.type, message.text) for message in new] == [("human", question)]
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["with a checkpointer", "without"])
+async def test_an_agent_is_not_asked_again_what_it_has_answered(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel, remembers: bool
+) -> None:
+    memory = Everthread(settings, embeddings=embeddings, model=echo)
+    agent = create_agent(echo, middleware=[memory], checkpointer=InMemorySaver() if remembers else None)
+    said: list[Any] = []
+    for n in range(5):
+        said.append(("user", f"Question {n}?"))
+        state = await agent.ainvoke({"messages": list(said)}, thread(), context=ADA)
+        said.append(("assistant", state["messages"][-1].text))
+    assert len(echo.prompts) == 5
+    rows = await memory.memory("ada").ahistory("t1")
+    assert [row.text for row in rows] == [text for _, text in said] == [message.text for message in state["messages"]]
+    for _ in range(2):
+        again = await agent.ainvoke(QUESTION, thread(), context=ADA)
+        assert again["messages"][-1].text == REPLY
+    assert len(echo.prompts) == 6
+    assert len(await memory.memory("ada").ahistory("t1")) == 12
+    await memory.aclose()
