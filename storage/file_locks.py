@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..state.errors import ClaimLostError, StorageError
 from .postgres.thread_lock import POLL_SECONDS, ThreadLocks
-from .queries import Procedure
 
 if TYPE_CHECKING:
     from filelock import AsyncFileLock
@@ -28,7 +26,7 @@ class FileLocks(ThreadLocks):
         claims: of the storage: by thread, what fails where this process has it no longer.
     """
 
-    def __init__(self, folder: Path, claims: dict[str, Procedure]) -> None:
+    def __init__(self, folder: Path, claims: dict[str, Any]) -> None:
         super().__init__()
         self._folder = folder
         self._claims = claims
@@ -53,11 +51,11 @@ class FileLocks(ThreadLocks):
                 f"The lock {path} cannot be taken: {error.strerror}. Check the folder and its owner."
             ) from error
         self._held[thread_id] = lock
-        self._claims[thread_id] = partial(_hold, thread_id, path, await asyncio.to_thread(_identity, path))
+        self._claims[thread_id] = _Claim(thread_id, path, await asyncio.to_thread(_identity, path))
         return True
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
-        self._claims.pop(thread_id, None)
+        self._claims.pop(thread_id).is_given_back = True
         lock = self._held.pop(thread_id)
         await asyncio.to_thread(remove, Path(lock.lock_file))
         await lock.release()
@@ -78,10 +76,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _hold(thread_id: str, path: Path, identity: tuple[int, int] | None, *_: Any) -> list[dict[str, Any]]:
-    if identity is None or _identity(path) != identity:
-        raise ClaimLostError(thread_id)
-    return []
+class _Claim:
+    """Fails where the file of a lock is another by now; not for what is written late, after the lock was given back."""
+
+    def __init__(self, thread_id: str, path: Path, identity: tuple[int, int] | None) -> None:
+        self._thread_id, self._path, self._identity = thread_id, path, identity
+        self.is_given_back = False
+
+    def __call__(self, *_: Any) -> list[dict[str, Any]]:
+        if not self.is_given_back and (self._identity is None or _identity(self._path) != self._identity):
+            raise ClaimLostError(self._thread_id)
+        return []
 
 
 def remove(path: Path) -> None:

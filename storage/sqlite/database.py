@@ -67,7 +67,7 @@ class SqliteDatabase:
         self.write_error: str | None = None
         self.unwritten = Unwritten(self)
         self.path = path
-        self.claims: dict[str, Procedure] = {}
+        self.claims: dict[str, Any] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
