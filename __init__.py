@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from everthread.state.compression_records import Regenerated, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
+        ClaimLostError,
         EmbeddingError,
         EverthreadError,
         InputError,
@@ -61,8 +62,8 @@ _HOMES = {
     "state.compression_records": ("Regenerated", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
-        "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
-        "ThreadOwnershipError",
+        "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError",
+        "SettingsError", "StorageError", "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),
@@ -84,6 +85,7 @@ __all__ = [
     "Archive",
     "ArchivedMessage",
     "Checkup",
+    "ClaimLostError",
     "Components",
     "Context",
     "ContextReport",

@@ -132,7 +132,8 @@ class Fill:
 
 
 async def measure(resources: Resources, fill: Fill, questions: list[str], users: list[int]) -> dict[str, Any]:
-    for settle in ("VACUUM (ANALYZE) messages, vectors", "CHECKPOINT"):
+    schema = resources.settings.database_schema
+    for settle in (f"VACUUM (ANALYZE) {schema}.messages, {schema}.vectors", "CHECKPOINT"):
         await resources.database.run(lambda c, settle=settle: c.execute(settle), one_statement=True)
     first, held, found = [], [], []
     for number, user in enumerate(users):

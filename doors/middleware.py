@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
@@ -27,7 +27,7 @@ from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of
+from .steps import found_for, kept, prompt_of, sent_again
 
 R = TypeVar("R")
 
@@ -76,15 +76,18 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """`aclose`, blocking."""
         node_thread.run_sync(self.aclose())
 
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
-        """Claim the thread for the user before the model is asked.
+    @hook_config(can_jump_to=["end"])
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Claim the thread for the user before the model is asked, and recognize what was said already.
 
         Raises:
             SettingsError: the context holds a value that is not allowed.
             StorageError: the storage cannot be reached.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        await self._claim(state, self._turn(runtime, get_config()))
+        turn = self._turn(runtime, get_config())
+        await self._claim(state, turn)
+        return await sent_again(list(state["messages"]), turn)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -104,9 +107,12 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         async with self.resources.locks.hold(turn.thread_id):
             await self._keep(state, turn)
 
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    @hook_config(can_jump_to=["end"])
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """`abefore_agent`, blocking."""
-        node_thread.run_sync(self._claim(state, self._turn(runtime, get_config())))
+        turn = self._turn(runtime, get_config())
+        node_thread.run_sync(self._claim(state, turn))
+        return node_thread.run_sync(sent_again(list(state["messages"]), turn))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]

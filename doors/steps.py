@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from ..graph.build import no_summary_due
 from ..graph.prepared import with_update
@@ -20,11 +21,11 @@ from ..nodes.remember import remember
 from ..nodes.summarize import summarize
 from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState
+from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import check_input
 from ..state.records import Memory, Recall
-from ..state.tool_calls import results_after_calls
+from ..state.tool_calls import open_calls, results_after_calls
 
 
 async def recalled(query: str, turn: Turn, as_of: datetime | None = None) -> Recall:
@@ -99,6 +100,36 @@ async def unknown(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage
         page = await turn.user.archive.page(turn.thread_id, limit=len(new))
         new = new_by_content(new, [cast("AnyMessage", row.message) for row in page], [])
     return [message if message.id else message.model_copy(update={"id": str(uuid.uuid4())}) for message in new]
+
+
+async def sent_again(messages: list[AnyMessage], turn: Turn) -> Update | None:
+    """What an agent's messages become where some of them were sent again; None where all is as it should be.
+
+    A history that came without ids has those of the archive again; a question that was answered has its reply, and the
+    agent ends.
+
+    Raises:
+        StorageError: the storage fails.
+    """
+    page = await turn.user.archive.page(turn.thread_id, limit=len(messages) + 1)
+    whole = [cast("AnyMessage", row.message) for row in page]
+    places = {message.id: at for at, message in enumerate(whole)}
+    known = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].id in places), 0)
+    said, given = messages[:known], messages[known:]
+    if said and not given:
+        after = whole[places[said[-1].id] + 1 :]
+        return {"messages": after, "jump_to": "end"} if is_answered([*said, *after]) else None
+    new = new_by_content(given, whole, ()) if len(given) > 1 else given
+    if len(new) == len(given):
+        return None
+    stands = said or whole
+    update: Update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stands, *new]}
+    return update if new or not is_answered(stands) else {**update, "jump_to": "end"}
+
+
+def is_answered(messages: Sequence[AnyMessage]) -> bool:
+    """Whether messages end with a reply."""
+    return isinstance(messages[-1], AIMessage) and not open_calls(messages)
 
 
 async def kept(messages: list[AnyMessage], turn: Turn) -> int:

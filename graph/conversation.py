@@ -28,7 +28,7 @@ from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from .recognition import recognized
+from .recognition import is_branch, note_branch, recognized
 from .run import Run, read_run, runtime_of
 
 logger = logging.getLogger(__name__)
@@ -190,14 +190,20 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user than the one whom the config names.
         """
         node_thread.run_sync(self._check_update(config, supersteps))
-        return super().bulk_update_state(config, supersteps)
+        updated = super().bulk_update_state(config, supersteps)
+        if is_branch(config):
+            node_thread.run_sync(note_branch(self.resources, super().get_state(updated)))
+        return updated
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """LangGraph's `abulk_update_state`. Errors as for `bulk_update_state`."""
         await self._check_update(config, supersteps)
-        return await super().abulk_update_state(config, supersteps)
+        updated = await super().abulk_update_state(config, supersteps)
+        if is_branch(config):
+            await note_branch(self.resources, await super().aget_state(updated))
+        return updated
 
     def get_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `get_state`.

@@ -25,6 +25,7 @@ from ..state.observer import Observer
 from ..storage.json import database as _files  # noqa: F401  # now: `storage_of` must not read files in an event loop
 from ..storage.loop_thread import io_thread
 from ..storage.open import storage_of
+from ..storage.postgres import claims as _claims  # noqa: F401
 from ..storage.postgres import database as _postgres  # noqa: F401
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.storage import Storage

@@ -161,6 +161,7 @@ class Archive:
             ("archive.lock_thread", values),
             ("archive.own", values),
             ("archive.add_messages", {**values, "rows": as_jsonb(rows), "keep_rest": keep_rest}),
+            fenced=thread_id,
         )
         return Offered(
             tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
@@ -169,7 +170,7 @@ class Archive:
     async def add_summary(self, thread_id: str, summary: Summary) -> None:
         """Store a summary: it stands for its sources from now on, messages or summaries of any level."""
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        await self._rows.fetch("archive.add_summary", **values)
+        await self._rows.transaction(("archive.add_summary", values), fenced=thread_id)
 
     async def messages(self, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""

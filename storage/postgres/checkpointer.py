@@ -5,27 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.postgres.base import _aexecute, _keep_latest
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
 
 from ...settings.settings import Settings
 from ..damaged_checkpoints import UntilDamaged, newest_readable
-from ..loop_checkpointer import LoopCheckpointer
-from ..loop_thread import io_thread
+from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes
 from ..storage import Storage
 from ..thread_copy import copy_archive
-from .database import Database, Pool
+from .database import Connection, Database
 
 T = TypeVar("T")
+Statement = tuple[str, Mapping[str, Any]]
 
 _DELETE_RUNS = (
     "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata->>'run_id' = ANY(%s) "
@@ -53,6 +56,27 @@ _BLOBS_REPLACED = (
 )
 
 
+class _Saver(AsyncPostgresSaver):
+    """LangGraph's saver on one connection, for one call: what it sends is one transaction, which names the schema.
+
+    Args:
+        connection: of the pool.
+        begin: the statements, with their values, that come first.
+        serde: how values become bytes.
+    """
+
+    def __init__(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> None:
+        super().__init__(cast("Any", connection), serde=serde)
+        self._connection, self._begin = connection, begin
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        async with self._connection.pipeline(), self._connection.cursor(binary=True) as cursor:
+            for statement, values in self._begin:
+                await cursor.execute(statement.encode(), values)
+            yield cursor
+
+
 class PostgresCheckpointer(LoopCheckpointer):
     """Checkpoints in the pool of a `Database`, on that database's own loop.
 
@@ -68,21 +92,23 @@ class PostgresCheckpointer(LoopCheckpointer):
         super().__init__(database, serde)
         self._database = database
 
-    async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]], thread_id: str | None = None) -> T:
+    async def _call(
+        self, work: Callable[[_Saver], Awaitable[T]], thread_id: str | None = None, fence: Statement | None = None
+    ) -> T:
         keys = self._database.keys
         serde = sealed_serializer(keys, await cipher_of(keys, thread_id), self.serde)
 
-        async def with_saver(pool: Pool) -> T:
-            # A saver for one call: one that lives longer would let calls wait for each other.
-            return await work(AsyncPostgresSaver(cast("Any", pool), serde=serde))
+        async def with_saver(connection: Connection) -> T:
+            begin = [self._database.in_schema, *([fence] if fence is not None else [])]
+            return await work(_Saver(connection, begin, serde))
 
-        return await with_keys(keys, lambda: io_thread.run(self._database.on_pool(with_saver)))
+        return await with_keys(keys, lambda: self._database.run(with_saver, one_statement=True))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
         await self.caught_up(config["configurable"]["thread_id"])
 
-        async def read(saver: AsyncPostgresSaver) -> CheckpointTuple | None:
+        async def read(saver: _Saver) -> CheckpointTuple | None:
             found = await saver.aget_tuple(config)
             return found and open_inline(self._database.keys, found)
 
@@ -99,7 +125,7 @@ class PostgresCheckpointer(LoopCheckpointer):
         """Checkpoints, the newest first."""
         await self.caught_up(config["configurable"]["thread_id"] if config else None)
 
-        async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
+        async def read(saver: _Saver) -> list[CheckpointTuple]:
             with UntilDamaged(config, self._database) as listed:
                 async for found in saver.alist(config, filter=filter, before=before, limit=limit):
                     listed.append(open_inline(self._database.keys, found))
@@ -108,24 +134,25 @@ class PostgresCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         thread_id = step.config["configurable"]["thread_id"]
         cipher = await self._database.keys.of_thread(thread_id)
         checkpoint = step.checkpoint if cipher is None else seal_inline(cipher, step.checkpoint)
 
-        async def work(saver: AsyncPostgresSaver) -> None:
+        async def work(saver: _Saver) -> None:
             await saver.aput(step.config, checkpoint, step.metadata, step.versions)
             if replaces:
                 async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
                     for query, values in _replacing(step, replaces):
                         await cursor.execute(query, values)
 
-        await self._call(work, thread_id)
+        await self._call(work, thread_id, fence)
 
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         await self._call(
             lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path),
             config["configurable"]["thread_id"],
+            fence,
         )
 
     async def _delete_thread(self, thread_id: str) -> None:
@@ -153,12 +180,20 @@ class PostgresCheckpointer(LoopCheckpointer):
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
-        strategy = "delete" if strategy == "delete_all" else strategy
-        await self._call(lambda saver: saver.aprune(thread_ids, strategy=strategy))
+        for thread_id in thread_ids:
+            if strategy in {"delete", "delete_all"}:
+                await self._delete_thread(thread_id)
+            else:
+                await self._database.run(partial(_keep_newest, thread_id))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as the Postgres saver numbers them."""
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
+
+
+async def _keep_newest(thread_id: str, connection: Connection) -> None:
+    async with connection.cursor(binary=True) as cursor:
+        await _aexecute(cursor, _keep_latest(thread_id))
 
 
 def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, tuple[Any, ...]]]:

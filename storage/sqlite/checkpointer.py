@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ..damaged_checkpoints import UntilDamaged, newest_readable
-from ..loop_checkpointer import LoopCheckpointer
+from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes, is_end
 from ..thread_copy import copy_archive
@@ -95,10 +95,12 @@ class SqliteCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         serde = await self._serde(step.config["configurable"]["thread_id"])
 
         def work(connection: sqlite3.Connection) -> None:
+            if fence is not None:
+                fence[0](connection, fence[1])
             saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
             where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
             for passing in replaces:
@@ -111,7 +113,7 @@ class SqliteCheckpointer(LoopCheckpointer):
         durable = not self._database.turns or not is_end(step)
         await self._database.on_thread(work, durable=durable)
 
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
         durable = not self._database.turns and writes.are_special
         await self._call(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,7 +20,9 @@ from ...state.observer import Observer
 from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
+from ..queries import Procedure
 from ..storage import Connection
+from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
@@ -45,6 +47,9 @@ class SqliteDatabase:
         settings: kept for those who ask for them.
         path: the file; it is made where there is none.
         master_key: encrypts what is stored; None for nothing.
+
+    Attributes:
+        claims: by thread that this process has claimed, what fails once it has it no longer: see `file_locks.py`.
     """
 
     queries = QUERIES
@@ -60,7 +65,9 @@ class SqliteDatabase:
         self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
+        self.unwritten = Unwritten(self)
         self.path = path
+        self.claims: dict[str, Any] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
@@ -111,6 +118,11 @@ class SqliteDatabase:
 
     def scope(self, user_id: str | None) -> None:
         """Nothing: no transaction has to say whose rows it meets."""
+
+    def fence(self, thread_id: str) -> tuple[Procedure, Mapping[str, Any]] | None:
+        """What fails where this process has lost its claim of a thread; None where it has none."""
+        hold = self.claims.get(thread_id)
+        return None if hold is None else (hold, {})
 
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""
