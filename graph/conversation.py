@@ -24,6 +24,7 @@ from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import recognized
 from .run import Run, read_run, runtime_of
+from .time_travel import refuse_missing, there
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -193,15 +194,16 @@ class Conversation(CompiledConversation):
         """LangGraph's `get_state`.
 
         Raises:
+            InputError: the checkpoint that the config names is not there any more.
             ThreadOwnershipError: the config names another user than the one whose thread it is.
         """
         node_thread.run_sync(self._check_reader(config))
-        return super().get_state(config, **options)
+        return there(super().get_state(config, **options), config)
 
     async def aget_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `aget_state`. Errors as for `get_state`."""
         await self._check_reader(config)
-        return await super().aget_state(config, **options)
+        return there(await super().aget_state(config, **options), config)
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
         """LangGraph's `get_state_history`. Errors as for `get_state`."""
@@ -217,6 +219,7 @@ class Conversation(CompiledConversation):
     async def _claim(self, run: Run) -> None:
         if run.thread_id is not None:
             await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
+            await refuse_missing(self.checkpointer, run.config)
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
