@@ -82,11 +82,11 @@ class LimitSettings(Group):
         Retention(),
         title="Retention",
         description="How long what is stored is kept, as messages=365d,reports=30d,search_cache=1d,checkpoints=20,"
-        "checkpoint_age=30d; ages in s, m, h, d or w. What is not named is kept, but for checkpoints. messages: since they were said; what "
-        "was made from them goes with them, and summaries of them are made again from what is left. reports: of turns. "
-        "search_cache: results for the same query; 0s keeps none. checkpoints: the newest of each thread, from "
-        "which an edit can go on (16; forever keeps all). checkpoint_age: theirs; the newest stays. A thread may have "
-        "its own.",
+        "checkpoint_age=30d; ages in s, m, h, d or w. What is not named is kept, but for checkpoints. messages: since "
+        "they were said; what was made from them goes with them, and summaries of them are made again from what is "
+        "left. reports: of turns. search_cache: results for the same query; 0s keeps none. checkpoints: the newest of "
+        "each thread, from which an edit can go on (16; forever keeps all). checkpoint_age: theirs; the newest stays. "
+        "A thread may have its own.",
     )
     visible_messages: int = Field(
         200,
