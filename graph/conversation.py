@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +25,7 @@ from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import recognized
 from .run import Run, read_run, runtime_of
+from .stopped import keep_stopped
 from .time_travel import refuse_missing, there
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
@@ -157,7 +159,11 @@ class Conversation(CompiledConversation):
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = node_thread.run_sync(self._recognized(run))
-            yield from super().stream(given, run.config, **run.options)
+            try:
+                yield from super().stream(given, run.config, **run.options)
+            except (GeneratorExit, KeyboardInterrupt):
+                node_thread.run_sync(keep_stopped(self, run, given))
+                raise
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
@@ -169,8 +175,14 @@ class Conversation(CompiledConversation):
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = await self._recognized(run)
-            async for part in super().astream(given, run.config, **run.options):
-                yield part
+            try:
+                parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
+                async with aclosing(parts):
+                    async for part in parts:
+                        yield part
+            except (GeneratorExit, asyncio.CancelledError):
+                await keep_stopped(self, run, given)
+                raise
 
     # `update_state` ends here as well.
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
