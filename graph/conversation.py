@@ -150,12 +150,15 @@ class Conversation(CompiledConversation):
             InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used.
             SettingsError: the context holds a value that is not allowed.
             ThreadOwnershipError: the thread belongs to another user.
+            OverloadError: too many turns run and wait in this process.
         """
         run = read_run(self, self.resources, input, config, options)
         node_thread.run_sync(self._claim(run))
         with ExitStack() as stack:
             if run.is_to_be_locked:
                 stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
+            if not run.is_inside:
+                stack.enter_context(self.resources.admission.admitted_sync(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = node_thread.run_sync(self._recognized(run))
@@ -172,6 +175,8 @@ class Conversation(CompiledConversation):
         async with AsyncExitStack() as stack:
             if run.is_to_be_locked:
                 await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
+            if not run.is_inside:
+                await stack.enter_async_context(self.resources.admission.admitted(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             given = await self._recognized(run)

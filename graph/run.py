@@ -40,6 +40,7 @@ class Run(NamedTuple):
         thread_id: None where the graph runs without one.
         is_nested: whether it is a part of another graph.
         is_to_be_locked: whether the thread is not held by a run around this one.
+        is_inside: whether it is part of a turn of everthread, and waits for no admission of its own.
     """
 
     input: Any
@@ -50,6 +51,7 @@ class Run(NamedTuple):
     thread_id: str | None
     is_nested: bool
     is_to_be_locked: bool
+    is_inside: bool
 
 
 def read_run(
@@ -74,6 +76,7 @@ def read_run(
     """
     messages = _checked(given)
     options = {**options, "context": _as_context(options.get("context"), resources)}
+    options |= _durability(resources, options, config)
     config = ensure_config(config)
     configurable = config.get("configurable") or {}
     if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):
@@ -97,7 +100,16 @@ def read_run(
         )
     user_id = resources.runs.settings_of(runtime, own).user_id
     is_to_be_locked = thread_id is not None and not is_held
-    return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
+    is_inside = bool(configurable.keys() & {_HELD_KEY, THREAD_KEY})
+    return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked, is_inside)
+
+
+def _durability(resources: Resources, options: Mapping[str, Any], config: RunnableConfig | None) -> dict[str, Any]:
+    """The operator's durability, where the run names none and is not a part of another graph, which has its own."""
+    is_nested = bool(((config or {}).get("configurable") or {}).get("checkpoint_ns"))
+    if is_nested or any(options.get(name) is not None for name in ("durability", "checkpoint_during")):
+        return {}
+    return {"durability": resources.settings.turns.durability}
 
 
 def _may_stop_between(graph: CompiledStateGraph[Any, Any, Any, Any], options: Mapping[str, Any]) -> bool:

@@ -49,7 +49,7 @@ async def answered(prompt: Prompt, state: ConversationState, turn: Turn) -> Answ
     if turn.resources.responder is not None:
         return await _respond(turn.resources.responder, prompt, state, turn)
     settings = turn.settings
-    policy = RetryPolicy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
+    policy = RetryPolicy(settings.timeouts.model, settings.timeouts.reply, settings.timeouts.retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
     answer = await Answering(prompt, tools, policy, turn.shown()).first(turn.resources.models.candidates(settings))
     return Answered([answer.reply], answer.model, answer.calls, answer.degraded)

@@ -23,6 +23,15 @@ class Timeouts(NamedValues):
     tool: Seconds = Field(60.0, title="One tool call")
     search: Seconds = Field(8.0, title="Web search, all engines together")
     embedding: Seconds = Field(60.0, title="One embedding call, loading the model included")
+    retries: int = Field(2, ge=0, le=20, title="How often a chat model is asked again after a passing failure")
+
+
+class Turns(NamedValues):
+    """How turns run in a process."""
+
+    at_once: int = Field(100, ge=1, le=10_000, title="Turns that run at the same time")
+    wait: Seconds = Field(30.0, title="Seconds that a turn waits for others")
+    durability: Literal["sync", "async", "exit"] = Field("async", title="What a crash may lose")
 
 
 class RecallSettings(Group):
@@ -57,7 +66,7 @@ class RecallSettings(Group):
 
 
 class LimitSettings(Group):
-    """How long a turn waits for what may be slow, how often it tries again, and what is kept at hand."""
+    """How long a turn waits for what may be slow, how many run at once, and what is kept at hand."""
 
     group: ClassVar[str] = "Limits"
 
@@ -68,15 +77,18 @@ class LimitSettings(Group):
         "there must be a reply, all retries and fallback models together; each round of tools has as many again, a "
         "responder of your own as many for all that it does. tool: one tool call; the model is told when it took "
         "longer. search: web search in a turn, all engines together. embedding: one embedding call, loading the model "
-        "included, before the turn goes on without it.",
+        "included, before the turn goes on without it. retries: how often a chat model is asked again after a passing "
+        "failure (rate limit, overload, lost connection), beside the retries of the provider's own client.",
     )
-    model_retries: int = Field(
-        2,
-        title="Retries of a chat model",
-        ge=0,
-        le=20,
-        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
-        "connection), beside the retries of the provider's own client.",
+    turns: Annotated[Turns, NoDecode] = Field(
+        Turns(),
+        title="Turns in a process",
+        description="How turns run in this process, as at_once=100,wait=30,durability=async. at_once: turns that run "
+        "at the same time; others wait, users in rotation, one turn of each. wait: seconds for which a turn may have "
+        "to wait; one that would have to wait longer is refused at once, and told after how many seconds to retry. "
+        "durability: what a crash of the process may lose. sync: nothing that a step has made. async: what was made "
+        "while the step before was being written. exit: an unfinished turn with its question; the end of a turn is "
+        "written whatever is set.",
     )
     retention: Annotated[Retention, NoDecode] = Field(
         Retention(),
