@@ -25,6 +25,7 @@ from ..state.report_records import Progress, TurnReport
 from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .loop_thread import io_thread
+from .message_serializer import MessageSerializer
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 from .storage import Storage
 from .unwritten import Unwritten, Write
@@ -38,7 +39,7 @@ EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
 
 def serializer() -> JsonPlusSerializer:
     """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
-    return JsonPlusSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
+    return MessageSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):
