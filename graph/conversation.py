@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, RemoveMessage
@@ -14,19 +15,24 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
-from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
+from ..runtime.forget import Found, forget
+from ..runtime.forget_savers import foreign, scrub_saver
+from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
+from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import InputError
+from ..state.errors import InputError, StorageError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import recognized
 from .run import Run, read_run, runtime_of
-from .stopped import keep_stopped
+from .stopped import kept_when_stopped, kept_when_stopped_sync
 from .time_travel import refuse_missing, there
+
+logger = logging.getLogger(__name__)
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -38,8 +44,7 @@ class Conversation(CompiledConversation):
     It refuses a message that cannot be read or answered. It claims the thread for the user, or refuses the turn. And it
     recognizes what was said already: a message sent again, the whole history sent again.
 
-    It also waits for a turn that runs in the same thread, in this process, and with the locks of `open_graph` in
-    another: else the last writer would win, and what the other wrote would be lost.
+    It also waits for a turn that runs in the same thread, and with the locks of `open_graph` in another process.
     """
 
     def __init__(self, *, resources: Resources, **compiled: Any) -> None:
@@ -60,7 +65,7 @@ class Conversation(CompiledConversation):
         """
         user = self.resources.of_user(user_id)
         wanted = await whole_threads(user, thread_id)
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -101,7 +106,7 @@ class Conversation(CompiledConversation):
             wanted = await a_fact(user, fact)
         else:
             raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
         """`aforget`, blocking."""
@@ -161,12 +166,10 @@ class Conversation(CompiledConversation):
                 stack.enter_context(self.resources.admission.admitted_sync(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
+            stack.callback(lambda: node_thread.run_sync(self._scrub_after(run)))
             given = node_thread.run_sync(self._recognized(run))
-            try:
-                yield from super().stream(given, run.config, **run.options)
-            except (GeneratorExit, KeyboardInterrupt):
-                node_thread.run_sync(keep_stopped(self, run, given))
-                raise
+            stack.enter_context(kept_when_stopped_sync(self, run, given))
+            yield from super().stream(given, run.config, **run.options)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
@@ -179,15 +182,13 @@ class Conversation(CompiledConversation):
                 await stack.enter_async_context(self.resources.admission.admitted(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
+            stack.push_async_callback(self._scrub_after, run)
             given = await self._recognized(run)
-            try:
-                parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
-                async with aclosing(parts):
-                    async for part in parts:
-                        yield part
-            except (GeneratorExit, asyncio.CancelledError):
-                await keep_stopped(self, run, given)
-                raise
+            await stack.enter_async_context(kept_when_stopped(self, run, given))
+            parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
+            await stack.enter_async_context(aclosing(parts))
+            async for part in parts:
+                yield part
 
     # `update_state` ends here as well.
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
@@ -283,4 +284,17 @@ class Conversation(CompiledConversation):
                 wanted = await span_of_time(user, None, None, thread_id)
             else:
                 wanted = await some_messages(user, thread_id, removed)
-            await forget(user, wanted, asked_by="client")
+            await forget(user, wanted, asked_by="client", also=partial(self._scrub, held=thread_id))
+
+    async def _scrub(self, found: Found, *, held: str | None = None) -> None:
+        """Forget it in the checkpointer, too, where that is not the storage's; `held`: the only thread that is held."""
+        if (saver := foreign(self.checkpointer)) is not None:
+            await scrub_saver(saver, found, None if held is None else self.resources.locks, held=held or "")
+
+    async def _scrub_after(self, run: Run) -> None:
+        """The same for what the run has forgotten at the user's word."""
+        for found in run.config["configurable"][FORGOTTEN_KEY]:
+            try:
+                await self._scrub(found, held=run.thread_id or "")
+            except StorageError as error:
+                logger.warning("%s", error)

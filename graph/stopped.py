@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -21,6 +22,7 @@ from ..models.callbacks import ShownReply
 from ..runtime.turn import CHAINS_KEY, SHOWN_KEY
 from ..state.live_chain import LiveChains
 from ..state.messages import STOPPED_KEY
+from ..storage.loop_thread import node_thread
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .run import Run
 
@@ -32,14 +34,34 @@ _AFTER_REPLY: Final = frozenset({"remember", "summarize"})
 """Nodes that end a turn whose reply is there."""
 
 
-async def keep_stopped(graph: Compiled, run: Run, given: Any) -> None:
-    """End a turn that was stopped, with what was shown of its reply. Whoever cancels that as well has to wait.
+@asynccontextmanager
+async def kept_when_stopped(graph: Compiled, run: Run, given: Any) -> AsyncIterator[None]:
+    """Stands around a run whose thread is held.
 
     Args:
-        graph: the compiled graph, whose thread is held.
-        run: what was stopped.
+        graph: the compiled graph.
+        run: what may be stopped.
         given: its input, without what was said already.
     """
+    try:
+        yield
+    except (GeneratorExit, asyncio.CancelledError):
+        await _keep(graph, run, given)
+        raise
+
+
+@contextmanager
+def kept_when_stopped_sync(graph: Compiled, run: Run, given: Any) -> Iterator[None]:
+    """`kept_when_stopped` for sync code."""
+    try:
+        yield
+    except (GeneratorExit, KeyboardInterrupt):
+        node_thread.run_sync(_keep(graph, run, given))
+        raise
+
+
+async def _keep(graph: Compiled, run: Run, given: Any) -> None:
+    """End a turn that was stopped, with what was shown of its reply. Whoever cancels that as well has to wait."""
     if run.thread_id is None or run.is_nested or graph.checkpointer in {None, False}:
         return
     try:

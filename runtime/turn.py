@@ -13,6 +13,7 @@ from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.live_chain import LiveChain, LiveChains
+from .forget import Found
 from .resources import Resources
 from .user import User
 
@@ -32,6 +33,9 @@ SHOWN_KEY = "__everthread_shown"
 
 CHAINS_KEY = "__everthread_chains"
 """Names in a `configurable` the `LiveChains` of the run."""
+
+FORGOTTEN_KEY = "__everthread_forgotten"
+"""Names in a `configurable` the list of what the run forgets, which a checkpointer of another make is told after it."""
 
 
 class Turn:
@@ -97,6 +101,10 @@ class Turn:
         """A config for calls whose tokens are the user's to see, and are held until the turn ends."""
         listener = self.config.get("configurable", {}).get(SHOWN_KEY)
         return self.config if listener is None else heard_by(listener, self.config)
+
+    async def note_forgotten(self, found: Found) -> None:
+        """What the turn forgets is gone from the storage: what else keeps states is told when the turn is over."""
+        self.config.get("configurable", {}).get(FORGOTTEN_KEY, []).append(found)
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""
