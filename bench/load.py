@@ -3,7 +3,7 @@
 A closed loop through the Python API: as many conversations as are said, each of a user of its own, take turns for so
 many seconds, in one worker process or several on one storage. The chat model answers after `--model-seconds`, and
 vectors are drawn from a hash: what is measured is everthread, LangGraph and the storage. Turns before all conversations
-have had one are not counted.
+have had one are not counted; turns a second are those that ended within the time.
 
 Reply time is that of the whole run, summaries included. A conversation that is refused (`OverloadError`) waits as long
 as it is told, and tries again. Memory is the resident size of a worker at its end, and its growth since its first turn;
@@ -91,6 +91,7 @@ class Worker:
         self._errors: Counter[str] = Counter()
         self._wanted = 0
         self._taken = 0
+        self._in_time = 0
         self._started: set[str] = set()
 
     async def run(self) -> dict[str, Any]:
@@ -121,6 +122,7 @@ class Worker:
             "spent": spent,
             "cpu": used,
             "taken": self._taken,
+            "in_time": self._in_time,
             "errors": dict(self._errors),
             "wanted": self._wanted,
             "resident": resident,
@@ -134,6 +136,7 @@ class Worker:
             started = time.perf_counter()
             if await self._turn(graph, name, turn) and len(self._started) == len(self._names):
                 self._times.append(time.perf_counter() - started)
+                self._in_time += time.perf_counter() <= self._end < float("inf")
             self._started.add(name)
             if len(self._started) == len(self._names) and self._end == float("inf"):
                 self._end = time.perf_counter() + self._load.seconds
@@ -184,7 +187,7 @@ def measure(load: Load) -> dict[str, Any]:
     return {
         **load._asdict(),
         "measured": turns,
-        "turns_per_second": round(sum(len(of["times"]) / max(load.seconds, 0.001) for of in done), 1),
+        "turns_per_second": round(sum(of["in_time"] for of in done) / load.seconds, 1),
         "p50_ms": round(statistics.median(times) * 1000) if times else None,
         "p95_ms": round(times[int(turns * 0.95)] * 1000) if times else None,
         "cpu_ms": round(sum(of["cpu"] for of in done) / max(1, sum(of["taken"] for of in done)) * 1000, 1),
