@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
@@ -30,6 +30,8 @@ from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import is_branch, note_branch, recognized
 from .run import Run, read_run, runtime_of
+from .stopped import kept_when_stopped, kept_when_stopped_sync
+from .time_travel import refuse_missing, there
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +45,7 @@ class Conversation(CompiledConversation):
     It refuses a message that cannot be read or answered. It claims the thread for the user, or refuses the turn. And it
     recognizes what was said already: a message sent again, the whole history sent again.
 
-    It also waits for a turn that runs in the same thread, in this process, and with the locks of `open_graph` in
-    another: else the last writer would win, and what the other wrote would be lost.
+    It also waits for a turn that runs in the same thread, and with the locks of `open_graph` in another process.
     """
 
     def __init__(self, *, resources: Resources, **compiled: Any) -> None:
@@ -155,16 +156,20 @@ class Conversation(CompiledConversation):
             InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used.
             SettingsError: the context holds a value that is not allowed.
             ThreadOwnershipError: the thread belongs to another user.
+            OverloadError: too many turns run and wait in this process.
         """
         run = read_run(self, self.resources, input, config, options)
         node_thread.run_sync(self._claim(run))
         with ExitStack() as stack:
             if run.is_to_be_locked:
                 stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
+            if not run.is_inside:
+                stack.enter_context(self.resources.admission.admitted_sync(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             stack.callback(lambda: node_thread.run_sync(self._scrub_after(run)))
             given = node_thread.run_sync(self._recognized(run))
+            stack.enter_context(kept_when_stopped_sync(self, run, given))
             yield from super().stream(given, run.config, **run.options)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
@@ -174,11 +179,16 @@ class Conversation(CompiledConversation):
         async with AsyncExitStack() as stack:
             if run.is_to_be_locked:
                 await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
+            if not run.is_inside:
+                await stack.enter_async_context(self.resources.admission.admitted(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             stack.push_async_callback(self._scrub_after, run)
             given = await self._recognized(run)
-            async for part in super().astream(given, run.config, **run.options):
+            await stack.enter_async_context(kept_when_stopped(self, run, given))
+            parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
+            await stack.enter_async_context(aclosing(parts))
+            async for part in parts:
                 yield part
 
     # `update_state` ends here as well.
@@ -209,15 +219,16 @@ class Conversation(CompiledConversation):
         """LangGraph's `get_state`.
 
         Raises:
+            InputError: the checkpoint that the config names is not there any more.
             ThreadOwnershipError: the config names another user than the one whose thread it is.
         """
         node_thread.run_sync(self._check_reader(config))
-        return super().get_state(config, **options)
+        return there(super().get_state(config, **options), config)
 
     async def aget_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `aget_state`. Errors as for `get_state`."""
         await self._check_reader(config)
-        return await super().aget_state(config, **options)
+        return there(await super().aget_state(config, **options), config)
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
         """LangGraph's `get_state_history`. Errors as for `get_state`."""
@@ -239,6 +250,7 @@ class Conversation(CompiledConversation):
             if run.is_nested:  # the state of the graph around this one has it already
                 await note_refused(self.resources, run.thread_id, run.messages or ())
             raise
+        await refuse_missing(self.checkpointer, run.config)
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from ..models.callbacks import heard_by
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
@@ -26,6 +27,9 @@ FORK_KEY = "__everthread_fork"
 
 NESTED_KEY = "__everthread_nested"
 """Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+SHOWN_KEY = "__everthread_shown"
+"""Names in a `configurable` the `ShownReply` of the run."""
 
 CHAINS_KEY = "__everthread_chains"
 """Names in a `configurable` the `LiveChains` of the run."""
@@ -92,6 +96,11 @@ class Turn:
     def is_claimed(self) -> bool:
         """Whether the thread was claimed for the user before the run began."""
         return self.resources.is_claimed(self.settings.user_id, self.thread_id)
+
+    def shown(self) -> RunnableConfig:
+        """A config for calls whose tokens are the user's to see, and are held until the turn ends."""
+        listener = self.config.get("configurable", {}).get(SHOWN_KEY)
+        return self.config if listener is None else heard_by(listener, self.config)
 
     async def note_forgotten(self, found: Found) -> None:
         """What the turn forgets is gone from the storage: what else keeps states is told when the turn is over."""

@@ -60,6 +60,19 @@ class ModelError(EverthreadError):
     calls: tuple[Any, ...] = ()
 
 
+class OverloadError(EverthreadError):
+    """So many turns run and wait in this process that another one would have to wait too long.
+
+    Args:
+        text: one sentence.
+        retry_after: seconds after which another try is worth it.
+    """
+
+    def __init__(self, text: str, retry_after: float) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
 class EmbeddingError(EverthreadError):
     """An embedding model cannot be loaded, or failed to embed."""
 

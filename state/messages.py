@@ -41,6 +41,9 @@ _ROLES: Final[dict[str, Role]] = {
 _RESERVED: Final = "everthread_"
 """How keys of earlier versions begin among the additional_kwargs of messages; nobody may set them from outside."""
 
+STOPPED_KEY: Final = "stopped"
+"""Marks, in the `response_metadata` of a reply, that it was stopped: the message is what had been shown of it."""
+
 _NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
 """Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
 

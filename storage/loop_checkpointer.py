@@ -27,6 +27,7 @@ from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .archive import Archive
 from .loop_thread import io_thread
+from .message_serializer import MessageSerializer
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 from .storage import Storage
 from .thread_copy import owner_of
@@ -46,7 +47,7 @@ Fence = tuple[Any, Mapping[str, Any]] | None
 
 def serializer() -> JsonPlusSerializer:
     """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
-    return JsonPlusSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
+    return MessageSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):

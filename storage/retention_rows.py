@@ -181,7 +181,7 @@ def _limits(retention: Retention, now: datetime) -> dict[str, Any]:
     return {
         "messages": moment("messages"),
         "reports": moment("reports"),
-        "kept": retention.checkpoints or _ALL,
+        "kept": retention.given.get("checkpoints") or _ALL,
         "since": "" if retention.checkpoint_age is None else _id_at(now - retention.checkpoint_age),
     }
 

@@ -160,7 +160,7 @@ async def test_each_failed_request_of_a_turn_that_no_model_answered_is_counted_b
     models = [scripted(ConnectionError("down"), name="first"), scripted(TimeoutError("slow"), name="second")]
     before = seen.points("model.duration")
     async with open_graph(
-        measured.but(model_retries=0), model=models[0], fallbacks=models[1:], embeddings=embeddings
+        measured.but(timeouts="retries=0"), model=models[0], fallbacks=models[1:], embeddings=embeddings
     ) as graph:
         with pytest.raises(ModelError):
             await say(graph, "hello")

@@ -22,7 +22,7 @@ from ...settings.settings import Settings
 from ..damaged_checkpoints import UntilDamaged, newest_readable
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
-from ..sparse_checkpoints import Passing, Step, Writes
+from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
 from ..storage import Storage
 from ..thread_copy import copy_archive
 from .database import Connection, Database
@@ -54,6 +54,39 @@ _BLOBS_REPLACED = (
     "DELETE FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s "
     "AND (channel, version) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
 )
+
+_THIN = """
+WITH oldest AS (
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = ''
+    ORDER BY checkpoint_id DESC OFFSET %(kept)s - 1 LIMIT 1),
+due AS (
+    SELECT old.checkpoint_ns, old.checkpoint_id, old.checkpoint->'channel_versions' AS versions
+    FROM checkpoints AS old, oldest WHERE old.thread_id = %(thread)s AND old.checkpoint_id < oldest.checkpoint_id
+    AND (old.checkpoint_ns LIKE '%%:%%' OR EXISTS (
+        SELECT FROM checkpoints AS new WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns
+        AND new.checkpoint_id > old.checkpoint_id))
+    AND NOT EXISTS (SELECT FROM threads AS t WHERE t.thread_id = %(thread)s AND t.retention LIKE '%%checkpoint%%')
+    LIMIT %(most)s),
+gone AS (
+    DELETE FROM checkpoints AS c USING due WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = due.checkpoint_ns
+    AND c.checkpoint_id = due.checkpoint_id),
+written AS (
+    DELETE FROM checkpoint_writes AS w USING oldest WHERE w.thread_id = %(thread)s
+    AND w.checkpoint_id < oldest.checkpoint_id AND NOT EXISTS (
+        SELECT FROM checkpoints AS c WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
+        AND c.checkpoint_id = w.checkpoint_id AND (c.checkpoint_ns, c.checkpoint_id) NOT IN (
+            SELECT checkpoint_ns, checkpoint_id FROM due)))
+DELETE FROM checkpoint_blobs AS b
+USING (SELECT DISTINCT checkpoint_ns, key, value FROM due, jsonb_each_text(versions)) AS old
+WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = old.checkpoint_ns AND b.channel = old.key AND b.version = old.value
+AND NOT EXISTS (
+    SELECT FROM checkpoints AS c WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = b.checkpoint_ns
+    AND c.checkpoint->'channel_versions'->>b.channel = b.version AND (c.checkpoint_ns, c.checkpoint_id) NOT IN (
+        SELECT checkpoint_ns, checkpoint_id FROM due))
+"""
+"""Of a thread all but its newest checkpoints, with what only these have. Those of a graph inside ours go with its
+task, and of one with a state of its own the newest stays. A thread with a retention of its own is left to the hourly
+run."""
 
 
 class _Saver(AsyncPostgresSaver):
@@ -141,12 +174,18 @@ class PostgresCheckpointer(LoopCheckpointer):
 
         async def work(saver: _Saver) -> None:
             await saver.aput(step.config, checkpoint, step.metadata, step.versions)
-            if replaces:
+            kept = self._database.settings.retention.checkpoints
+            thinning = () if kept is None or not thins(step) else self._thinning(thread_id, kept)
+            if replaces or thinning:
                 async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
-                    for query, values in _replacing(step, replaces):
+                    for query, values in (*_replacing(step, replaces), *thinning):
                         await cursor.execute(query, values)
 
         await self._call(work, thread_id, fence)
+
+    def _thinning(self, thread_id: str, kept: int) -> Sequence[tuple[str, Any]]:
+        """The statements that delete all but the newest checkpoints of a thread."""
+        return self._database.scope(None), (_THIN, {"thread": thread_id, "kept": kept, "most": THINNED_AT_ONCE})
 
     async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         await self._call(
@@ -196,8 +235,10 @@ async def _keep_newest(thread_id: str, connection: Connection) -> None:
         await _aexecute(cursor, _keep_latest(thread_id))
 
 
-def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, Any]]:
     """The statements that delete what a step replaces, with what only that has."""
+    if not replaces:
+        return
     where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
     for query in _REPLACED:
         yield query, (*where, [passing.id for passing in replaces])

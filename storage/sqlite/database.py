@@ -26,6 +26,7 @@ from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
 from .migrate import bring_up_to_date
+from .pages import give_back_all_pages
 from .queries import QUERIES
 from .values import add_functions
 
@@ -53,9 +54,6 @@ class SqliteDatabase:
     """
 
     queries = QUERIES
-
-    checkpoints_kept: int | None = None
-    """Checkpoints of a thread, at most; None for all."""
 
     turns = 0
     """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
@@ -112,6 +110,15 @@ class SqliteDatabase:
 
         return await io_thread.run(transaction())
 
+    async def shrink(self) -> None:
+        """Give the free pages of the file back to the disk; `StorageError` where it cannot be written."""
+        await io_thread.run(self._shrink())
+
+    @property
+    def checkpoints_kept(self) -> int | None:
+        """Checkpoints of a thread that its turns leave; None for all."""
+        return self.settings.retention.checkpoints
+
     @property
     def row_security(self) -> None:
         """Nothing: SQLite has no row-level security."""
@@ -155,6 +162,10 @@ class SqliteDatabase:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"everthread-{self.kind}")
         with self._told_plainly():
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _shrink(self) -> None:
+        async with self._turn:
+            await self._in_thread(lambda: give_back_all_pages(self._opened()))
 
     async def _close(self) -> None:
         async with self._turn:
