@@ -32,6 +32,7 @@ from ..storage.user_rows import UserRows
 from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
+from .later_summaries import LaterSummaries
 from .responder import Responder
 from .retention import repeat_retention
 from .run_settings import LayeredSettings
@@ -92,6 +93,7 @@ class Resources:
         self.runs = LayeredSettings(settings)
         self.observer = Observer()
         self.background = Background()
+        self.later = LaterSummaries(self.background)
         self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 
@@ -12,8 +12,10 @@ from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.live_chain import LiveChain, LiveChains
-from .resources import Resources
 from .user import User
+
+if TYPE_CHECKING:
+    from .resources import Resources
 
 THREAD_KEY = "__everthread_thread"
 """Names in a `configurable` the thread of a run that has no thread id."""
@@ -88,6 +90,14 @@ class Turn:
     def is_claimed(self) -> bool:
         """Whether the thread was claimed for the user before the run began."""
         return self.resources.is_claimed(self.settings.user_id, self.thread_id)
+
+    def apart(self) -> Turn:
+        """The same turn for work that goes on after its run: with its callbacks but those of LangGraph's stream."""
+        around = self.config.get("callbacks")
+        handlers = getattr(around, "inheritable_handlers", around if isinstance(around, list) else None) or []
+        callbacks = [handler for handler in handlers if not type(handler).__module__.startswith("langgraph.")]
+        config: RunnableConfig = {"configurable": {"thread_id": self.thread_id}, "callbacks": callbacks}
+        return Turn(self.resources, self.settings, config)
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""

@@ -29,8 +29,7 @@ from everthread import (
 from everthread.cli.main import app
 from everthread.compression.thread import control_of
 from everthread.graph.build import ConversationGraph
-from everthread.graph.conversation import CompiledConversation
-from everthread.state.chain import summary_ids
+from everthread.graph.conversation import Conversation
 from everthread.storage.postgres.database import Database
 from everthread.storage.summary_rows import SummaryRows
 from everthread.storage.user_rows import UserRows
@@ -60,17 +59,17 @@ def moody(mood: Any = None) -> MoodyModel:
     return MoodyModel(prompts=[], mood=[mood], asked=[])
 
 
-async def talk(graph: CompiledConversation, turns: int, *, start: int = 0, to: str = "t1", user: str = "ada") -> Any:
+async def talk(graph: Conversation, turns: int, *, start: int = 0, to: str = "t1", user: str = "ada") -> Any:
     for n in range(start, start + turns):
         state = await say(graph, f"Remark on the garden, number {n}, with a few more words about it.", to=to, user=user)
+        await graph.asettled()
     return state
 
 
-async def standing(graph: CompiledConversation, to: str = "t1") -> list[Summary]:
-    """The summaries of the chain, as the next turn reads them."""
-    ids = summary_ids((await graph.aget_state(thread(to))).values["chain"])
-    found = await graph.resources.of_user("ada").summaries.some(to, ids)
-    return [found[id_] for id_ in ids]
+async def standing(graph: Conversation, to: str = "t1") -> list[Summary]:
+    """The summaries that stand in the chain once the next turn has begun."""
+    found = await graph.resources.of_user("ada").archive.standing(to, recent=0, limit=100)
+    return list(found.summaries.values())
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +153,7 @@ async def test_a_summary_that_is_rejected_and_no_longer_in_the_chain_is_made_aga
     assert not control_of(state).regeneration_owed
 
 
-async def test_without_a_summary_model_nothing_is_owed(graph: CompiledConversation) -> None:
+async def test_without_a_summary_model_nothing_is_owed(graph: Conversation) -> None:
     for n in range(6):
         state = await talk(graph, 1, start=n)
         assert state["after_reply"].not_regenerated is None
@@ -238,7 +237,7 @@ async def test_a_new_text_that_is_not_accepted_changes_nothing(
         assert await graph.resources.of_user("ada").summaries.versions("t1", before[0].id) == []
 
 
-async def test_the_same_text_again_is_no_new_version(graph: CompiledConversation) -> None:
+async def test_the_same_text_again_is_no_new_version(graph: Conversation) -> None:
     await talk(graph, 4)
     (made,) = await regenerate(graph, "ada", (await standing(graph))[0].id)
     assert (made.replaced, made.reason) == (False, "it came out the same")
@@ -276,7 +275,7 @@ async def test_nobody_makes_a_summary_of_somebody_else_again(ours: Settings, emb
         assert len(model.asked) == asked
 
 
-async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: CompiledConversation) -> None:
+async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: Conversation) -> None:
     await talk(graph, 8)
     summaries = await graph.resources.of_user("ada").archive.summaries("t1")
     with pytest.raises(InputError, match="There is no summary 'x'"):
@@ -296,7 +295,7 @@ async def test_what_cannot_be_made_again_is_told_in_one_sentence(graph: Compiled
         await regenerate(graph, "ada", summaries[0].id)
 
 
-async def test_a_thread_whose_turn_waits_to_be_resumed_is_left_alone(graph: CompiledConversation) -> None:
+async def test_a_thread_whose_turn_waits_to_be_resumed_is_left_alone(graph: Conversation) -> None:
     await talk(graph, 4)
     await graph.aupdate_state(thread(), {"messages": [HumanMessage("and now?", id="q")]}, as_node="pairing")
     with pytest.raises(InputError, match="has not come to its end"):

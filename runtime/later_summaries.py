@@ -1,0 +1,189 @@
+"""`LaterSummaries`: what a model has to write for a thread is written beside its turns.
+
+What is due follows from the chain, and a summary has the same id whoever makes it: so it goes into the archive first,
+and a later turn, in this process or another, finds it there and puts it into its chain. No turn is waited for, and
+what a process leaves undone the next turn of the thread begins again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from ..compression.chain import summaries_of
+from ..compression.thread import batch_due, regeneration_due, settings_in
+from ..compression.writing import Written
+from ..state.conversation import ConversationState, Update
+from ..state.errors import ModelError
+from ..storage.loop_thread import node_thread
+from .background import Background
+from .facts import keep_summary_facts
+from .make_summary import make_summary, with_archived, without_repeating
+from .regenerate_rejected import Tried, try_owed
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+AT_ONCE: Final = 4
+"""Threads for which a process has summaries written at once, each a step in turn."""
+
+SUMMARIES_A_TURN: Final = 12
+"""Summaries that one turn has made, at most: a long thread that was brought in is caught up with over several turns."""
+
+_TOLD_LATER: Final = 1_000
+"""Threads of which is remembered what their next turn is to be told."""
+
+
+@dataclass
+class Outcome:
+    """What the next turn is told of what was done since the last one."""
+
+    degraded: list[str] = field(default_factory=list)
+    error: str | None = None
+    tried: Tried | None = None
+
+
+@dataclass
+class _Asked:
+    """What a turn asked for: its state and its loop, on which the model is called as it was in the turn."""
+
+    state: ConversationState
+    turn: Turn
+    loop: asyncio.AbstractEventLoop
+    regenerates: bool
+    left: int = SUMMARIES_A_TURN
+
+
+class LaterSummaries:
+    """The summaries that are still to be written, by thread.
+
+    Args:
+        background: where the work goes on.
+    """
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        self._asked: dict[str, _Asked] = {}
+        self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def begin(self, state: ConversationState, turn: Turn, *, at_end: bool) -> None:
+        """Have written what is due in the thread, if a model writes it; at the end of a turn also what was rejected.
+
+        Args:
+            state: with its chain and its texts.
+            turn: whose thread it is.
+            at_end: whether the turn ends.
+        """
+        settings, live, key = settings_in(state, turn.settings), turn.live(state), _key(turn)
+        if not turn.resources.models.summarizes(settings):
+            return
+        again = at_end and key not in self._asked and regeneration_due(state, live.view)
+        if again or batch_due(state, live, settings) is not None:
+            self._asked[key] = _Asked(state, turn.apart(), asyncio.get_running_loop(), again)
+            self._background.begin("summaries", key, partial(self._step, key))
+
+    async def resumed(self, state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
+        """The state with what was written since the last turn, and what that changes; what is left is gone on with.
+
+        Raises:
+            StorageError: the archive cannot be read.
+        """
+        state, update = await with_archived(state, turn)
+        self.begin(state, turn, at_end=False)
+        return state, update
+
+    def told(self, turn: Turn) -> Outcome:
+        """What was done for the thread since this was last asked."""
+        return self._outcomes.pop(_key(turn), None) or Outcome()
+
+    async def _step(self, key: str) -> bool:
+        asked = self._asked.get(key)
+        if asked is None:
+            return False
+        try:
+            async with self._slots:
+                more = await self._on_its_loop(asked, self._part(key, asked))
+        except BaseException:
+            self._done(key, asked)
+            raise
+        if not more:
+            self._done(key, asked)
+        return key in self._asked
+
+    def _done(self, key: str, asked: _Asked) -> None:
+        if self._asked.get(key) is asked:
+            del self._asked[key]
+
+    async def _on_its_loop(self, asked: _Asked, part: Coroutine[Any, Any, bool]) -> bool:
+        """Do a part on the loop of the turn; where that is gone, the rest is done on ours."""
+        if asked.loop.is_closed():
+            asked.loop = node_thread.loop
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(part, asked.loop))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            asked.loop = node_thread.loop
+            return True
+
+    async def _part(self, key: str, asked: _Asked) -> bool:
+        """Write and archive one summary that is due; whether more is to be done."""
+        turn, settings = asked.turn, settings_in(asked.state, asked.turn.settings)
+        asked.state, _ = await with_archived(asked.state, turn)
+        try:
+            if asked.left > 0 and batch_due(asked.state, turn.live(asked.state), settings) is not None:
+                return await self._write(key, asked)
+            if asked.regenerates:
+                asked.regenerates = False
+                self._tell(key).tried = await try_owed(asked.state, settings, turn)
+        except ModelError as error:
+            self._tell(key).error = str(error)
+        return False
+
+    async def _write(self, key: str, asked: _Asked) -> bool:
+        turn, settings = asked.turn, settings_in(asked.state, asked.turn.settings)
+        live = turn.live(asked.state)
+        batch = batch_due(asked.state, live, settings)
+        if batch is None:
+            return False
+        sources = await turn.user.summaries.sources(turn.thread_id, batch.source_ids)
+        if sources.missing or sources.left:
+            logger.info("What was to be summarized is no longer part of the conversation.")
+            return False
+        batch = batch._replace(sources=sources.messages)
+        written = await make_summary(batch, settings, turn, standing=summaries_of(live.view))
+        batch, written = without_repeating(batch, written, live.view, settings, turn.thread_id)
+        asked.left -= 1
+        if not await turn.user.summaries.add(turn.thread_id, written.summary, sources._replace(messages=batch.sources)):
+            logger.info("A summary was dropped, as its sources have changed meanwhile.")
+            return False
+        if written.facts:
+            await keep_summary_facts(turn, written.facts, batch.sources)
+        if turn.resources.embedder.ready:
+            turn.user.embed_later(settings.timeouts.embedding)
+        self._note(key, written)
+        return True
+
+    def _note(self, key: str, written: Written) -> None:
+        if written.instead:
+            reason = written.instead.rstrip(".")
+            self._tell(key).degraded.append(f"A summary is the extractive summarizer's, not the model's: {reason}.")
+
+    def _tell(self, key: str) -> Outcome:
+        outcome = self._outcomes.setdefault(key, Outcome())
+        while len(self._outcomes) > _TOLD_LATER:
+            self._outcomes.popitem(last=False)
+        return outcome
+
+
+def _key(turn: Turn) -> str:
+    return f"{turn.user.id}\n{turn.thread_id}"
