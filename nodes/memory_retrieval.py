@@ -50,9 +50,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
             await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         state, gone, forgotten = await forget_asked(state, turn)
-        update |= gone
         state, laid = await turn.resources.later.resumed(state, turn)
-        update |= laid
+        update |= gone | laid
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise

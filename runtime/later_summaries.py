@@ -37,6 +37,9 @@ AT_ONCE: Final = 4
 SUMMARIES_A_TURN: Final = 12
 """Summaries that one turn has made, at most: a long thread that was brought in is caught up with over several turns."""
 
+_LOOK_SECONDS: Final = 1.0
+"""Between two looks whether the loop of the turn is still there."""
+
 _TOLD_LATER: Final = 1_000
 """Threads of which is remembered what their next turn is to be told."""
 
@@ -126,14 +129,20 @@ class LaterSummaries:
         """Do a part on the loop of the turn; where that is gone, the rest is done on ours."""
         if asked.loop.is_closed():
             asked.loop = node_thread.loop
+        done = asyncio.run_coroutine_threadsafe(part, asked.loop)
+        waiting = asyncio.wrap_future(done)
         try:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(part, asked.loop))
+            while not (await asyncio.wait([waiting], timeout=_LOOK_SECONDS))[0]:
+                if asked.loop.is_closed():  # it took the part with it, and told nobody
+                    break
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            asked.loop = node_thread.loop
-            return True
+            if not asked.loop.is_closed():
+                done.cancel()
+            raise
+        if waiting.done() and not waiting.cancelled():
+            return waiting.result()
+        asked.loop = node_thread.loop
+        return True
 
     async def _part(self, key: str, asked: _Asked) -> bool:
         """Write and archive one summary that is due; whether more is to be done."""

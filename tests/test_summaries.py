@@ -263,16 +263,17 @@ async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_t
             said = [("user", f"Question {n} about trains?"), ("assistant", f"Answer {n} about trains.")]
             await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
             state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
+            await graph.asettled()
             active = [message.active for message in await archive.messages("t1")]
             if n in (1, 2):
+                assert all(active)
+            if n in (2, 3):  # of what is written beside the turns the next one tells
                 assert "failed: quota" in state["after_reply"].error
                 assert "the next turn tries again" in state["after_reply"].error
-                assert all(active)
-    assert state["after_reply"].error is None
     assert not any(active)
-    (summary,) = await archive.summaries("t1")
-    assert (summary.covers, summary.level) == (8, 1)
-    assert {message.chunk_id for message in await archive.messages("t1")} == {1}
+    summaries = await archive.summaries("t1")
+    assert [(summary.covers, summary.level) for summary in summaries] == [(4, 1), (4, 1)]
+    assert {message.chunk_id for message in await archive.messages("t1")} == {1, 2}
 
 
 IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
