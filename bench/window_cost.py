@@ -37,7 +37,7 @@ async def _profile(said: Sequence[Exchange], settings: Settings) -> CountingSumm
     thread = Compressed(settings, summarizer)
     for exchange in said:
         thread.take(exchange.user, exchange.reply)
-        for written in await thread.settle():
+        for written in await thread.settle_later():
             model.rejected += written.summary.rejected is not None
     return model
 

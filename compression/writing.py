@@ -90,6 +90,7 @@ async def write_summary(
     thread_id: str,
     summarizer: Summarizer | None,
     standing: Collection[str] = (),
+    rejected: str | None = None,
 ) -> Written:
     """The summary of a batch, of its own length at most.
 
@@ -99,6 +100,7 @@ async def write_summary(
         thread_id: the thread, which is part of the summary's id.
         summarizer: the model; None for the extractive summarizer.
         standing: hashes of the summaries that stand in the chain.
+        rejected: why the model's text was not accepted, where it was asked for one already: then it is asked once.
 
     Raises:
         ModelError: the model failed, and `summary_fallback` is off.
@@ -107,24 +109,35 @@ async def write_summary(
     if summarizer is None:
         told = _Told(SummaryDraft(await _extracted(turns, settings)))
     else:
-        told = await _told(batch, turns, settings, summarizer, standing)
+        told = await _told(batch, turns, settings, summarizer, standing, rejected=rejected)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
-    summary = Summary(
+    made = summary_with(batch, told.draft.text, thread_id=thread_id, model=written_by, rejected=told.rejected)
+    return Written(made, told.draft.facts, told.rejected)
+
+
+def summary_with(batch: Batch, text: str, *, thread_id: str, model: str | None, rejected: str | None = None) -> Summary:
+    """The summary of a batch with this text; without a model it is the extractive summarizer's."""
+    return Summary(
         id=Summary.id_for(thread_id, batch.level, batch.source_ids),
-        content=told.draft.text,
+        content=text,
         level=batch.level,
         source_ids=batch.source_ids,
-        method="model" if written_by else "extractive",
-        model=written_by,
-        tokens=estimate_tokens(told.draft.text),
+        method="model" if model else "extractive",
+        model=model,
+        tokens=estimate_tokens(text),
         covers=batch.covers,
-        rejected=told.rejected,
+        rejected=rejected,
     )
-    return Written(summary, told.draft.facts, told.rejected)
 
 
 async def _told(
-    batch: Batch, turns: Turns, settings: RunSettings, summarizer: Summarizer, standing: Collection[str]
+    batch: Batch,
+    turns: Turns,
+    settings: RunSettings,
+    summarizer: Summarizer,
+    standing: Collection[str],
+    *,
+    rejected: str | None,
 ) -> _Told:
     room = summarizer.room(settings)
     facts = holds_messages(batch.sources) and not summarizer.local
@@ -132,7 +145,7 @@ async def _told(
     instructions = instructions if holds_messages(batch.sources) else prompts.MERGE
     parts = in_parts(await asyncio.to_thread(shortened_source, turns, room * _MOST_PARTS), room)
     if len(parts) == 1:
-        return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts)
+        return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts, rejected=rejected)
     logger.info("A batch larger than the summarizer's window is summarized in %d parts.", len(parts))
     told = [await _asked(part, instructions, settings, summarizer, (), facts=facts) for part in parts]
     merged = await _merged([part.draft.text for part in told], settings, summarizer, standing)
@@ -163,13 +176,13 @@ async def _asked(
     standing: Collection[str],
     *,
     facts: bool = False,
+    rejected: str | None = None,
 ) -> _Told:
     """The model's draft of one part; the extractive one where it was rejected twice, or failed."""
-    source = source_text(turns)
-    reason: str | None = None
+    source, reason = source_text(turns), rejected
     kept: tuple[FactDraft, ...] = ()
     try:
-        for _ in range(2):
+        for _ in range(2 if rejected is None else 1):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
             draft = await _draft(prompt, summarizer)
             kept = draft.facts or kept
@@ -189,14 +202,23 @@ async def _asked(
                 return _Told(draft._replace(facts=kept))
             logger.warning("A summary of %d characters was not accepted: %s.", len(draft.text), reason)
     except Exception as error:  # a provider may raise anything; the turn must go on
-        if not settings.summary_fallback:
-            raise ModelError(
-                f"The summary model {model_name(summarizer.model)!r} failed: {_kind(error)}. The messages stay as they "
-                "are, and the next turn tries again."
-            ) from error
-        logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-        reason = f"the model failed ({type(error).__name__})"
+        reason = failed(error, summarizer, settings)
     return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
+
+
+def failed(error: Exception, summarizer: Summarizer, settings: RunSettings) -> str:
+    """Why the extractive summarizer serves in the place of a model that failed.
+
+    Raises:
+        ModelError: the settings want no fallback.
+    """
+    if not settings.summary_fallback:
+        raise ModelError(
+            f"The summary model {model_name(summarizer.model)!r} failed: {_kind(error)}. The messages stay as they "
+            "are, and the next turn tries again."
+        ) from error
+    logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
+    return f"the model failed ({type(error).__name__})"
 
 
 async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:

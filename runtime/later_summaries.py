@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from ..compression.chain import summaries_of
-from ..compression.thread import batch_due, regeneration_due, settings_in
+from ..compression.chain import Batch, summaries_of
+from ..compression.ends import outline, planned
+from ..compression.thread import control_of, regeneration_due, settings_in
+from ..compression.together import is_worth_a_call
 from ..compression.writing import Written
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..storage.loop_thread import node_thread
 from .background import Background
 from .facts import keep_summary_facts
-from .make_summary import make_summary, with_archived, without_repeating
+from .make_summary import LOOK_AHEAD, make_summaries, with_archived, without_repeating
 from .regenerate_rejected import Tried, try_owed
 from .turn import Turn
 
@@ -62,6 +64,7 @@ class _Asked:
     loop: asyncio.AbstractEventLoop
     regenerates: bool
     left: int = SUMMARIES_A_TURN
+    alone: bool = False
 
 
 class LaterSummaries:
@@ -89,7 +92,7 @@ class LaterSummaries:
         if not turn.resources.models.summarizes(settings):
             return
         again = at_end and key not in self._asked and regeneration_due(state, live.view)
-        if again or batch_due(state, live, settings) is not None:
+        if again or is_worth_a_call(self._plan(state, turn), settings):
             self._asked[key] = _Asked(state, turn.apart(), asyncio.get_running_loop(), again)
             self._background.begin("summaries", key, partial(self._step, key))
 
@@ -145,12 +148,13 @@ class LaterSummaries:
         return True
 
     async def _part(self, key: str, asked: _Asked) -> bool:
-        """Write and archive one summary that is due; whether more is to be done."""
+        """Write and archive what one call brings of what is due; whether more is to be done."""
         turn, settings = asked.turn, settings_in(asked.state, asked.turn.settings)
         asked.state, _ = await with_archived(asked.state, turn)
+        plan = self._plan(asked.state, turn)
         try:
-            if asked.left > 0 and batch_due(asked.state, turn.live(asked.state), settings) is not None:
-                return await self._write(key, asked)
+            if asked.left > 0 and is_worth_a_call(plan, settings):
+                return await self._write(key, asked, plan)
             if asked.regenerates:
                 asked.regenerates = False
                 self._tell(key).tried = await try_owed(asked.state, settings, turn)
@@ -158,40 +162,57 @@ class LaterSummaries:
             self._tell(key).error = str(error)
         return False
 
-    async def _write(self, key: str, asked: _Asked) -> bool:
-        turn, settings = asked.turn, settings_in(asked.state, asked.turn.settings)
-        live = turn.live(asked.state)
-        batch = batch_due(asked.state, live, settings)
-        if batch is None:
-            return False
-        sources = await turn.user.summaries.sources(turn.thread_id, batch.source_ids)
+    def _plan(self, state: ConversationState, turn: Turn) -> list[Batch]:
+        live, settings = turn.live(state), settings_in(state, turn.settings)
+        if not control_of(state).enabled:
+            return []
+        return planned(live.chain, live.view, settings, thread_id=turn.thread_id, most=LOOK_AHEAD)
+
+    async def _write(self, key: str, asked: _Asked, plan: Sequence[Batch]) -> bool:
+        turn, settings, rows = asked.turn, settings_in(asked.state, asked.turn.settings), asked.turn.user.summaries
+        view, plan = turn.live(asked.state).view, plan[: max(asked.left, 1)]
+        sources = await rows.sources(turn.thread_id, _given(plan, turn.thread_id))
         if sources.missing or sources.left:
             logger.info("What was to be summarized is no longer part of the conversation.")
             return False
-        batch = batch._replace(sources=sources.messages)
-        written = await make_summary(batch, settings, turn, standing=summaries_of(live.view))
-        batch, written = without_repeating(batch, written, live.view, settings, turn.thread_id)
-        asked.left -= 1
-        if not await turn.user.summaries.add(turn.thread_id, written.summary, sources._replace(messages=batch.sources)):
-            logger.info("A summary was dropped, as its sources have changed meanwhile.")
+        whole = {str(message.id): message for message in sources.messages}
+        plan = [b._replace(sources=tuple(whole.get(str(m.id), m) for m in b.sources)) for b in plan]
+        written = await make_summaries(plan, settings, turn, standing=summaries_of(view), alone=asked.alone)
+        if len(written) == 1:
+            batch, one = without_repeating(plan[0], written[0], view, settings, turn.thread_id)
+            plan, written = [batch], [one]
+        asked.left -= len(written)
+        asked.alone = asked.alone or len(written) == 1
+        used = _given(plan[: len(written)], turn.thread_id)
+        sources = sources._replace(messages=tuple(whole[id_] for id_ in used if id_ in whole))
+        if not await rows.add(turn.thread_id, [one.summary for one in written], sources):
+            logger.info("Summaries were dropped, as their sources have changed meanwhile.")
             return False
-        if written.facts:
-            await keep_summary_facts(turn, written.facts, batch.sources)
+        for batch, one in zip(plan, written, strict=False):
+            if one.facts:
+                await keep_summary_facts(turn, one.facts, batch.sources)
         if turn.resources.embedder.ready:
             turn.user.embed_later(settings.timeouts.embedding)
-        self._note(key, written)
-        return True
+        return self._went_well(key, written)
 
-    def _note(self, key: str, written: Written) -> None:
-        if written.instead:
-            reason = written.instead.rstrip(".")
+    def _went_well(self, key: str, written: Sequence[Written]) -> bool:
+        """Whether the model wrote them; what it did not the next turn tells."""
+        reasons = [one.instead.rstrip(".") for one in written if one.instead]
+        for reason in reasons:
             self._tell(key).degraded.append(f"A summary is the extractive summarizer's, not the model's: {reason}.")
+        return not reasons
 
     def _tell(self, key: str) -> Outcome:
         outcome = self._outcomes.setdefault(key, Outcome())
         while len(self._outcomes) > _TOLD_LATER:
             self._outcomes.popitem(last=False)
         return outcome
+
+
+def _given(plan: Sequence[Batch], thread_id: str) -> list[str]:
+    """Ids of the sources of a plan that are there already, each once."""
+    new = {outline(batch, thread_id).id for batch in plan}
+    return list(dict.fromkeys(id_ for batch in plan for id_ in batch.source_ids if id_ not in new))
 
 
 def _key(turn: Turn) -> str:

@@ -13,7 +13,8 @@ from ..compression.chain import Batch, of_level, summaries_of
 from ..compression.ends import outline, planned
 from ..compression.engine import compress, duplicate_of, policy_of
 from ..compression.thread import after_summaries, as_channel, control_of, settings_in, turn_of
-from ..compression.writing import Summarizer, Written, write_summary
+from ..compression.together import write_due
+from ..compression.writing import Summarizer, Written
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
@@ -36,10 +37,23 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
     Raises:
         ModelError: the summary model failed, and the settings want no fallback.
     """
+    return (await make_summaries([batch], settings, turn, standing=standing, alone=True))[0]
+
+
+async def make_summaries(
+    plan: Sequence[Batch], settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage], alone: bool
+) -> list[Written]:
+    """The first summaries of a plan, as many as one call brings: see `compression.together.write_due`.
+
+    Raises:
+        ModelError: the summary model failed, and the settings want no fallback.
+    """
     hashes = frozenset(text_hash(message_text(message)) for message in standing)
     summarizer, missing = await _summarizer(settings, turn)
-    written = await write_summary(batch, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
-    return written._replace(instead=missing or written.instead)
+    written = await write_due(
+        plan, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes, alone=alone
+    )
+    return [one._replace(instead=missing or one.instead) for one in written]
 
 
 async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:

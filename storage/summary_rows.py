@@ -77,20 +77,22 @@ class SummaryRows:
         rows = await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
         return summaries_of(self._rows, rows)
 
-    async def add(self, thread_id: str, summary: Summary, sources: SummarySources) -> bool:
-        """Store a summary that took its time, if its sources are still as they were; whether it is there.
+    async def add(self, thread_id: str, summaries: Sequence[Summary], sources: SummarySources) -> bool:
+        """Store summaries that took their time, if their sources are still as they were; whether they are there.
 
         Args:
             thread_id: which.
-            summary: the new one. Where it was there already, perhaps in other words, that one stays.
-            sources: as they were read before it was written.
+            summaries: the new ones. One that is there already, perhaps in other words, stays as it is.
+            sources: what they were made from, as it was read before.
         """
-        values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
+        ids = [str(message.id) for message in sources.messages]
 
         async def work(rows: Exchange) -> bool:
-            if await self._sources(rows.fetch, thread_id, summary.source_ids) != sources:
+            if await self._sources(rows.fetch, thread_id, ids) != sources:
                 return False
-            await rows.fetch("archive.add_summary", **values)
+            for summary in summaries:
+                values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
+                await rows.fetch("archive.add_summary", **values)
             return True
 
         return await self._rows.exclusive(work)
