@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
@@ -60,7 +61,6 @@ async def write_due(
     thread_id: str,
     summarizer: Summarizer | None,
     standing: Collection[str] = (),
-    alone: bool = False,
 ) -> list[Written]:
     """The first summaries of a plan: as many as go into one call, or one.
 
@@ -70,12 +70,11 @@ async def write_due(
         thread_id: the thread, which is part of the ids.
         summarizer: the model; None for the extractive summarizer.
         standing: hashes of the summaries that stand in the chain.
-        alone: whether to ask for one only.
 
     Raises:
         ModelError: the model failed, and `summary_fallback` is off.
     """
-    group = [] if summarizer is None or alone else _group(plan, settings, summarizer)
+    group = [] if summarizer is None else _group(plan, settings, summarizer)
     if summarizer is not None and len(group) > 1:
         written = await _together(group, settings, thread_id, summarizer, set(standing))
         if written:
@@ -86,7 +85,7 @@ async def write_due(
 
 def _group(plan: Sequence[Batch], settings: RunSettings, summarizer: Summarizer) -> list[Batch]:
     """The batches that go into one call: as many as its window has room for, and its reply."""
-    if summarizer.local:
+    if summarizer.local or summarizer.alone or summarizer.down:
         return []
     most = max(1, (settings.max_reply_tokens - _FACTS) // settings.summary_length)
     room = summarizer.room(settings) - most * settings.summary_length
@@ -107,9 +106,8 @@ async def _together(
         async with asyncio.timeout(summarizer.timeout):
             reply = await summarizer.model.ainvoke(_prompt(group, settings, thread_id), summarizer.config)
     except Exception as error:  # a provider may raise anything
-        reason = failed(error, summarizer, settings)
-        one = await write_summary(group[0], settings, thread_id=thread_id, summarizer=None)
-        return [Written(one.summary.model_copy(update={"rejected": reason}), instead=reason)]
+        down = replace(summarizer, down=failed(error, summarizer, settings))
+        return [await write_summary(group[0], settings, thread_id=thread_id, summarizer=down)]
     found = read_drafts(content_text(reply.content))
     if found is None:
         logger.info("Summaries were not given as asked for: they are asked for one by one.")

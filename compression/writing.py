@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 NO_WORDS: Final = "(nothing was said in words)"
 
 CUT_OFF: Final = "it was cut off before its end"
+FAILED: Final = "the model failed"
+"""How the reason begins where a model gave no text."""
 
 _OVERHEAD: Final = 400
 """Tokens kept for the instructions."""
@@ -51,11 +53,21 @@ _MOST_PARTS: Final = 8
 
 @dataclass(frozen=True)
 class Summarizer:
-    """A model that writes summaries, and how it is called. `timeout` is seconds for one call."""
+    """A model that writes summaries, and how it is called.
+
+    Attributes:
+        timeout: seconds for one call.
+        tries: how often it is asked for one summary, at most.
+        down: why it is not asked, and the extractive summarizer serves in its place.
+        alone: whether it is asked for one summary a call.
+    """
 
     model: BaseChatModel
     config: RunnableConfig
     timeout: float
+    tries: int = 2
+    down: str | None = None
+    alone: bool = False
 
     @property
     def local(self) -> bool:
@@ -106,8 +118,8 @@ async def write_summary(
         ModelError: the model failed, and `summary_fallback` is off.
     """
     turns = turns_of(batch.sources)
-    if summarizer is None:
-        told = _Told(SummaryDraft(await _extracted(turns, settings)))
+    if summarizer is None or summarizer.down:
+        told = _Told(SummaryDraft(await _extracted(turns, settings)), summarizer.down if summarizer else None)
     else:
         told = await _told(batch, turns, settings, summarizer, standing, rejected=rejected)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
@@ -182,7 +194,7 @@ async def _asked(
     source, reason = source_text(turns), rejected
     kept: tuple[FactDraft, ...] = ()
     try:
-        for _ in range(2 if rejected is None else 1):
+        for _ in range(summarizer.tries if rejected is None else 1):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
             draft = await _draft(prompt, summarizer)
             kept = draft.facts or kept
@@ -218,7 +230,7 @@ def failed(error: Exception, summarizer: Summarizer, settings: RunSettings) -> s
             "are, and the next turn tries again."
         ) from error
     logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-    return f"the model failed ({type(error).__name__})"
+    return f"{FAILED} ({type(error).__name__})"
 
 
 async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:

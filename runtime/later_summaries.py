@@ -19,7 +19,7 @@ from ..compression.chain import Batch, summaries_of
 from ..compression.ends import outline, planned
 from ..compression.thread import control_of, regeneration_due, settings_in
 from ..compression.together import is_worth_a_call
-from ..compression.writing import Written
+from ..compression.writing import FAILED, Written
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..storage.loop_thread import node_thread
@@ -64,7 +64,21 @@ class _Asked:
     loop: asyncio.AbstractEventLoop
     regenerates: bool
     left: int = SUMMARIES_A_TURN
-    alone: bool = False
+    summarizer: dict[str, Any] = field(default_factory=dict)
+    """How it is asked, by what came of it before: see `compression.writing.Summarizer`."""
+
+    def learn(self, written: Sequence[Written], *, of: int) -> list[str]:
+        """What was not written as it should have been: why. A model that failed is not asked again in this turn, one
+        whose text was not accepted is asked once for each of the rest, and one that gave one of several, singly.
+        """
+        reasons = [one.instead.rstrip(".") for one in written if one.instead]
+        if reasons:
+            self.summarizer["tries"] = 1
+        if failed := next((reason for reason in reasons if reason.startswith(FAILED)), None):
+            self.summarizer["down"] = failed
+        if len(written) == 1 < of:
+            self.summarizer["alone"] = True
+        return reasons
 
 
 class LaterSummaries:
@@ -155,7 +169,7 @@ class LaterSummaries:
         try:
             if asked.left > 0 and is_worth_a_call(plan, settings):
                 return await self._write(key, asked, plan)
-            if asked.regenerates:
+            if asked.regenerates and "down" not in asked.summarizer:
                 asked.regenerates = False
                 self._tell(key).tried = await try_owed(asked.state, settings, turn)
         except ModelError as error:
@@ -177,12 +191,14 @@ class LaterSummaries:
             return False
         whole = {str(message.id): message for message in sources.messages}
         plan = [b._replace(sources=tuple(whole.get(str(m.id), m) for m in b.sources)) for b in plan]
-        written = await make_summaries(plan, settings, turn, standing=summaries_of(view), alone=asked.alone)
+        written = await make_summaries(plan, settings, turn, standing=summaries_of(view), asked=asked.summarizer)
+        reasons = asked.learn(written, of=len(plan))
         if len(written) == 1:
             batch, one = without_repeating(plan[0], written[0], view, settings, turn.thread_id)
             plan, written = [batch], [one]
         asked.left -= len(written)
-        asked.alone = asked.alone or len(written) == 1
+        for reason in reasons:
+            self._tell(key).degraded.append(f"A summary is the extractive summarizer's, not the model's: {reason}.")
         used = _given(plan[: len(written)], turn.thread_id)
         sources = sources._replace(messages=tuple(whole[id_] for id_ in used if id_ in whole))
         if not await rows.add(turn.thread_id, [one.summary for one in written], sources):
@@ -193,14 +209,7 @@ class LaterSummaries:
                 await keep_summary_facts(turn, one.facts, batch.sources)
         if turn.resources.embedder.ready:
             turn.user.embed_later(settings.timeouts.embedding)
-        return self._went_well(key, written)
-
-    def _went_well(self, key: str, written: Sequence[Written]) -> bool:
-        """Whether the model wrote them; what it did not the next turn tells."""
-        reasons = [one.instead.rstrip(".") for one in written if one.instead]
-        for reason in reasons:
-            self._tell(key).degraded.append(f"A summary is the extractive summarizer's, not the model's: {reason}.")
-        return not reasons
+        return True
 
     def _tell(self, key: str) -> Outcome:
         outcome = self._outcomes.setdefault(key, Outcome())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 
@@ -27,6 +29,8 @@ from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
+NOT_ASKED: Final[Mapping[str, Any]] = MappingProxyType({})
+
 LOOK_AHEAD: Final = 16
 """Summaries that are looked up in the archive at once."""
 
@@ -37,22 +41,34 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
     Raises:
         ModelError: the summary model failed, and the settings want no fallback.
     """
-    return (await make_summaries([batch], settings, turn, standing=standing, alone=True))[0]
+    return (await make_summaries([batch], settings, turn, standing=standing))[0]
 
 
 async def make_summaries(
-    plan: Sequence[Batch], settings: Settings, turn: Turn, *, standing: Sequence[AnyMessage], alone: bool
+    plan: Sequence[Batch],
+    settings: Settings,
+    turn: Turn,
+    *,
+    standing: Sequence[AnyMessage],
+    asked: Mapping[str, Any] = NOT_ASKED,
 ) -> list[Written]:
     """The first summaries of a plan, as many as one call brings: see `compression.together.write_due`.
+
+    Args:
+        plan: what is due.
+        settings: lengths, and which model writes.
+        turn: whose thread it is, and which.
+        standing: the summaries that stand in the chain.
+        asked: how the model is asked, where that is not as usual: attributes of the `Summarizer`.
 
     Raises:
         ModelError: the summary model failed, and the settings want no fallback.
     """
     hashes = frozenset(text_hash(message_text(message)) for message in standing)
     summarizer, missing = await _summarizer(settings, turn)
-    written = await write_due(
-        plan, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes, alone=alone
-    )
+    if summarizer is not None and asked:
+        summarizer = replace(summarizer, **asked)
+    written = await write_due(plan, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
     return [one._replace(instead=missing or one.instead) for one in written]
 
 

@@ -27,6 +27,7 @@ from everthread import (
     thread_id,
 )  # fmt: skip
 from everthread.cli.main import app
+from everthread.compression import together
 from everthread.compression.thread import control_of
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import Conversation
@@ -79,7 +80,9 @@ def embeddings() -> Embeddings:
 
 
 @pytest.fixture
-def ours(settings: Settings) -> Settings:
+def ours(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """With a model that is asked for each summary as soon as it is due."""
+    monkeypatch.setattr(together, "LEAST_MESSAGES", 1)
     return settings.but(summary_model=None)
 
 
@@ -363,16 +366,16 @@ def command(environment: dict[str, str], *words: str) -> Any:
 
 
 async def test_the_command_makes_again_and_trace_shows_the_versions(
-    settings: Settings, embeddings: Embeddings, environment: dict[str, str]
+    ours: Settings, embeddings: Embeddings, environment: dict[str, str]
 ) -> None:
     name = thread_id("work", "ada")
     model = moody("")
-    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         await graph.resources.of_user("ada").archive.own_thread(name, "work")
         await talk(graph, 3, to=name)
         (summary,) = await standing(graph, to=name)
     ada = {**environment, "EVERTHREAD_USER_ID": "ada"}
-    database = Database(settings)
+    database = Database(ours)
     new = summary.model_copy(update={"content": "A newer text.", "version": 2, "rejected": None, "method": "model"})
     await SummaryRows(UserRows(database, "ada")).replace(name, new)
     assert await Archive(UserRows(database, "ada")).has_thread(name)
