@@ -21,8 +21,8 @@ async def recognized(
 ) -> list[AnyMessage] | None:
     """What of an input is new: messages, and removals of what an edit leaves behind.
 
-    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the turn of the last
-    question broke off, and is to be resumed.
+    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the last turn broke
+    off, before or after its reply, and is to be resumed.
 
     Args:
         given: the messages of the input.
@@ -47,8 +47,8 @@ async def recognized(
         new = by_id(given, said, older)
     if new or not said:
         return new
-    is_broken_off = bool(snapshot.next or snapshot.tasks) and isinstance(said[-1], HumanMessage)
-    return None if is_broken_off else []
+    # Where all tasks have written what they had to, and their step was not complete, `next` is empty.
+    return None if snapshot.tasks else []
 
 
 def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:

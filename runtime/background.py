@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import Context
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ..state.errors import EverthreadError
 from ..state.observer import Observer
@@ -26,6 +25,7 @@ PAUSE_SECONDS: Final = 0.2
 """Before a job begins, so that it does not slow down the rest of the turn that asked for it; nobody waits for that."""
 
 Kind = Literal["embedding", "facts", "summaries"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Step = Callable[[], Awaitable[bool]]
 """Does a part of the work; whether more is left."""
 
@@ -79,15 +79,14 @@ class Background:
         Args:
             kind: of the work.
             whose: the user; of work for a thread, a key that has both.
-            step: does a part of it, and is no part of the run that asked: it hears nothing of its context.
+            step: does a part of it.
         """
         with self._change:
             if (running := self._jobs.get((kind, whose))) is not None:
                 running.asked += 1
                 return
             job = self._jobs[kind, whose] = _Job()
-            work = self._run(job, kind, whose, step)
-            job.work = Context().run(asyncio.run_coroutine_threadsafe, work, io_thread.loop)
+            job.work = asyncio.run_coroutine_threadsafe(self._run(job, kind, whose, step), io_thread.loop)
 
     def counts(self) -> Counter[Kind]:
         """How many jobs of each kind there are."""

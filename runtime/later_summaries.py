@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -108,7 +109,8 @@ class LaterSummaries:
         again = at_end and key not in self._asked and regeneration_due(state, live.view)
         if again or is_worth_a_call(self._plan(state, turn), settings):
             self._asked[key] = _Asked(state, turn.apart(), asyncio.get_running_loop(), again)
-            self._background.begin("summaries", key, partial(self._step, key))
+            # In a context of its own, as it is no part of the run: no stream and no trace of that goes on with it.
+            Context().run(self._background.begin, "summaries", key, partial(self._step, key))
 
     async def resumed(self, state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
         """The state with what was written since the last turn, and what that changes; what is left is gone on with.

@@ -16,12 +16,12 @@ Every item under "Monitoring and Analytics" of seed `000`, and the metrics that 
 | error rates | everthread.errors, everthread.degraded | node, type; part |
 | (caching) | everthread.cache | cache, found |
 | (context assembly) | everthread.context.tokens, everthread.context.dropped | section |
+| (what goes on beside the turns) | everthread.background.jobs: of users, or threads, with work left | kind |
 | (every node, every turn) | everthread.node.duration, everthread.turn.duration | node, outcome |
 
 Spans: `everthread.turn`, and under it one a node; under these each embedding call and use of the database. Saving a
 checkpoint is timed, and is a span only where the caller has one. A turn that waits to be resumed, or was cancelled,
-ends its span; what is resumed is another one. No attribute holds what was said, what was searched for, or an id of a
-user or thread.
+ends its span; what is resumed is another. No attribute holds what was said or searched for, or an id of user or thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -42,7 +42,7 @@ from langgraph.errors import GraphBubbleUp
 from ..state.observer import Observer
 from ..state.report_records import TurnReport
 from ..state.turn_records import ModelCall, ReplyReport
-from ..storage.storage import Storage
+from .background import KINDS
 from .resources import Resources
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_databases: WeakSet[Storage] = WeakSet()
+_measured: WeakSet[Resources] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""
@@ -129,8 +129,9 @@ class Telemetry(Observer):
             for name, (unit, buckets) in _HISTOGRAMS.items()
         }
         self._counters = {name: meter.create_counter(f"everthread.{name}") for name in _COUNTERS}
-        _databases.add(resources.database)
+        _measured.add(resources)
         meter.create_observable_gauge("everthread.database.connections", [_connections])
+        meter.create_observable_gauge("everthread.background.jobs", [_jobs])
 
     @contextmanager
     def node(self, name: str, turn: str) -> Iterator[None]:
@@ -269,8 +270,7 @@ class Telemetry(Observer):
         return span
 
     def _end(self, turn: str, error: BaseException | None = None) -> None:
-        span, _ = self._turns.pop(turn, (None, None))
-        if span is not None:
+        if (span := self._turns.pop(turn, (None, None))[0]) is not None:
             if error is not None:
                 _mark_failed(span, error)
             span.end()
@@ -286,6 +286,14 @@ def _connections(_: CallbackOptions) -> Iterable[Observation]:
     """The connections of all databases of this process: of a gauge that is made twice, the first callback counts."""
     from opentelemetry.metrics import Observation
 
-    counts = [database.connections() for database in list(_databases)]
+    counts = [database.connections() for database in {resources.database for resources in list(_measured)}]
     for state in dict.fromkeys(state for count in counts for state in count):
         yield Observation(sum(count.get(state, 0) for count in counts), {"state": state})
+
+
+def _jobs(_: CallbackOptions) -> Iterable[Observation]:
+    """The jobs of all backgrounds of this process, of each kind."""
+    from opentelemetry.metrics import Observation
+
+    counts = sum((resources.background.counts() for resources in list(_measured)), Counter[str]())
+    yield from (Observation(counts[kind], {"kind": kind}) for kind in KINDS)
