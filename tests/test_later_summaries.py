@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import os
+import re
 import signal
 import sys
 import time
@@ -16,12 +19,17 @@ from conversation import EchoModel, say, thread, view_in
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from test_summaries import Writer
 
-from everthread import Settings, Summary, open_graph
+from bench.compressed import below
+from everthread import Settings, Summary, examine, open_graph
+from everthread.compression.chain import Batch
 from everthread.compression.ends import ended, first_due, outline, planned
 from everthread.compression.engine import compress, outdated_ids
+from everthread.compression.together import write_due
+from everthread.compression.writing import Summarizer
 from everthread.settings.profiles import PROFILES
 from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_ids, taken_in, view_of, without
 
@@ -190,6 +198,123 @@ async def test_what_is_forgotten_while_it_is_summarized_comes_back_in_no_summary
         for summary in await archived(graph):
             assert "remark1," not in summary.content
             assert "remark2," not in summary.content
+
+
+async def test_the_doctor_finds_nothing_in_a_thread_whose_summaries_are_not_in_its_chain_yet(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    async with open_graph(ours, model=slow(0.05), embeddings=embeddings) as graph:
+        for n in range(12):
+            await remark(graph, n)
+        await graph.asettled()
+        assert await archived(graph)
+        (checkup,) = await examine(graph, "ada", "t1")
+        assert checkup.findings == ()
+        await remark(graph, 12)
+        (checkup,) = await examine(graph, "ada", "t1")
+        assert checkup.findings == ()
+
+
+class Together(SlowSummarizer):
+    """Writes several summaries in one call, in the form that is asked for."""
+
+    fail: list[Any] = []  # noqa: RUF012  # a pydantic field
+    """What its next replies are instead: a text, or an error."""
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **more: Any) -> ChatResult:
+        text = messages[-1].text
+        if "<excerpt" not in text:
+            return self._generate(messages)
+        self.asked.append(text)
+        await asyncio.sleep(self.seconds)
+        if self.fail and isinstance(reply := self.fail.pop(0), Exception):
+            raise reply
+        parts = re.findall(r"<part \d+ id=\w+>\n(.*?)(?=\n<part|\n</excerpt)", text, re.DOTALL)
+        made: list[str] = []
+        for part in parts or [text]:
+            whole = re.sub(r"\(summary (\d+)\)", lambda named: made[int(named[1]) - 1], part)
+            words = dict.fromkeys(word for word in whole.split() if word.startswith("remark"))
+            made.append(f"In the garden the user sees {' '.join(words)}")
+        told = json.dumps({"summaries": made, "facts": []}) if parts else made[0]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(told))])
+
+
+def together(seconds: float = 0.0, *fail: Any) -> Together:
+    return Together(prompts=[], asked=[], seconds=seconds, fail=list(fail))
+
+
+async def test_several_summaries_come_with_one_call(ours: Settings, embeddings: Embeddings) -> None:
+    model = together()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        for n in range(40):
+            state = await remark(graph, n)
+            await graph.asettled()
+        made = await archived(graph)
+        assert {summary.rejected for summary in made} == {None}
+        assert {summary.level for summary in made} == {1, 2, 3}
+        assert len(made) > 30
+        assert len(model.asked) <= 0.4 * 40
+        reached = below([link["id"] for link in state["chain"]["links"]], made)
+        messages = await graph.resources.of_user("ada").archive.messages("t1")
+        assert {message.id for message in messages} <= reached
+
+
+async def test_a_thread_that_was_brought_in_is_caught_up_with_over_several_turns(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    model = together()
+    said = [("user" if n % 2 == 0 else "assistant", f"Long ago there was remark{n} in the garden.") for n in range(120)]
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await graph.aupdate_state(thread(), {"messages": said}, as_node="llm_call")
+        made, calls = [0], [0]
+        for n in range(12):
+            await remark(graph, 200 + n)
+            await graph.asettled()
+            made.append(len(await archived(graph)))
+            calls.append(len(model.asked))
+        steps = [after - before for before, after in itertools.pairwise(made)]
+        asked = [after - before for before, after in itertools.pairwise(calls)]
+        assert max(steps) <= 24  # what a turn begins, and goes on with
+        assert max(asked) <= 8
+        assert steps[-1] <= 6
+        assert sum(asked) <= 30
+
+
+@pytest.mark.parametrize("failure", ["no JSON at all", ConnectionError("down")])
+async def test_a_model_that_gives_none_of_several_is_asked_singly_or_not_at_all(
+    ours: Settings, embeddings: Embeddings, failure: Any
+) -> None:
+    model = slow(0) if isinstance(failure, str) else together(0, failure, failure)
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        for n in range(10):
+            await remark(graph, n)
+            await graph.asettled()
+        made = await archived(graph)
+        assert made
+        if isinstance(failure, str):
+            assert {summary.rejected for summary in made} == {None}
+            assert len(model.asked) <= len(made) + 4
+        else:
+            assert {summary.rejected for summary in made if summary.rejected} == {"the model failed (ConnectionError)"}
+            assert len(model.asked) < len(made) + 2
+
+
+async def test_of_several_the_one_that_is_refused_is_asked_for_alone_and_once() -> None:
+    def reply(messages: list[BaseMessage]) -> str:
+        if "<part" in messages[-1].text:
+            return json.dumps({"summaries": ["I'm sorry, I cannot.", "The user likes roses."], "facts": []})
+        return "The user likes tulips."
+
+    model = Writer(replies=[reply], prompts=[])
+    plan = [
+        Batch(1, (HumanMessage("I like tulips very much, they are fine.", id="1"),)),
+        Batch(1, (HumanMessage("I like roses very much, they are fine.", id="2"),)),
+    ]
+    written = await write_due(plan, Settings(), thread_id="t", summarizer=Summarizer(model, {}, timeout=10))
+    assert [one.summary.content for one in written] == ["The user likes tulips.", "The user likes roses."]
+    assert [one.summary.rejected for one in written] == [None, None]
+    assert len(model.prompts) == 2
+    assert "was not accepted: it is a refusal" in model.prompts[1][0].text
 
 
 THRESHOLDS = {
