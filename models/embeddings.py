@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ T = TypeVar("T")
 BATCH: Final = 32
 """Texts in one call of the model."""
 
+SLOW_SECONDS: Final = 1.0
+"""A call that takes longer is one of fewer texts the next time: for so long a question may wait."""
+
 CACHE_BYTES: Final = 16_000_000
 """Bytes of vectors that are kept: about 9,000 of 384 dimensions."""
 
@@ -38,8 +42,8 @@ class Embedder:
     """An embedding model by name, or one that is given.
 
     The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
-    seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
-    calls fail at once, so that one slow provider does not delay every turn.
+    seconds. All calls run in that thread, one after the other, questions first. While it hangs in a call that took too
+    long, other calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
         name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
@@ -59,6 +63,7 @@ class Embedder:
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self._batch = BATCH
         self.level = USUAL
         self.observer = Observer()
         if model is not None:
@@ -90,7 +95,9 @@ class Embedder:
         if known is not None:
             return known
         self._refuse_while_late()
-        future = self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text))
+        future = (
+            self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text), is_urgent=True)
+        )
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
@@ -119,9 +126,9 @@ class Embedder:
         """
         known = {text: self._cache.get("document", text, user_id) if cached else None for text in texts}
         wanted = [text for text, vector in known.items() if vector is None]
-        for start in range(0, len(wanted), BATCH):
+        while wanted:
             # One call a batch, so that a question need not wait for all of them.
-            batch = wanted[start : start + BATCH]
+            batch, wanted = wanted[: self._batch], wanted[self._batch :]
             self._refuse_while_late()
             call = self._worker.submit(partial(self._embed, batch))
             try:
@@ -140,7 +147,9 @@ class Embedder:
         with self._asking:
             future = self._asked.get((user_id, text))
             if future is None:
-                future = self._asked[user_id, text] = self._worker.submit(partial(self._ask_once, text, user_id))
+                future = self._asked[user_id, text] = self._worker.submit(
+                    partial(self._ask_once, text, user_id), is_urgent=True
+                )
         return future
 
     def _ask_once(self, text: str, user_id: str) -> list[float]:
@@ -158,7 +167,11 @@ class Embedder:
         return vector
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
-        return self._get().embed_documents(texts)
+        model, started = self._get(), time.monotonic()
+        vectors = model.embed_documents(texts)
+        seconds = time.monotonic() - started
+        self._batch = max(self._batch // 2, 1) if seconds > SLOW_SECONDS else min(self._batch * 2, BATCH)
+        return vectors
 
     async def _result(self, future: Future[T], timeout: float) -> T:
         waiting = asyncio.wrap_future(future)
