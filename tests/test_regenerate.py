@@ -27,7 +27,6 @@ from everthread import (
     thread_id,
 )  # fmt: skip
 from everthread.cli.main import app
-from everthread.compression import together
 from everthread.compression.thread import control_of
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import Conversation
@@ -80,9 +79,7 @@ def embeddings() -> Embeddings:
 
 
 @pytest.fixture
-def ours(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """With a model that is asked for each summary as soon as it is due."""
-    monkeypatch.setattr(together, "LEAST_MESSAGES", 1)
+def ours(settings: Settings, eager: None) -> Settings:
     return settings.but(summary_model=None)
 
 

@@ -160,10 +160,11 @@ async def test_a_summary_may_begin_as_the_one_before_it(
         "summary_every_n": 2,
     }
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(14):
             await say(
                 graph, f"{opening}, and wants item{n}, for the winter and the spring of the year to come.", **context
             )
+            await graph.asettled()
     summaries = await reopen().resources.of_user("ada").archive.summaries("t1")
     assert len(summaries) >= 2
     assert {summary.rejected for summary in summaries} == {None}
@@ -231,6 +232,7 @@ async def everything(archive: Archive, state: Any, to: str = "t1") -> tuple[set[
 @pytest.mark.parametrize(
     "reply", ["", ValueError("no"), "la la la\n" * 9, '{"summary": "\x01'], ids=["nothing", "raises", "poem", "cut off"]
 )
+@pytest.mark.usefixtures("eager")
 async def test_an_unruly_summarizer_loses_nothing(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph], reply: Any
 ) -> None:
@@ -243,6 +245,7 @@ async def test_an_unruly_summarizer_loses_nothing(
                 as_node="llm_call",
             )
             state = await graph.ainvoke(None, thread(), context={"user_id": "ada"}, output_keys=EVERYTHING)
+            await graph.asettled()
     archived, reached, summaries = await everything(reopen().resources.of_user("ada").archive, state)
     assert len(archived) == 10
     assert archived <= reached
@@ -250,6 +253,7 @@ async def test_an_unruly_summarizer_loses_nothing(
     assert all(summary.method == "extractive" and summary.rejected for summary in summaries)
 
 
+@pytest.mark.usefixtures("eager")
 async def test_under_archive_a_failing_model_leaves_the_messages_active_and_is_tried_again(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
