@@ -15,8 +15,12 @@ from ..state.records import Summary
 from .chain import Batch
 from .engine import compress, next_batch, policy_of
 
-MOST_BEHIND: Final = 12
-"""Ends of turns that may wait for their summaries: of a thread that is further behind, a turn waits for them."""
+MOST_BEHIND: Final = 24
+"""Ends of turns that may wait for their summaries where none was written beside the turns of this process yet, as in
+one that ends after each turn: in a thread that is further behind, the turn waits for them."""
+
+BOUND: Final = 100
+"""Ends of turns that may wait for their summaries in any thread."""
 
 
 def ended(chain: Chain, view: ChainView, settings: RunSettings) -> Chain:

@@ -13,7 +13,7 @@ from ..state.live_chain import LiveChain
 from ..state.records import Summary
 from ..state.report_records import Progress
 from .chain import Batch, summaries_of
-from .ends import MOST_BEHIND, behind, first_due
+from .ends import behind, first_due
 from .engine import policy_of
 
 LONGEST_WAIT: Final = 64
@@ -51,9 +51,9 @@ def batch_due(state: ConversationState, live: LiveChain, settings: Settings) -> 
     return first_due(live.chain, live.view, settings) if control_of(state).enabled else None
 
 
-def is_far_behind(state: ConversationState, live: LiveChain, settings: Settings) -> bool:
-    """Whether so many ends of turns wait for their summaries that a turn waits for them."""
-    return control_of(state).enabled and behind(live.chain, live.view, settings) > MOST_BEHIND
+def is_far_behind(state: ConversationState, live: LiveChain, settings: Settings, *, most: int) -> bool:
+    """Whether more ends of turns wait for their summaries than may."""
+    return control_of(state).enabled and behind(live.chain, live.view, settings) > most
 
 
 def turn_of(state: ConversationState) -> int:

@@ -158,7 +158,7 @@ def no_summary_due(state: ConversationState, turn: Turn) -> bool:
         return True
     live, settings = turn.live(state), settings_in(state, turn.settings)
     if turn.resources.models.summarizes(settings):
-        return not is_far_behind(state, live, settings)
+        return not is_far_behind(state, live, settings, most=turn.resources.later.may_be_behind)
     return batch_due(state, live, settings) is None and not regeneration_due(state, live.view)
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from ..compression.chain import Batch, summaries_of
-from ..compression.ends import outline, planned
+from ..compression.ends import BOUND, MOST_BEHIND, outline, planned
 from ..compression.thread import control_of, regeneration_due, settings_in
 from ..compression.together import is_worth_a_call
 from ..compression.writing import FAILED, Written
@@ -87,6 +87,9 @@ class LaterSummaries:
 
     Args:
         background: where the work goes on.
+
+    Attributes:
+        may_be_behind: ends of turns that may wait for their summaries before a turn waits for them.
     """
 
     def __init__(self, background: Background) -> None:
@@ -94,6 +97,7 @@ class LaterSummaries:
         self._asked: dict[str, _Asked] = {}
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self.may_be_behind = MOST_BEHIND
 
     def begin(self, state: ConversationState, turn: Turn, *, at_end: bool) -> None:
         """Have written what is due in the thread, if a model writes it; at the end of a turn also what was rejected.
@@ -206,6 +210,7 @@ class LaterSummaries:
         if not await rows.add(turn.thread_id, [one.summary for one in written], sources):
             logger.info("Summaries were dropped, as their sources have changed meanwhile.")
             return False
+        self.may_be_behind = BOUND
         for batch, one in zip(plan, written, strict=False):
             if one.facts:
                 await keep_summary_facts(turn, one.facts, batch.sources)
