@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_CHOOSE: Final = "Choose another EVERTHREAD_EMBEDDING_MODEL."
+
 BATCH: Final = 32
 """Texts in one call of the model."""
 
@@ -95,9 +97,8 @@ class Embedder:
         if known is not None:
             return known
         self._refuse_while_late()
-        future = (
-            self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text), is_urgent=True)
-        )
+        alone = partial(self._ask, text)
+        future = self._asking_for(text, user_id) if cached else self._worker.submit(alone, is_urgent=True)
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
@@ -147,9 +148,8 @@ class Embedder:
         with self._asking:
             future = self._asked.get((user_id, text))
             if future is None:
-                future = self._asked[user_id, text] = self._worker.submit(
-                    partial(self._ask_once, text, user_id), is_urgent=True
-                )
+                ask = partial(self._ask_once, text, user_id)
+                future = self._asked[user_id, text] = self._worker.submit(ask, is_urgent=True)
         return future
 
     def _ask_once(self, text: str, user_id: str) -> list[float]:
@@ -169,8 +169,8 @@ class Embedder:
     def _embed(self, texts: list[str]) -> list[list[float]]:
         model, started = self._get(), time.monotonic()
         vectors = model.embed_documents(texts)
-        seconds = time.monotonic() - started
-        self._batch = max(self._batch // 2, 1) if seconds > SLOW_SECONDS else min(self._batch * 2, BATCH)
+        is_slow = time.monotonic() - started > SLOW_SECONDS
+        self._batch = min(max(self._batch // 2 if is_slow else self._batch * 2, 1), BATCH)
         return vectors
 
     async def _result(self, future: Future[T], timeout: float) -> T:
@@ -206,23 +206,19 @@ class Embedder:
         Raises:
             EmbeddingError: it is something else.
         """
+        returned = f"The embedding model {self.name!r} returned"
         try:
             with np.errstate(over="ignore"):
                 found = [np.asarray(vector, dtype=np.float32) for vector in vectors]
         except (TypeError, ValueError, OverflowError):
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned something else than vectors: expected a list of numbers "
-                "for each text. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            ) from None
+            told = f"{returned} something else than vectors: expected a list of numbers for each text. {_CHOOSE}"
+            raise EmbeddingError(told) from None
         if len(found) != number:
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned {len(found)} vectors for {number} texts: "
-                "expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            )
+            raise EmbeddingError(f"{returned} {len(found)} vectors for {number} texts: expected one each. {_CHOOSE}")
         if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in found):
             raise EmbeddingError(
-                f"The embedding model {self.name!r} returned a vector that is empty or holds NaN or Infinity: expected "
-                "finite numbers in single precision. Choose another EVERTHREAD_EMBEDDING_MODEL."
+                f"{returned} a vector that is empty or holds NaN or Infinity: expected finite numbers in single "
+                f"precision. {_CHOOSE}"
             )
         return [vector.tolist() for vector in found]
 
