@@ -27,7 +27,7 @@ from .chain import Batch
 from .drafts import FactDraft, read_drafts
 from .engine import policy_of
 from .source import holds_messages, source_text, turns_of
-from .writing import Summarizer, Written, failed, summary_with, write_summary
+from .writing import Summarizer, Written, coherence_of, failed, reply_to, summary_with, write_summary
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +103,7 @@ async def _together(
 ) -> list[Written]:
     """The summaries of a group; none where the reply cannot be read."""
     try:
-        async with asyncio.timeout(summarizer.timeout):
-            reply = await summarizer.model.ainvoke(_prompt(group, settings, thread_id), summarizer.config)
+        reply = await reply_to(_prompt(group, settings, thread_id), summarizer, settings.max_reply_tokens)
     except Exception as error:  # a provider may raise anything
         down = replace(summarizer, down=failed(error, summarizer, settings))
         return [await write_summary(group[0], settings, thread_id=thread_id, summarizer=down)]
@@ -133,7 +132,8 @@ async def _checked(
         why_rejected, text, source, max_chars=settings.max_summary_chars, local=False, standing=standing
     )
     if reason is None:
-        return Written(summary_with(batch, text, thread_id=thread_id, model=model_name(summarizer.model)))
+        made = summary_with(batch, text, thread_id=thread_id, model=model_name(summarizer.model))
+        return Written(made, coherence=await coherence_of(made, source))
     logger.warning("A summary of %d characters was not accepted: %s.", len(text), reason)
     return await write_summary(
         batch, settings, thread_id=thread_id, summarizer=summarizer, standing=standing, rejected=reason

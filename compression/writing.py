@@ -13,22 +13,24 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..models.chat import input_window, model_name
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
+from ..models.sampling import refuses_temperature, sampled
 from ..prompts import summarize as prompts
 from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
+from ..state.turn_records import Coherence, ModelCall
 from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
-from .acceptance import why_rejected
+from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
@@ -46,6 +48,17 @@ _OVERHEAD: Final = 400
 
 _REPLY: Final = 512
 """Tokens kept for the reply, at least."""
+
+TEMPERATURE: Final = 0.1
+"""Of the summary model (seed `002`, "generateAISummary"), whatever that of the conversation is."""
+
+_LOCAL_REPLY: Final = 100
+_CLOUD_REPLY: Final = 300
+"""Tokens of a summary by a model on this machine, and by another one, at most (seed `002`); more where the settings
+want longer summaries."""
+
+_FACTS_REPLY: Final = 700
+"""Tokens for the facts beside it."""
 
 _LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
@@ -81,11 +94,21 @@ class Summarizer:
 
 
 class Written(NamedTuple):
-    """A summary, the facts that came with it in the same call, and why no model wrote it though one should have."""
+    """A summary.
+
+    Attributes:
+        summary: the summary.
+        facts: that came with it in the same call.
+        instead: why no model wrote it though one should have.
+        calls: the requests to the model.
+        coherence: how far it agrees with its sources.
+    """
 
     summary: Summary
     facts: tuple[FactDraft, ...] = ()
     instead: str | None = None
+    calls: tuple[ModelCall, ...] = ()
+    coherence: Coherence | None = None
 
 
 class _Told(NamedTuple):
@@ -124,7 +147,14 @@ async def write_summary(
         told = await _told(batch, turns, settings, summarizer, standing, rejected=rejected)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
     made = summary_with(batch, told.draft.text, thread_id=thread_id, model=written_by, rejected=told.rejected)
-    return Written(made, told.draft.facts, told.rejected)
+    agrees = await coherence_of(made, source_text(turns))
+    return Written(made, told.draft.facts, told.rejected, coherence=agrees)
+
+
+async def coherence_of(summary: Summary, source: str) -> Coherence:
+    """How far a summary agrees with its source."""
+    share = await asyncio.to_thread(vocabulary_share, summary.content, source)
+    return Coherence(summary_id=summary.id, level=summary.level, method=summary.method, score=round(share, 3))
 
 
 def summary_with(batch: Batch, text: str, *, thread_id: str, model: str | None, rejected: str | None = None) -> Summary:
@@ -196,7 +226,9 @@ async def _asked(
     try:
         for _ in range(summarizer.tries if rejected is None else 1):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
-            draft = await _draft(prompt, summarizer)
+            # A model that thinks may have thought past the limit: the second try is not held to it.
+            most = _reply_tokens(settings, summarizer, facts=facts) if reason != CUT_OFF else None
+            draft = await _draft(prompt, summarizer, most)
             kept = draft.facts or kept
             reason = (
                 CUT_OFF
@@ -233,13 +265,18 @@ def failed(error: Exception, summarizer: Summarizer, settings: RunSettings) -> s
     return f"{FAILED} ({type(error).__name__})"
 
 
-async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:
+def _reply_tokens(settings: RunSettings, summarizer: Summarizer, *, facts: bool) -> int:
+    if summarizer.local:
+        return max(_LOCAL_REPLY, settings.summary_length)
+    return max(_CLOUD_REPLY, 2 * settings.summary_length) + (_FACTS_REPLY if facts else 0)
+
+
+async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer, most: int | None) -> SummaryDraft:
     """What the model wrote; of a text that its provider says was cut off, the local model's last sentence is left out.
 
     Small local models run to their limit for a sentence or two; another model's cut text has lost its end.
     """
-    async with asyncio.timeout(summarizer.timeout):
-        reply = await summarizer.model.ainvoke(prompt, summarizer.config)
+    reply = await reply_to(prompt, summarizer, most)
     text = content_text(reply.content)
     draft = read_draft(text)
     finish, _ = finish_of(reply)
@@ -247,6 +284,23 @@ async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summari
         return draft
     whole = [sentence for sentence in sentences(draft.text)[:-1] if summarizer.local]
     return draft._replace(text=" ".join(whole) or draft.text, cut_off=not whole)
+
+
+async def reply_to(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer, most: int | None) -> BaseMessage:
+    """What the model replies, in so many tokens at most.
+
+    Raises:
+        Exception: whatever a provider raises; TimeoutError where it takes too long.
+    """
+    async with asyncio.timeout(summarizer.timeout):
+        model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+        try:
+            return await model.ainvoke(prompt, summarizer.config)
+        except Exception as error:
+            if not refuses_temperature(model, error):
+                raise
+            model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+            return await model.ainvoke(prompt, summarizer.config)
 
 
 def _prompt(

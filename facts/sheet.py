@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin
+from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactSheet, Pin
+from ..text.scope import scope_of
 from .language import language_in
 from .words import asked_terms, key
 
 _WEIGHTS: Final[dict[FactKind, float]] = {
-    "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
+    "instruction": 0.7, "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
 }  # fmt: skip
 """What a kind adds where the question names nothing of a fact: what is broken does more harm than what is missed."""
 
 _SETTLED: Final = 0.2
 """What an attribute adds, such as name or home: these identify the user."""
+
+_STANDING: Final = 5.0
+"""What is added to a fact that every turn needs: it is always among those that are looked at."""
+
+_ALWAYS: Final = frozenset({"name", "language", "home", "timezone", "diet"})
+"""Attributes of the user that every turn needs."""
+
+_MOST_STANDING: Final = 8
+_NAMED: Final = 4
+"""Facts that a question names which a turn shows: the best of them. One that asks for many has twice as many."""
 
 _QUESTION: Final = 4_000
 
@@ -26,19 +38,46 @@ def question_terms(question: str) -> tuple[str, ...]:
     return asked_terms(text, language_in(text))
 
 
+def most_asked(question: str) -> int | None:
+    """How many facts beside the standing ones a question asks for, at most; None: for all that is known of the user."""
+    text = question[:_QUESTION]
+    language = language_in(text)
+    if language is not None and language["asks_of_user"].search(language.normalized(text)):
+        return None
+    return _NAMED if scope_of(text) == "one" else 2 * _NAMED
+
+
+def is_standing(fact: Fact) -> bool:
+    """Whether every turn needs a fact: who the user is, what would harm them, and what they told us to do always."""
+    if fact.kind == "instruction":
+        return True
+    attribute = fact.attribute or ""
+    of_user = fact.subject == USER and not fact.negated
+    return of_user and (attribute in _ALWAYS or attribute.startswith(HEALTH))
+
+
 def weight(fact: Fact) -> float:
     """How much a fact matters to a turn whose question does not name it."""
-    settled = fact.attribute is not None and fact.subject == USER and not fact.attribute.startswith("taste ")
-    return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
+    settled = fact.attribute is not None and fact.subject == USER and " " not in fact.attribute
+    return (
+        _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if is_standing(fact) else 0.0)
+        + fact.confidence
+    )  # fmt: skip
 
 
-def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSheet:
-    """The sheet of a turn. A fact in the words of a pin, or of a fact before it, is not shown again.
+def choose(
+    found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: Collection[str], most_asked: int | None
+) -> FactSheet:
+    """The sheet of a turn: what every turn needs, the same from turn to turn; then what the question names.
+
+    A fact in the words of a pin, or of a fact before it, is not shown again.
 
     Args:
-        found: the facts to choose from, the most important first; not more of them are looked at than needed.
+        found: the facts to choose from, the most important first.
         pins: in their order.
         max_facts: facts, at most.
+        asked: the terms of the question.
+        most_asked: facts beside the standing ones, at most; None: all that is known, named by the question or not.
     """
     told = {key(pin.text) for pin in pins}
     facts: list[Fact] = []
@@ -46,6 +85,17 @@ def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSh
         if (words := key(fact.text)) not in told:
             told.add(words)
             facts.append(fact)
-        if len(facts) == max_facts:
-            break
-    return FactSheet(pins=tuple(pins), facts=tuple(facts))
+    standing = [fact for fact in facts if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
+    named = [fact for fact in facts if fact not in standing]
+    if most_asked is not None:
+        named = _named(named, frozenset(asked))[:most_asked]
+    standing.sort(key=lambda fact: (fact.said_at, fact.id))
+    return FactSheet(pins=tuple(pins), facts=tuple([*standing, *named][:max_facts]))
+
+
+def _named(facts: Sequence[Fact], asked: frozenset[str]) -> list[Fact]:
+    """The facts that share words with the question, those with the rarest words first."""
+    shared = {fact.id: asked.intersection(fact.terms) for fact in facts}
+    often = Counter(term for terms in shared.values() for term in terms)
+    rank = {id_: sum(1 / often[term] for term in terms) for id_, terms in shared.items()}
+    return sorted((fact for fact in facts if rank[fact.id]), key=lambda fact: rank[fact.id], reverse=True)

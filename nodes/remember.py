@@ -20,6 +20,7 @@ from ..runtime.turn import Turn
 from ..state.chain import without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
+from ..state.records import Recall
 from ..state.turn_records import AfterReply
 from ..state.visible import visible
 
@@ -53,7 +54,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         return {
             "after_reply": AfterReply(error=f"What was said is not kept yet, and will be with a later turn: {error}")
         }
-    learn(turn)
+    learn(turn, state.get("recall", Recall()))
     turn.user.embed_later(turn.settings.timeouts.embedding)
     if control_of(state).enabled:
         live = turn.live(state)
@@ -81,6 +82,8 @@ def _noted(state: ConversationState, archived: int, turn: Turn) -> Update:
             "archived": archived,
             "error": turn.resources.database.write_error or told.error,
             "degraded": tuple(told.degraded),
+            "calls": tuple(told.calls),
+            "coherence": tuple(told.coherence),
         }
     )
     update: Update = {"after_reply": after_reply}

@@ -13,11 +13,12 @@ from ..compression.drafts import FactDraft
 from ..facts.accept import accept
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
-from ..facts.sheet import choose, question_terms
+from ..facts.sheet import choose, most_asked, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
+from ..state.records import Recall
 from ..storage.archive_rows import said_at
 from .turn import Turn
 
@@ -30,13 +31,20 @@ _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
 
 
-def learn(turn: Turn) -> None:
+_ASKED_AGAIN: Final = 5
+"""Memories of a prompt whose messages count as asked for again: behind the first five stands what is likely enough."""
+
+
+def learn(turn: Turn, recall: Recall = Recall()) -> None:  # noqa: B008  # never changed
     """Begin to read what the user said since the last time, and to keep the facts and pins in it.
 
-    A turn that is resumed finds nothing twice, and one that failed is caught up with.
+    The messages of the first memories in its prompt gain importance. A turn that is resumed finds nothing twice, and
+    one that failed is caught up with.
     """
     if turn.settings.facts:
-        turn.user.learn_later(turn.settings.auto_pin_score)
+        found = [memory for memory in recall.memories if memory.source_type == "message"][:_ASKED_AGAIN]
+        again = [(memory.thread_id, id_) for memory in found for id_ in memory.source_ids]
+        turn.user.learn_later(turn.settings.auto_pin_score, again)
 
 
 async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: Sequence[AnyMessage]) -> int:
@@ -70,7 +78,8 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
         return FactSheet()
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
-    terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
+    question = newest_question(state["messages"])
+    terms, most = await asyncio.to_thread(lambda: (question_terms(question), most_asked(question)))
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
@@ -80,4 +89,4 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return choose(found, pins, settings.max_facts)
+    return choose(found, pins, settings.max_facts, terms, most)

@@ -23,6 +23,7 @@ from ..compression.together import is_worth_a_call
 from ..compression.writing import FAILED, Written
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
+from ..state.turn_records import Coherence, ModelCall
 from ..storage.loop_thread import node_thread
 from .background import Background
 from .facts import keep_summary_facts
@@ -52,6 +53,8 @@ class Outcome:
     """What the next turn is told of what was done since the last one."""
 
     degraded: list[str] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
+    coherence: list[Coherence] = field(default_factory=list)
     error: str | None = None
     tried: Tried | None = None
 
@@ -203,8 +206,10 @@ class LaterSummaries:
             batch, one = without_repeating(plan[0], written[0], view, settings, turn.thread_id)
             plan, written = [batch], [one]
         asked.left -= len(written)
-        for reason in reasons:
-            self._tell(key).degraded.append(f"A summary is the extractive summarizer's, not the model's: {reason}.")
+        told = self._tell(key)
+        told.degraded += (f"A summary is the extractive summarizer's, not the model's: {reason}." for reason in reasons)
+        told.calls += (call for one in written for call in one.calls)
+        told.coherence += (one.coherence for one in written if one.coherence is not None)
         used = _given(plan[: len(written)], turn.thread_id)
         sources = sources._replace(messages=tuple(whole[id_] for id_ in used if id_ in whole))
         if not await rows.add(turn.thread_id, [one.summary for one in written], sources):

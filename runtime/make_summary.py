@@ -17,6 +17,7 @@ from ..compression.engine import compress, duplicate_of, policy_of
 from ..compression.thread import after_summaries, as_channel, control_of, settings_in, turn_of
 from ..compression.together import write_due
 from ..compression.writing import Summarizer, Written
+from ..models.callbacks import CallRecorder, heard_by
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.conversation import ConversationState, Update
@@ -65,14 +66,16 @@ async def make_summaries(
         ModelError: the summary model failed, and the settings want no fallback.
     """
     hashes = frozenset(text_hash(message_text(message)) for message in standing)
-    summarizer, missing = await _summarizer(settings, turn)
+    recorder = CallRecorder()
+    summarizer, missing = await _summarizer(settings, turn, recorder)
     if summarizer is not None and asked:
         summarizer = replace(summarizer, **asked)
     written = await write_due(plan, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
-    return [one._replace(instead=missing or one.instead) for one in written]
+    written = [one._replace(instead=missing or one.instead) for one in written]
+    return [written[0]._replace(calls=recorder.calls), *written[1:]]
 
 
-async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:
+async def _summarizer(settings: Settings, turn: Turn, recorder: CallRecorder) -> tuple[Summarizer | None, str | None]:
     """The summarizer, or why there is none though the settings name one."""
     try:
         model = await turn.resources.models.summarizer(settings)
@@ -81,7 +84,9 @@ async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None
             raise ModelError(str(error)) from error
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
         return None, str(error)
-    return (None if model is None else Summarizer(model, turn.quiet(), settings.timeouts.model)), None
+    if model is None:
+        return None, None
+    return Summarizer(model, heard_by(recorder, turn.quiet()), settings.timeouts.model), None
 
 
 async def shrink(
@@ -183,7 +188,8 @@ def without_repeating(
     summary = written.summary.model_copy(
         update={"id": outline(grown, thread_id).id, "source_ids": grown.source_ids, "covers": grown.covers}
     )
-    return grown, written._replace(summary=summary)
+    agrees = written.coherence.model_copy(update={"summary_id": summary.id}) if written.coherence else None
+    return grown, written._replace(summary=summary, coherence=agrees)
 
 
 def _ways(batch: Batch, view: ChainView, settings: Settings) -> list[Batch]:

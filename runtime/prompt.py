@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
@@ -11,6 +12,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
 from ..assembly.layout import Layout
+from ..models.cache_marks import with_cache_marks
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.failures import Failure
@@ -18,6 +20,7 @@ from ..models.gguf import GGUFChatModel
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
+from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text
 from ..state.offload import offload
@@ -29,6 +32,8 @@ from ..text.shorten import truncate_to_tokens
 from .chat_forgetting import note
 from .events import tell
 from .turn import Turn
+
+logger = logging.getLogger(__name__)
 
 _INLINE: Final = 60_000
 """Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""
@@ -80,6 +85,9 @@ async def assembled(
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
 
+    layout = Layout.of(turn.settings)
+    importance = await _importance(chain, turn) if layout.by_importance else {}
+
     def make() -> Assembled:
         return assemble(
             chain,
@@ -90,10 +98,11 @@ async def assembled(
             facts=(*note(sheet.forgotten), *sheet.lines),
             tools=tools,
             counter=counter,
-            layout=Layout.of(turn.settings),
+            layout=layout,
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
             light=light,
+            importance=importance,
         )
 
     weight = sum(len(str(message.content)) for message in chain)
@@ -138,7 +147,8 @@ class Prompt:
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
-        return results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        messages = results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        return with_cache_marks(messages, model)
 
     async def _assemble(self, budget: int | None) -> None:
         self.update = await assembled(self._state, self._turn, budget=budget)
@@ -181,6 +191,15 @@ def token_budget(settings: Settings, model: BaseChatModel | None, *, told: int |
     # What a GGUF model takes as input has the reply's room taken out already.
     reply = 0 if isinstance(model, GGUFChatModel) and window == own else settings.max_reply_tokens
     return min(settings.max_context_tokens, window - min(reply, window // 2))
+
+
+async def _importance(chain: Sequence[AnyMessage], turn: Turn) -> dict[str, float]:
+    """Of the messages of the chain; none where the storage fails: then the newest stay."""
+    try:
+        return await turn.user.importance.of(turn.thread_id, [str(message.id) for message in chain])
+    except StorageError as error:
+        logger.warning("The importance of messages could not be read: %s", error)
+        return {}
 
 
 async def _counter(state: ConversationState, turn: Turn, model: BaseChatModel) -> TokenCounter:
