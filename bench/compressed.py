@@ -10,8 +10,9 @@ from everthread.compression.acceptance import text_hash
 from everthread.compression.chain import summaries_of
 from everthread.compression.ends import ended, planned
 from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
+from everthread.compression.summarizer import Summarizer
 from everthread.compression.together import is_worth_a_call, write_due
-from everthread.compression.writing import Summarizer, Written, write_summary
+from everthread.compression.writing import Written, write_summary
 from everthread.settings.settings import Settings
 from everthread.state.chain import Chain, ChainView, empty_chain, taken_in, view_of, without
 from everthread.state.records import Summary

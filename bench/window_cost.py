@@ -9,7 +9,7 @@ from bench.compressed import Compressed
 from bench.counting import CountingSummarizer
 from bench.driving import PROFILE_NAMES, Exchange
 from bench.window_peers import peers
-from everthread.compression.writing import Summarizer
+from everthread.compression.summarizer import Summarizer
 from everthread.settings.settings import Settings
 
 BUDGETS = (3000, 6976)

@@ -27,7 +27,8 @@ from .chain import Batch
 from .drafts import FactDraft, read_drafts
 from .engine import policy_of
 from .source import holds_messages, source_text, turns_of
-from .writing import Summarizer, Written, coherence_of, failed, reply_to, summary_with, write_summary
+from .summarizer import Summarizer, failed, reply_to
+from .writing import Written, coherence_of, summary_with, write_summary
 
 logger = logging.getLogger(__name__)
 

@@ -9,20 +9,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import HumanMessage, SystemMessage
 
-from ..models.chat import input_window, model_name
-from ..models.locality import is_local_model
+from ..models.chat import model_name
 from ..models.replies import finish_of
-from ..models.sampling import refuses_temperature, sampled
 from ..prompts import summarize as prompts
 from ..settings.run import RunSettings
-from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
 from ..state.turn_records import Coherence, ModelCall
@@ -34,23 +28,13 @@ from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
+from .summarizer import Summarizer, failed, reply_to
 
 logger = logging.getLogger(__name__)
 
 NO_WORDS: Final = "(nothing was said in words)"
 
 CUT_OFF: Final = "it was cut off before its end"
-FAILED: Final = "the model failed"
-"""How the reason begins where a model gave no text."""
-
-_OVERHEAD: Final = 400
-"""Tokens kept for the instructions."""
-
-_REPLY: Final = 512
-"""Tokens kept for the reply, at least."""
-
-TEMPERATURE: Final = 0.1
-"""Of the summary model (seed `002`, "generateAISummary"), whatever that of the conversation is."""
 
 _LOCAL_REPLY: Final = 100
 _CLOUD_REPLY: Final = 300
@@ -60,37 +44,7 @@ want longer summaries."""
 _FACTS_REPLY: Final = 700
 """Tokens for the facts beside it."""
 
-_LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
-
-
-@dataclass(frozen=True)
-class Summarizer:
-    """A model that writes summaries, and how it is called.
-
-    Attributes:
-        timeout: seconds for one call.
-        tries: how often it is asked for one summary, at most.
-        down: why it is not asked, and the extractive summarizer serves in its place.
-        alone: whether it is asked for one summary a call.
-    """
-
-    model: BaseChatModel
-    config: RunnableConfig
-    timeout: float
-    tries: int = 2
-    down: str | None = None
-    alone: bool = False
-
-    @property
-    def local(self) -> bool:
-        """Whether it runs on this machine: then it gets the strict prompt, and is not asked for JSON."""
-        return is_local_model(self.model)
-
-    def room(self, settings: RunSettings) -> int:
-        """Tokens of source that it can be given in one call."""
-        window = input_window(self.model) or getattr(self.model, "n_ctx", None) or settings.max_context_tokens
-        return max(_LEAST_ROOM, int(window) - max(settings.summary_length, _REPLY) - _OVERHEAD)
 
 
 class Written(NamedTuple):
@@ -250,21 +204,6 @@ async def _asked(
     return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
 
 
-def failed(error: Exception, summarizer: Summarizer, settings: RunSettings) -> str:
-    """Why the extractive summarizer serves in the place of a model that failed.
-
-    Raises:
-        ModelError: the settings want no fallback.
-    """
-    if not settings.summary_fallback:
-        raise ModelError(
-            f"The summary model {model_name(summarizer.model)!r} failed: {_kind(error)}. The messages stay as they "
-            "are, and the next turn tries again."
-        ) from error
-    logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-    return f"{FAILED} ({type(error).__name__})"
-
-
 def _reply_tokens(settings: RunSettings, summarizer: Summarizer, *, facts: bool) -> int:
     if summarizer.local:
         return max(_LOCAL_REPLY, settings.summary_length)
@@ -286,23 +225,6 @@ async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summari
     return draft._replace(text=" ".join(whole) or draft.text, cut_off=not whole)
 
 
-async def reply_to(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer, most: int | None) -> BaseMessage:
-    """What the model replies, in so many tokens at most.
-
-    Raises:
-        Exception: whatever a provider raises; TimeoutError where it takes too long.
-    """
-    async with asyncio.timeout(summarizer.timeout):
-        model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
-        try:
-            return await model.ainvoke(prompt, summarizer.config)
-        except Exception as error:
-            if not refuses_temperature(model, error):
-                raise
-            model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
-            return await model.ainvoke(prompt, summarizer.config)
-
-
 def _prompt(
     source: str, instructions: str, settings: RunSettings, summarizer: Summarizer, *, facts: bool, rejected: str | None
 ) -> list[SystemMessage | HumanMessage]:
@@ -317,7 +239,3 @@ def _prompt(
 async def _extracted(turns: Turns, settings: RunSettings) -> str:
     text = await asyncio.to_thread(extract, turns, settings.summary_length)
     return beginning(text, settings.max_summary_chars) or NO_WORDS
-
-
-def _kind(error: BaseException) -> str:
-    return "it took too long" if isinstance(error, TimeoutError) else first_line(error)

@@ -18,9 +18,10 @@ from typing import Any, Final, TypeVar
 
 from ..compression.chain import Batch, summaries_of
 from ..compression.ends import BOUND, MOST_BEHIND, outline, planned
+from ..compression.summarizer import FAILED
 from ..compression.thread import control_of, regeneration_due, settings_in
 from ..compression.together import is_worth_a_call
-from ..compression.writing import FAILED, Written
+from ..compression.writing import Written
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..state.turn_records import Coherence, ModelCall

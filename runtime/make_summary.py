@@ -14,9 +14,10 @@ from ..compression.acceptance import text_hash
 from ..compression.chain import Batch, of_level, summaries_of
 from ..compression.ends import outline, planned
 from ..compression.engine import compress, duplicate_of, policy_of
+from ..compression.summarizer import Summarizer
 from ..compression.thread import after_summaries, as_channel, control_of, settings_in, turn_of
 from ..compression.together import write_due
-from ..compression.writing import Summarizer, Written
+from ..compression.writing import Written
 from ..models.callbacks import CallRecorder, heard_by
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView

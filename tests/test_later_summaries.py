@@ -28,8 +28,8 @@ from everthread import Settings, Summary, examine, open_graph
 from everthread.compression.chain import Batch
 from everthread.compression.ends import ended, first_due, outline, planned
 from everthread.compression.engine import compress, outdated_ids
+from everthread.compression.summarizer import Summarizer
 from everthread.compression.together import write_due
-from everthread.compression.writing import Summarizer
 from everthread.settings.profiles import PROFILES
 from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_ids, taken_in, view_of, without
 

@@ -18,7 +18,8 @@ from odd_conversations import conversations
 from bench.compressed import below
 from everthread import Archive, Settings, Summary, open_graph
 from everthread.compression.chain import Batch
-from everthread.compression.writing import Summarizer, write_summary
+from everthread.compression.summarizer import Summarizer
+from everthread.compression.writing import write_summary
 from everthread.graph.conversation import CompiledConversation
 from everthread.runtime.make_summary import shrink
 from everthread.runtime.resources import Resources
