@@ -322,7 +322,7 @@ THRESHOLDS = {
     "sliding_summary": {"message_threshold": 6, "keep_recent": 3, "regenerate_after": 3, "token_threshold": 100},
     "hybrid": {"message_threshold": 5, "keep_recent": 4, "max_active_summaries": 2},
     "archive": {"summary_every_n": 2, "max_level_summaries": 2, "max_active_summaries": 3},
-    "layered": {"message_threshold": 3, "keep_recent": 2, "batch_limit": 5, "layer_tokens": 150, "n_sum_sum": 2},
+    "layered": {"message_threshold": 3, "keep_recent": 2, "layer_tokens": 150, "n_sum_sum": 2},
 }
 
 
