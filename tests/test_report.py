@@ -285,7 +285,8 @@ async def test_a_summary_that_the_model_should_have_written_is_told(
     reopen: Callable[..., open_graph], model: str | None, why: str
 ) -> None:
     values = {"summary_model": model, "n_sum": 2, "sum_window": 2}
-    said = scripted(AIMessage("A long answer about the garden and the pond. " * 10), "")
+    summaries = [] if model else ["", ""]
+    said = scripted(AIMessage("A long answer about the garden and the pond. " * 10), *summaries, AIMessage("Fine."))
     async with reopen(model=said, **values) as graph:
         await reported(graph, "Tell me about the garden and the pond. " * 10)
         await graph.asettled()
