@@ -29,30 +29,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
-from weakref import WeakSet
 
 from langgraph.errors import GraphBubbleUp
 
 from ..state.observer import Observer
 from ..state.report_records import TurnReport
 from ..state.turn_records import ModelCall, ReplyReport
-from .background import KINDS
+from .gauges import connections, jobs, measured
 from .resources import Resources
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.metrics import CallbackOptions, Meter, Observation
+    from opentelemetry.metrics import Meter
     from opentelemetry.trace import Span, Tracer
 
 logger = logging.getLogger(__name__)
 
-_measured: WeakSet[Resources] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""
@@ -130,9 +128,9 @@ class Telemetry(Observer):
             for name, (unit, buckets) in _HISTOGRAMS.items()
         }
         self._counters = {name: meter.create_counter(f"everthread.{name}") for name in _COUNTERS}
-        _measured.add(resources)
-        meter.create_observable_gauge("everthread.database.connections", [_connections])
-        meter.create_observable_gauge("everthread.background.jobs", [_jobs])
+        measured.add(resources)
+        meter.create_observable_gauge("everthread.database.connections", [connections])
+        meter.create_observable_gauge("everthread.background.jobs", [jobs])
 
     @contextmanager
     def node(self, name: str, turn: str) -> Iterator[None]:
@@ -287,20 +285,3 @@ def _mark_failed(span: Span, error: BaseException) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-
-
-def _connections(_: CallbackOptions) -> Iterable[Observation]:
-    """The connections of all databases of this process: of a gauge that is made twice, the first callback counts."""
-    from opentelemetry.metrics import Observation
-
-    counts = [database.connections() for database in {resources.database for resources in list(_measured)}]
-    for state in dict.fromkeys(state for count in counts for state in count):
-        yield Observation(sum(count.get(state, 0) for count in counts), {"state": state})
-
-
-def _jobs(_: CallbackOptions) -> Iterable[Observation]:
-    """The jobs of all backgrounds of this process, of each kind."""
-    from opentelemetry.metrics import Observation
-
-    counts = sum((resources.background.counts() for resources in list(_measured)), Counter[str]())
-    yield from (Observation(counts[kind], {"kind": kind}) for kind in KINDS)
