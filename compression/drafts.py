@@ -62,6 +62,18 @@ def read_draft(reply: str) -> SummaryDraft:
     return SummaryDraft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
 
 
+def read_drafts(reply: str) -> tuple[list[str], tuple[FactDraft, ...]] | None:
+    """The summaries and the facts of a reply that has several summaries; None where they cannot be read."""
+    text = without_thoughts(clean_text(_MARK.sub("", reply)))
+    for value in objects(text):
+        if isinstance(texts := value.get("summaries"), dict):
+            texts = list(texts.values())
+        if isinstance(texts, list):
+            plain = [_plain(text) if isinstance(text, str) else "" for text in texts]
+            return plain, _facts(value.get("facts"))
+    return None
+
+
 def _unescaped(text: str) -> str:
     try:
         return str(json.loads(f'"{text}"', strict=False))

@@ -135,6 +135,8 @@ def is_answered(messages: Sequence[AnyMessage]) -> bool:
 async def kept(messages: list[AnyMessage], turn: Turn) -> int:
     """Archive messages and make the summaries that are due; returns how many messages were new.
 
+    What a model writes is written in the background: see `runtime.later_summaries`.
+
     Raises:
         ModelError: the summary model fails, and the settings want no fallback; the messages are kept.
         StorageError: the storage fails.

@@ -30,8 +30,8 @@ async def recognized(
 ) -> list[AnyMessage] | None:
     """What of an input is new: messages, and removals of what an edit leaves behind.
 
-    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the turn of the last
-    question broke off, and is to be resumed.
+    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the last turn broke
+    off, before or after its reply, and is to be resumed.
 
     Args:
         given: the messages of the input.

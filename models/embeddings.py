@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -27,8 +28,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_CHOOSE: Final = "Choose another EVERTHREAD_EMBEDDING_MODEL."
+
 BATCH: Final = 32
 """Texts in one call of the model."""
+
+SLOW_SECONDS: Final = 1.0
+"""A call that takes longer is one of fewer texts the next time: for so long a question may wait."""
 
 CACHE_BYTES: Final = 16_000_000
 """Bytes of vectors that are kept: about 9,000 of 384 dimensions."""
@@ -38,8 +44,8 @@ class Embedder:
     """An embedding model by name, or one that is given.
 
     The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
-    seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
-    calls fail at once, so that one slow provider does not delay every turn.
+    seconds. All calls run in that thread, one after the other, questions first. While it hangs in a call that took too
+    long, other calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
         name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
@@ -59,6 +65,7 @@ class Embedder:
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self._batch = BATCH
         self.level = USUAL
         self.observer = Observer()
         if model is not None:
@@ -90,7 +97,8 @@ class Embedder:
         if known is not None:
             return known
         self._refuse_while_late()
-        future = self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text))
+        alone = partial(self._ask, text)
+        future = self._asking_for(text, user_id) if cached else self._worker.submit(alone, is_urgent=True)
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
@@ -119,9 +127,9 @@ class Embedder:
         """
         known = {text: self._cache.get("document", text, user_id) if cached else None for text in texts}
         wanted = [text for text, vector in known.items() if vector is None]
-        for start in range(0, len(wanted), BATCH):
+        while wanted:
             # One call a batch, so that a question need not wait for all of them.
-            batch = wanted[start : start + BATCH]
+            batch, wanted = wanted[: self._batch], wanted[self._batch :]
             self._refuse_while_late()
             call = self._worker.submit(partial(self._embed, batch))
             try:
@@ -140,7 +148,8 @@ class Embedder:
         with self._asking:
             future = self._asked.get((user_id, text))
             if future is None:
-                future = self._asked[user_id, text] = self._worker.submit(partial(self._ask_once, text, user_id))
+                ask = partial(self._ask_once, text, user_id)
+                future = self._asked[user_id, text] = self._worker.submit(ask, is_urgent=True)
         return future
 
     def _ask_once(self, text: str, user_id: str) -> list[float]:
@@ -158,7 +167,11 @@ class Embedder:
         return vector
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
-        return self._get().embed_documents(texts)
+        model, started = self._get(), time.monotonic()
+        vectors = model.embed_documents(texts)
+        is_slow = time.monotonic() - started > SLOW_SECONDS
+        self._batch = min(max(self._batch // 2 if is_slow else self._batch * 2, 1), BATCH)
+        return vectors
 
     async def _result(self, future: Future[T], timeout: float) -> T:
         waiting = asyncio.wrap_future(future)
@@ -193,23 +206,19 @@ class Embedder:
         Raises:
             EmbeddingError: it is something else.
         """
+        returned = f"The embedding model {self.name!r} returned"
         try:
             with np.errstate(over="ignore"):
                 found = [np.asarray(vector, dtype=np.float32) for vector in vectors]
         except (TypeError, ValueError, OverflowError):
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned something else than vectors: expected a list of numbers "
-                "for each text. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            ) from None
+            told = f"{returned} something else than vectors: expected a list of numbers for each text. {_CHOOSE}"
+            raise EmbeddingError(told) from None
         if len(found) != number:
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned {len(found)} vectors for {number} texts: "
-                "expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            )
+            raise EmbeddingError(f"{returned} {len(found)} vectors for {number} texts: expected one each. {_CHOOSE}")
         if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in found):
             raise EmbeddingError(
-                f"The embedding model {self.name!r} returned a vector that is empty or holds NaN or Infinity: expected "
-                "finite numbers in single precision. Choose another EVERTHREAD_EMBEDDING_MODEL."
+                f"{returned} a vector that is empty or holds NaN or Infinity: expected finite numbers in single "
+                f"precision. {_CHOOSE}"
             )
         return [vector.tolist() for vector in found]
 

@@ -23,7 +23,7 @@ from ..settings.settings import Settings
 from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
-from ..state.fact_records import FactSheet, Forgotten
+from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
 
@@ -36,22 +36,22 @@ HITS_A_MEMORY: Final = 3
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """Find the user's messages and summaries that bear on the question, and what is known about the user.
 
-        Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
+    Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
     reported in `recall.error`, and also where vectors of another model are left.
 
-        Raises:
-            ThreadOwnershipError: the thread belongs to another user.
+    Raises:
+        ThreadOwnershipError: the thread belongs to another user.
     """
     question = newest_question(state["messages"])
-    update: Update = {}
-    forgotten: Forgotten | None = None
+    update, forgotten = Update(), None
     tell("remembering")
     try:
         if not turn.is_claimed:
             await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         state, gone, forgotten = await forget_asked(state, turn)
-        update |= gone
+        state, laid = await turn.resources.later.resumed(state, turn)
+        update |= gone | laid
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise

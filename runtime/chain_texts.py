@@ -85,7 +85,7 @@ async def restored(messages: list[AnyMessage], turn: Turn) -> Update:
     archived = [cast("AnyMessage", row.message) for row in page]
     new = [message for message in messages if message.id not in chain["known"]]
     known = {**chain["known"], **{str(message.id): content_hash(message) for message in archived}}
-    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
+    return {"chain": {**chain, "known": known}, "messages": [*archived, *new]}
 
 
 async def _overtaken(state: ConversationState, last: str | None, turn: Turn) -> Update:

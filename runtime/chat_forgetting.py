@@ -20,7 +20,7 @@ from ..facts.extraction import Occasion
 from ..facts.forgetting import Meant, Part, Said, asked_in, meant_by, rest_of, sources_of, whole, without_repeats
 from ..facts.language import Language, language_in
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
-from ..state.chain import Chain, summary_ids
+from ..state.chain import relinked, summary_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
@@ -110,7 +110,7 @@ def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, 
     known = {**chain["known"], **{str(message.id): content_hash(message) for message in said}}
     ids = {str(message.id) for message in said}
     links = [link for link in chain["links"] if link["id"] not in ids]
-    return cast("ConversationState", {**state, "chain": Chain(links=links, known=known, last=chain["last"])}), False
+    return cast("ConversationState", {**state, "chain": {**relinked(chain, links), "known": known}}), False
 
 
 def _count(number: int, name: str) -> str:

@@ -34,6 +34,7 @@ from .admission import Admission
 from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
+from .later_summaries import LaterSummaries
 from .responder import Responder
 from .retention import repeat_retention
 from .run_settings import LayeredSettings
@@ -95,6 +96,7 @@ class Resources:
         self.runs = LayeredSettings(settings)
         self.observer = Observer()
         self.background = Background()
+        self.later = LaterSummaries(self.background)
         self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None

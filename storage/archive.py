@@ -167,10 +167,18 @@ class Archive:
             tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
         )
 
-    async def add_summary(self, thread_id: str, summary: Summary) -> None:
-        """Store a summary: it stands for its sources from now on, messages or summaries of any level."""
+    async def add_summary(self, thread_id: str, summary: Summary) -> Summary:
+        """Store a summary: it stands for its sources from now on, messages or summaries of any level.
+
+        Returns:
+            The one that is stored: where it was there already, perhaps in other words, that one.
+        """
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        await self._rows.transaction(("archive.add_summary", values), fenced=thread_id)
+        there = {"thread_id": thread_id, "ids": [summary.id]}
+        rows = await self._rows.transaction(
+            ("archive.add_summary", values), ("summaries.some", there), fenced=thread_id
+        )
+        return next(iter(summaries_of(self._rows, rows)), summary)
 
     async def messages(self, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
