@@ -12,12 +12,12 @@ from typing import Final
 
 from langgraph.types import Overwrite
 
-from ..assembly.layout import Layout
 from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
 from ..runtime.relevance import least_relevance
+from ..runtime.said import with_said
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
@@ -52,6 +52,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
         state, update = await with_chain(state, turn)
         state, gone, forgotten = await forget_asked(state, turn)
         update |= gone
+        state, said = await with_said(state, turn)
+        update |= said
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise
@@ -114,6 +116,4 @@ def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) 
 def _surely_shown(chain: ChainView, settings: Settings) -> list[str]:
     """Ids of a chain that is so short that any prompt shows it whole; of another none."""
     is_short = sum(len(message_text(message)) for message in chain) <= settings.max_context_tokens
-    most = Layout.of(settings).max_recent
-    are_few = most is None or len(chain) <= most
-    return [str(message.id) for message in chain] if is_short and are_few else []
+    return [str(message.id) for message in chain] if is_short else []

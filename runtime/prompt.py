@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
@@ -10,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
+from ..assembly.cut import Marks, cut
 from ..assembly.layout import Layout
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
@@ -18,6 +20,7 @@ from ..models.gguf import GGUFChatModel
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState, Update
+from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text
 from ..state.offload import offload
@@ -28,7 +31,10 @@ from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..text.shorten import truncate_to_tokens
 from .chat_forgetting import note
 from .events import tell
+from .said import with_said
 from .turn import Turn
+
+logger = logging.getLogger(__name__)
 
 _INLINE: Final = 60_000
 """Characters above which the assembly runs in a thread, so that counting does not hold up the event loop."""
@@ -76,7 +82,14 @@ async def assembled(
     counter = await _counter(state, turn, model) if model is not None else TokenCounter()
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     recall, sheet = state.get("recall", Recall()), state.get("facts", FactSheet())
-    whole, light = offload(turn.live(state).view)
+    try:
+        state, _ = await with_said(state, turn)
+    except StorageError as error:
+        logger.warning("What was said under the summaries could not be read: %s", error)
+    budget = budget if budget is not None else _room_for(model, turn)
+    layout, live = Layout.of(turn.settings), turn.live(state)
+    shown = cut(live.view, live.texts, state.get("places") or {}, Marks.of(layout, budget), counter)
+    whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     results = search.results if search is not None else ()
 
@@ -86,11 +99,11 @@ async def assembled(
             recall.memories,
             results,
             system_prompt=instructions,
-            budget=budget if budget is not None else _room_for(model, turn),
+            budget=budget,
             facts=(*note(sheet.forgotten), *sheet.lines),
             tools=tools,
             counter=counter,
-            layout=Layout.of(turn.settings),
+            layout=layout,
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
             light=light,

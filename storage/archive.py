@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
-from ..state.records import Fragment, Hit, Summary
+from ..state.records import Fragment, Hit, Place, Summary
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
@@ -226,6 +226,18 @@ class Archive:
         """By id, those of these messages that the archive holds, with all that the live chain has shed."""
         rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
         return dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
+
+    async def below(self, thread_id: str, ids: Iterable[str]) -> dict[str, Summary | BaseMessage]:
+        """By id, those of these messages and summaries that are there."""
+        values = {"thread_id": thread_id, "ids": list(ids)}
+        messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
+        found: dict[str, Summary | BaseMessage] = {s.id: s for s in summaries_of(self._rows, summaries)}
+        return found | dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))
+
+    async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
+        """By id, where those of these messages stand that the archive holds."""
+        rows = await self._rows.fetch("archive.places", thread_id=thread_id, ids=list(ids))
+        return {row["id"]: Place(row["seq"], row["created_at"]) for row in rows}
 
     async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
