@@ -61,6 +61,7 @@ def assemble(
     system_prompt: str,
     budget: int,
     facts: Sequence[str] = (),
+    news: Sequence[str] = (),
     tools: Sequence[Any] = (),
     counter: TokenCounter | None = None,
     layout: Layout | None = None,
@@ -80,7 +81,8 @@ def assemble(
         results: the most relevant first.
         system_prompt: instructions.
         budget: tokens, at most, the definitions of tools included.
-        facts: what is known about the user, the most important first.
+        facts: what is known about the user for longer, the most important first.
+        news: what else is known, for this turn alone, the most important first.
         tools: what the model may call; their definitions are counted.
         counter: what counts; by default the estimate.
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
@@ -104,7 +106,9 @@ def assemble(
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
     material = Material(results, memories, asked, layout, counter, thread_id)
-    sources = PromptSources(instructions, parts, fact_entries(facts, counter), material, frozenset(light))
+    sources = PromptSources(
+        instructions, parts, fact_entries(facts, counter), fact_entries(news, counter), material, frozenset(light)
+    )
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
@@ -168,7 +172,7 @@ def _bare(sources: PromptSources, room: int, counter: TokenCounter) -> tuple[Pro
         "recent": sum(len(unit) for unit in (*parts.earlier, *parts.tail)),
         "results": len(results.entries),
         "memories": len(memories.entries),
-        "facts": len(sources.facts.entries),
+        "facts": len(sources.facts.entries) + len(sources.news.entries),
     }
     cut = int(system.text != sources.instructions)
     sections = (

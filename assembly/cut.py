@@ -21,7 +21,6 @@ from ..state.records import Place
 from .layout import Layout
 from .unfold import Node, Texts, before_question, newest, node_of
 
-
 _LOW: Final = 0.3
 """The low mark, as a share of the high one."""
 
@@ -112,16 +111,15 @@ def _as_said(
         if found.setdefault(str(node.message.id), node.message) is node.message:
             tokens += counter.messages([node.message])
     lines = {id_: places[id_].seq if id_ in places else math.inf for id_ in found}
-    messages = sorted(reversed(found.values()), key=lambda message: lines[str(message.id)])
+    messages = list(found.values())[::-1]
+    messages.sort(key=lambda message: lines[str(message.id)])
     sizes = [0]
     for message in reversed(messages):
         sizes.append(sizes[-1] + counter.messages([message]))
     return _Said(messages, sizes[::-1], [lines[str(message.id)] for message in messages]), is_whole
 
 
-def _start(
-    roots: Sequence[Node], said: _Said, index: Mapping[str, int], marks: Marks, view: ChainView
-) -> int | None:
+def _start(roots: Sequence[Node], said: _Said, index: Mapping[str, int], marks: Marks, view: ChainView) -> int | None:
     """Where the messages begin that are shown as said: behind the end of a summary, with a message of the user."""
     open_ = {str(node.message.id) for node in roots if not is_summary(node.message)} - view.kept
     inside = {at for node in _summaries(roots) for at in _parted(node, index)}
@@ -129,16 +127,18 @@ def _start(
     for at, message in enumerate(said.messages):
         if not isinstance(message, HumanMessage) or math.isinf(said.lines[at]):
             continue
-        line, before_line = int(said.lines[at]), before
-        before = line
-        if at == 0 or before_line is None or at in inside or str(said.messages[at - 1].id) in open_:
+        if at == 0 or at in inside or str(said.messages[at - 1].id) in open_:
             continue
+        line = int(said.lines[at])
         is_small = said.sizes[at] < marks.low or len(said.messages) - at < marks.messages
         if best is not None and is_small:
             break
-        if said.sizes[at] > marks.high or (height := (line ^ before_line).bit_length()) > rank:
+        height = (line ^ (line if before is None else before)).bit_length()
+        before = line
+        if said.sizes[at] > marks.high:
             best = at
-            rank = -1 if said.sizes[at] > marks.high else height
+        elif height > rank:
+            best, rank = at, height
     return best
 
 

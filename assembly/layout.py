@@ -35,7 +35,7 @@ class Layout:
         memory_tokens: tokens of one message in a memory, at most.
     """
 
-    order: tuple[str, ...] = ("recent", "facts", "results", "memories")
+    order: tuple[str, ...] = ("facts", "recent", "news", "results", "memories")
     trim: tuple[str, ...] = ("retrieved", "recent", "summaries", "facts")
     shares: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType(
@@ -87,16 +87,16 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
     {
         "multi_strategy": Layout(),
         # 001: [summary] + [recent 10].
-        "sliding_summary": Layout(order=("summaries", "recent", "facts", "results", "memories")),
+        "sliding_summary": Layout(order=("summaries", "facts", "recent", "news", "results", "memories")),
         # 002: summaries, recent, pins; recent 8, never fewer than 3, then pins: before all but three recent messages.
         "hybrid": Layout(
-            order=("summaries", "recent", "facts", "results", "memories"),
+            order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
             min_recent=3,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
         "archive": Layout(
-            order=("summaries", "recent", "facts", "results", "memories"),
+            order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType(
                 {**Layout().shares, "system": 1500, "summaries": 2000, "retrieved": 1500, "recent": 3000}
             ),
@@ -104,7 +104,7 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
         ),
         # 004: facts, summaries, recent; the oldest summaries give way first. No fact is left out while there is room.
         "layered": Layout(
-            order=("facts", "summaries", "recent", "results", "memories"),
+            order=("facts", "summaries", "recent", "news", "results", "memories"),
             trim=("summaries", "retrieved", "recent", "facts"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
         ),

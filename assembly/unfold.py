@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..state.chain import SummaryMessage, is_summary, summary_of
 from ..state.records import Summary
 
-Texts = Mapping[str, Summary | BaseMessage]
+Texts = Mapping[str, Summary | AnyMessage]
 """By id, messages and summaries as far as they were read."""
 
 _DEPTH: Final = 60

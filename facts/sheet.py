@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin
+from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin, fact_line, pin_line
 from .language import language_in
 from .words import asked_terms, key
 
@@ -40,12 +41,46 @@ def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSh
         pins: in their order.
         max_facts: facts, at most.
     """
+    return FactSheet(pins=tuple(pins), facts=told_once(found, pins, max_facts))
+
+
+def told_once(found: Iterable[Fact], pins: Sequence[Pin], most: int) -> tuple[Fact, ...]:
+    """The first facts, at most so many, none in the words of a pin or of another one."""
     told = {key(pin.text) for pin in pins}
     facts: list[Fact] = []
-    for fact in found if max_facts else ():
+    for fact in found if most else ():
         if (words := key(fact.text)) not in told:
             told.add(words)
             facts.append(fact)
-        if len(facts) == max_facts:
+        if len(facts) == most:
             break
-    return FactSheet(pins=tuple(pins), facts=tuple(facts))
+    return tuple(facts)
+
+
+class Parted(NamedTuple):
+    """The lines of a sheet: those that stand in the long-lived part of a prompt, and those for this turn alone."""
+
+    standing: tuple[str, ...]
+    news: tuple[str, ...]
+
+
+def parted(sheet: FactSheet, since: datetime | None, most: int, is_shown: Callable[[Fact], bool]) -> Parted:
+    """The sheet as it stood when the conversation was cut, and what of it is newer or what the question names.
+
+    Args:
+        sheet: of a turn.
+        since: when the conversation as said begins; None where all that is known is older.
+        most: facts that stand, at most.
+        is_shown: whether the message that a fact was said in is shown as it was said.
+    """
+    facts = [fact for fact in sheet.standing if since is None or fact.said_at < since][:most]
+    pins = [pin for pin in sheet.pins if since is None or pin.created_at < since]
+    new_pins = [pin for pin in sheet.pins if pin not in pins]
+    told = {fact.id for fact in facts}
+    news = [
+        fact
+        for fact in sheet.facts
+        if fact.id not in told and not is_shown(fact)
+        and (fact.id in sheet.named or (since is not None and fact.said_at >= since))
+    ]  # fmt: skip
+    return Parted((*map(pin_line, pins), *map(fact_line, facts)), (*map(pin_line, new_pins), *map(fact_line, news)))

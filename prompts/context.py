@@ -27,6 +27,9 @@ SUMMARIZED = ", summarized above"
 FACTS = "Known about the user (noted earlier):"
 """Stands before facts and pins."""
 
+NEWS = "Also known about the user:"
+"""Stands before those that are there for this turn alone."""
+
 FACT = "- {fact}"
 """One fact or pin."""
 

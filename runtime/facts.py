@@ -13,18 +13,19 @@ from ..compression.drafts import FactDraft
 from ..facts.accept import accept
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
-from ..facts.sheet import choose, question_terms
+from ..facts.sheet import choose, question_terms, told_once, weight
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
-from ..state.fact_records import FactSheet
+from ..state.fact_records import Fact, FactSheet, Pin
 from ..state.messages import message_text, newest_question, role_of
 from ..storage.archive_rows import said_at
+from .relevance import asks
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_ALIKE: Final = 20
-"""Facts read beyond those that are shown, because some are in the words of a pin or of another fact."""
+_STANDING: Final = 2
+"""Times as many facts as are shown that are there to be shown: some were said since the conversation was cut."""
 
 _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
@@ -70,14 +71,23 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
         return FactSheet()
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
-    terms = await asyncio.to_thread(question_terms, newest_question(state["messages"]))
+    question = newest_question(state["messages"])
+    terms = await asyncio.to_thread(question_terms, question) if await asyncio.to_thread(asks, question) else ()
+    pool = 2 * settings.max_facts + 10
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
-            pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
+            pool=pool, most=2 * pool,
             max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return choose(found, pins, settings.max_facts)
+    return await asyncio.to_thread(_sheet, list(found), pins, settings.max_facts, frozenset(terms))
+
+
+def _sheet(found: Sequence[Fact], pins: Sequence[Pin], most: int, asked: frozenset[str]) -> FactSheet:
+    by_weight = sorted(found, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
+    named = frozenset(fact.id for fact in found if not asked.isdisjoint(fact.terms))
+    standing = told_once(by_weight, pins, _STANDING * most)
+    return choose(found, pins, most).model_copy(update={"standing": standing, "named": named})

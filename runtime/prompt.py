@@ -13,12 +13,14 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from ..assembly.assemble import Assembled, assemble
 from ..assembly.cut import Marks, cut
 from ..assembly.layout import Layout
+from ..facts.sheet import parted
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.failures import Failure
 from ..models.gguf import GGUFChatModel
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
+from ..state.chain import is_summary
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
@@ -91,6 +93,11 @@ async def assembled(
     shown = cut(live.view, live.texts, state.get("places") or {}, Marks.of(layout, budget), counter)
     whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
+    said = {str(message.id) for message in whole if not is_summary(message)}
+    known = parted(
+        sheet, shown.since, turn.settings.max_facts,
+        lambda fact: fact.thread_id == turn.thread_id and fact.source_id in said,
+    )  # fmt: skip
     results = search.results if search is not None else ()
 
     def make() -> Assembled:
@@ -100,7 +107,8 @@ async def assembled(
             results,
             system_prompt=instructions,
             budget=budget,
-            facts=(*note(sheet.forgotten), *sheet.lines),
+            facts=known.standing,
+            news=(*note(sheet.forgotten), *known.news),
             tools=tools,
             counter=counter,
             layout=layout,

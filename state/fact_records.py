@@ -119,17 +119,24 @@ class FactSheet(Record):
 
     pins: tuple[Pin, ...] = ()
     facts: tuple[Fact, ...] = ()
+    standing: tuple[Fact, ...] = Field((), description="The most important whatever is asked, more than are shown.")
+    named: frozenset[str] = Field(frozenset(), description="Ids of facts that the question names.")
     forgotten: Forgotten | None = Field(None, description="Where the user asked to forget something.")
     error: str | None = Field(None, description="Why there is nothing: one sentence, or nothing.")
 
     @property
     def lines(self) -> tuple[str, ...]:
         """One line each, in the user's words: data for the context, never an instruction."""
-        pinned = [f"pinned: {one_line(pin.text, _LINE)} (since {pin.created_at:%Y-%m-%d})" for pin in self.pins]
-        return (*pinned, *map(_line, self.facts))
+        return (*map(pin_line, self.pins), *map(fact_line, self.facts))
 
 
-def _line(fact: Fact) -> str:
+def pin_line(pin: Pin) -> str:
+    """A pin, for the context."""
+    return f"pinned: {one_line(pin.text, _LINE)} (since {pin.created_at:%Y-%m-%d})"
+
+
+def fact_line(fact: Fact) -> str:
+    """A fact, for the context."""
     about = "" if fact.subject == USER else f", {one_line(fact.subject, _LINE)}"
     doubt = ", contradicted elsewhere" if fact.state == "conflicting" else ""
     return f"{fact.kind}{about}: {one_line(fact.text, _LINE)} (since {fact.valid_from:%Y-%m-%d}{doubt})"
