@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
@@ -21,8 +21,8 @@ from ..state.records import Place
 from .layout import Layout
 from .unfold import Node, Texts, before_question, newest, node_of
 
-_LOW: Final = 0.3
-"""The low mark, as a share of the high one."""
+_HIGH, _LOW = 0.75, 0.12
+"""The marks, as shares of what recent messages may take; by trial on LoCoMo."""
 
 
 class Marks(NamedTuple):
@@ -41,8 +41,8 @@ class Marks(NamedTuple):
     @classmethod
     def of(cls, layout: Layout, budget: int) -> Marks:
         """Those of a layout, for a prompt of so many tokens."""
-        high = layout.limit("recent", budget)
-        return cls(high, int(high * _LOW), max(layout.kept, 4))
+        room = layout.limit("recent", budget)
+        return cls(int(room * _HIGH), int(room * _LOW), max(layout.kept, 4))
 
 
 class Cut(NamedTuple):
@@ -50,7 +50,7 @@ class Cut(NamedTuple):
 
     Attributes:
         view: summaries of what is older, then all messages since as they were said.
-        since: when the first of these was said; None where nothing is older.
+        since: when the first of these was said; None where it is new.
     """
 
     view: ChainView
@@ -81,7 +81,7 @@ def cut(
         return Cut(view)
     shown = [*_older(roots, index, start), *said.messages[start:], *view[asked:]]
     place = places.get(str(said.messages[start].id)) if start < len(said.messages) else None
-    return Cut(ChainView(shown, view.kept), place.said_at if place is not None and start else None)
+    return Cut(ChainView(shown, view.kept), place.said_at if place is not None else None)
 
 
 class _Said(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -64,23 +64,32 @@ class Parted(NamedTuple):
     news: tuple[str, ...]
 
 
-def parted(sheet: FactSheet, since: datetime | None, most: int, is_shown: Callable[[Fact], bool]) -> Parted:
+def parted(sheet: FactSheet, most: int, *, thread_id: str, shown: Collection[str], since: datetime | None) -> Parted:
     """The sheet as it stood when the conversation was cut, and what of it is newer or what the question names.
+
+    What was said in a message that is shown as it was said is in neither; of pins, it is in the second.
 
     Args:
         sheet: of a turn.
-        since: when the conversation as said begins; None where all that is known is older.
         most: facts that stand, at most.
-        is_shown: whether the message that a fact was said in is shown as it was said.
+        thread_id: the thread.
+        shown: ids of its messages that are shown as they were said.
+        since: when the first of these was said; None where all that is known is older.
     """
-    facts = [fact for fact in sheet.standing if since is None or fact.said_at < since][:most]
-    pins = [pin for pin in sheet.pins if since is None or pin.created_at < since]
-    new_pins = [pin for pin in sheet.pins if pin not in pins]
-    told = {fact.id for fact in facts}
-    news = [
+
+    def is_shown(one: Fact | Pin) -> bool:
+        return one.thread_id == thread_id and one.source_id in shown
+
+    def is_new(one: Fact | Pin, moment: datetime) -> bool:
+        return is_shown(one) or (one.thread_id != thread_id and since is not None and moment >= since)
+
+    facts = [fact for fact in sheet.standing if not is_new(fact, fact.said_at)][:most]
+    pins = [pin for pin in sheet.pins if not is_new(pin, pin.created_at)]
+    told = {*(fact.id for fact in facts), *(pin.id for pin in pins)}
+    new = [
         fact
         for fact in sheet.facts
-        if fact.id not in told and not is_shown(fact)
-        and (fact.id in sheet.named or (since is not None and fact.said_at >= since))
-    ]  # fmt: skip
-    return Parted((*map(pin_line, pins), *map(fact_line, facts)), (*map(pin_line, new_pins), *map(fact_line, news)))
+        if fact.id not in told and not is_shown(fact) and (fact.id in sheet.named or is_new(fact, fact.said_at))
+    ]
+    new_pins = [pin for pin in sheet.pins if pin.id not in told]
+    return Parted((*map(pin_line, pins), *map(fact_line, facts)), (*map(pin_line, new_pins), *map(fact_line, new)))

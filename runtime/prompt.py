@@ -94,10 +94,7 @@ async def assembled(
     whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     said = {str(message.id) for message in whole if not is_summary(message)}
-    known = parted(
-        sheet, shown.since, turn.settings.max_facts,
-        lambda fact: fact.thread_id == turn.thread_id and fact.source_id in said,
-    )  # fmt: skip
+    known = parted(sheet, turn.settings.max_facts // 2, thread_id=turn.thread_id, shown=said, since=shown.since)
     results = search.results if search is not None else ()
 
     def make() -> Assembled:
