@@ -1,21 +1,21 @@
 """`assemble`: the messages for the model, and what they cost.
 
-The stable part comes first, so that a provider's prompt cache serves it: one system message, then what leads the
-conversation, then the recent messages. What was found for the question stands with the question (seed `000`,
-"Unified Context Assembly"): facts, search results, then memories, the most relevant nearest the question. Seeds `003`
-and `004` set another order, whose prompts change earlier.
+The stable part comes first, so that a provider's prompt cache serves it: one system message; the long-lived part, which
+is summaries and what is known about the user; then the conversation as it was said. What is there for this turn alone
+stands with the question (seed `000`, "Unified Context Assembly"): news, search results, then memories, the most relevant
+nearest the question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from ..prompts.context import BEGINS, GO_ON
+from ..state.chain import is_summary
 from ..state.errors import SettingsError
 from ..state.messages import clean_text, message_text
 from ..state.records import Memory
@@ -142,13 +142,13 @@ def _laid_out(made: PromptDraft, layout: Layout, key: str) -> list[AnyMessage]:
     before, after = layout.before, layout.after
     if made.question is None:
         before, after = (*before, *(name for name in after if name in made.blocks)), ()
-    # Summaries in a fence of their own: its nonce, and so the prompt up to its end, changes only when they do.
-    runs = [list(run) for _, run in groupby(before, key=lambda name: name == "summaries")]
-    fences = [fenced([made.blocks[name] for name in run if name in made.blocks], key) for run in runs]
-    leading = "\n\n".join(fence for fence in fences if fence)
+    leading = fenced([made.blocks[name] for name in before if name in made.blocks], key)
     found = fenced([made.blocks[name] for name in after if name in made.blocks], key)
-    body: list[AnyMessage] = [HumanMessage(leading)] if leading else []
-    body += made.earlier
+    # What changes with the next cut stands behind what may outlast it.
+    at = max((n for n, message in enumerate(made.earlier, start=1) if is_summary(message)), default=0)
+    body: list[AnyMessage] = [*made.earlier]
+    if leading:
+        body.insert(at, HumanMessage(leading))
     if made.question is not None:
         content = joined(found, made.question.content)
         body.append(made.question.model_copy(update={"content": content}) if found else made.question)

@@ -81,8 +81,8 @@ class Layout:
         return int(share * budget if share <= 1 else share)
 
 
-# Facts are chosen for each question: where the seed gives them no place, they stand with the question, so that a
-# provider's prompt cache serves what is before them.
+# What changes with the question stands behind the conversation in all of them, also the snippets of seed 003: so a
+# provider's prompt cache serves what is before it.
 LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
     {
         "multi_strategy": Layout(),
@@ -91,7 +91,7 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
         # 002: summaries, recent, pins; recent 8, never fewer than 3, then pins: before all but three recent messages.
         "hybrid": Layout(
             order=("summaries", "facts", "recent", "news", "results", "memories"),
-            shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
+            shares=MappingProxyType({**Layout().shares, "facts": 0.5, "recent": 0.6}),
             min_recent=3,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.

@@ -24,7 +24,7 @@ LEAST: Final[Mapping[Scope, float]] = MappingProxyType({"one": 0.006, "many": 0.
 LEAST_FOR_REMARK: Final = 0.12
 """The same for a message that asks for nothing."""
 
-LEAST_IN_PASSING: Final = 0.03
+LEAST_IN_PASSING: Final = 0.06
 """The same for one that asks for something in passing, in less than half of its sentences."""
 
 NOTHING: Final = 16.0

@@ -24,7 +24,7 @@ from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_NAMED: Final = 0.25
+_NAMED: Final = 0.34
 """The share of a question's words by which it names a fact, at least."""
 
 _STANDING: Final = 2
