@@ -2,8 +2,8 @@
 
 The stable part comes first, so that a provider's prompt cache serves it: one system message; the long-lived part, which
 is summaries and what is known about the user; then the conversation as it was said. What is there for this turn alone
-stands with the question (seed `000`, "Unified Context Assembly"): news, search results, then memories, the most relevant
-nearest the question.
+stands with the question (seed `000`, "Unified Context Assembly"): news about the user, search results, then memories,
+the most relevant nearest the question.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -120,25 +121,26 @@ def _as_said(
 
 
 def _start(roots: Sequence[Node], said: _Said, index: Mapping[str, int], marks: Marks, view: ChainView) -> int | None:
-    """Where the messages begin that are shown as said: behind the end of a summary, with a message of the user."""
+    """Where the messages begin that are shown as said: with one of the user, if it can be behind a summary's end."""
     open_ = {str(node.message.id) for node in roots if not is_summary(node.message)} - view.kept
     inside = {at for node in _summaries(roots) for at in _parted(node, index)}
-    best, rank, before = None, -1, None
-    for at, message in enumerate(said.messages):
-        if not isinstance(message, HumanMessage) or math.isinf(said.lines[at]):
-            continue
-        if at == 0 or at in inside or str(said.messages[at - 1].id) in open_:
-            continue
-        line = int(said.lines[at])
-        is_small = said.sizes[at] < marks.low or len(said.messages) - at < marks.messages
-        if best is not None and is_small:
+    asked = [at for at, m in enumerate(said.messages) if isinstance(m, HumanMessage) and math.isfinite(said.lines[at])]
+    ends = [at for at in asked if at and at not in inside and str(said.messages[at - 1].id) not in open_]
+    found = _highest(ends, said, marks)
+    return _highest(asked, said, marks) if found is None else found
+
+
+def _highest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:
+    """Of the places between the marks the oldest of the highest rank, else the newest above the high mark."""
+    best, highest = None, -1
+    for before, at in pairwise([starts[0], *starts] if starts else []):
+        if said.sizes[at] < marks.low or len(said.messages) - at < marks.messages:
             break
-        height = (line ^ (line if before is None else before)).bit_length()
-        before = line
+        rank = (int(said.lines[before]) ^ int(said.lines[at])).bit_length()
         if said.sizes[at] > marks.high:
             best = at
-        elif height > rank:
-            best, rank = at, height
+        elif rank > highest:
+            best, highest = at, rank
     return best
 
 

@@ -91,7 +91,7 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
         # 002: summaries, recent, pins; recent 8, never fewer than 3, then pins: before all but three recent messages.
         "hybrid": Layout(
             order=("summaries", "facts", "recent", "news", "results", "memories"),
-            shares=MappingProxyType({**Layout().shares, "facts": 0.5, "recent": 0.6}),
+            shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
             min_recent=3,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
