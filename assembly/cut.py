@@ -42,7 +42,7 @@ class Marks(NamedTuple):
     @classmethod
     def of(cls, layout: Layout, budget: int) -> Marks:
         """Those of a layout, for a prompt of so many tokens."""
-        room = layout.limit("recent", budget)
+        room = min(layout.limit("recent", budget), budget // 2)
         return cls(int(room * _HIGH), int(room * _LOW), max(layout.kept, 4))
 
 

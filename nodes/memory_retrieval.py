@@ -17,7 +17,7 @@ from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
 from ..runtime.relevance import least_relevance
-from ..runtime.said import with_said
+from ..runtime.said import with_said, within_reach
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
@@ -78,11 +78,12 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
-    """What the search found: so many hits outside the chain as are wanted, and those in the chain that rank among them.
+    """What the search found: so many hits as are wanted beside what the prompt may show, and those that rank among them.
 
-    What stands in the chain may be found, too: which of it the prompt shows, assembly decides.
+    What may be shown may be found, too: which of it the prompt shows, assembly decides.
     """
     resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
+    shown = within_reach(state, turn)
     if not resources.embedder.ready:
         resources.embedder.load()
         if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
@@ -91,13 +92,13 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
     recall = await turn.user.search.find(
         turn.thread_id,
         question,
-        limit=wanted + len(chain),
+        limit=wanted + len(shown),
         threshold=settings.similarity_threshold,
         least=await asyncio.to_thread(least_relevance, question),
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
-    there = {(turn.thread_id, str(message.id)) for message in chain}
+    there = {(turn.thread_id, id_) for id_ in shown}
     update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
     if recall.error is None:
         update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)

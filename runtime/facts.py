@@ -24,7 +24,7 @@ from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_NAMED: Final = 0.34
+_NAMED: Final = 0.2
 """The share of a question's words by which it names a fact, at least."""
 
 _STANDING: Final = 2
@@ -91,6 +91,6 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
 
 def _sheet(found: Sequence[Fact], pins: Sequence[Pin], most: int, asked: frozenset[str]) -> FactSheet:
     by_weight = sorted(found, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
-    named = frozenset(fact.id for fact in found if len(asked.intersection(fact.terms)) > _NAMED * len(asked))
+    named = frozenset(fact.id for fact in found if asked and len(asked.intersection(fact.terms)) >= _NAMED * len(asked))
     standing = told_once(by_weight, pins, _STANDING * most)
     return choose(found, pins, most).model_copy(update={"standing": standing, "named": named})

@@ -47,3 +47,8 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
     if (known := state.get("chain_texts")) is not None:
         update["chain_texts"] = known
     return cast("ConversationState", {**state, **update}), update
+
+
+def within_reach(state: ConversationState, turn: Turn) -> set[str]:
+    """Ids of what the prompt may show of the conversation: the chain, and what was read under its summaries."""
+    return {*(str(message.id) for message in turn.live(state).view), *(state.get("places") or {})}
