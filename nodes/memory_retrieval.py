@@ -78,7 +78,7 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
-    """What the search found: so many hits as are wanted beside what the prompt may show, and those that rank among them.
+    """What the search found: as many hits as are wanted beside what the prompt may show, and those ranked among them.
 
     What may be shown may be found, too: which of it the prompt shows, assembly decides.
     """

@@ -19,13 +19,13 @@ from ..state.errors import StorageError
 from ..state.fact_records import Fact, FactSheet, Pin
 from ..state.messages import message_text, newest_question, role_of
 from ..storage.archive_rows import said_at
-from .relevance import asks
+from .relevance import QUESTION, asking_share
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_NAMED: Final = 0.2
-"""The share of a question's words by which it names a fact, at least."""
+_NAMED: Final = 0.34
+"""The share of its words by which a message that asks in passing names a fact; of a question one word is enough."""
 
 _STANDING: Final = 2
 """Times as many facts as are shown that are there to be shown: some were said since the conversation was cut."""
@@ -75,7 +75,8 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
     question = newest_question(state["messages"])
-    terms = await asyncio.to_thread(question_terms, question) if await asyncio.to_thread(asks, question) else ()
+    share = await asyncio.to_thread(asking_share, question)
+    terms = await asyncio.to_thread(question_terms, question) if share else ()
     pool = 2 * settings.max_facts + 10
     try:
         found, pins = await turn.user.facts.sheet(
@@ -86,11 +87,12 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return await asyncio.to_thread(_sheet, list(found), pins, settings.max_facts, frozenset(terms))
+    return await asyncio.to_thread(_sheet, list(found), pins, settings.max_facts, frozenset(terms), share)
 
 
-def _sheet(found: Sequence[Fact], pins: Sequence[Pin], most: int, asked: frozenset[str]) -> FactSheet:
+def _sheet(found: Sequence[Fact], pins: Sequence[Pin], most: int, asked: frozenset[str], share: float) -> FactSheet:
+    least = 1 if share >= QUESTION else _NAMED * len(asked)
     by_weight = sorted(found, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
-    named = frozenset(fact.id for fact in found if asked and len(asked.intersection(fact.terms)) >= _NAMED * len(asked))
+    named = frozenset(fact.id for fact in found if asked and len(asked.intersection(fact.terms)) >= least)
     standing = told_once(by_weight, pins, _STANDING * most)
     return choose(found, pins, most).model_copy(update={"standing": standing, "named": named})
