@@ -8,7 +8,8 @@ the most relevant nearest the question.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -68,6 +69,7 @@ def assemble(
     thread_id: str = "",
     turn_before: str | None = None,
     light: Collection[str] = (),
+    importance: Mapping[str, float] = MappingProxyType({}),
 ) -> Assembled:
     """The messages for the model, and what they cost; the same for the same arguments.
 
@@ -89,6 +91,8 @@ def assemble(
         thread_id: the thread of the chain, for memories of other threads.
         turn_before: the id of the message that began the turn before.
         light: ids of messages of the chain of which only a part is shown.
+        importance: of messages of the chain, by their ids: which of the recent ones stay where not all fit; without it
+            the newest.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.
@@ -106,9 +110,8 @@ def assemble(
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
     material = Material(results, memories, asked, layout, counter, thread_id)
-    sources = PromptSources(
-        instructions, parts, fact_entries(facts, counter), fact_entries(news, counter), material, frozenset(light)
-    )
+    known = fact_entries(facts, counter), fact_entries(news, counter)
+    sources = PromptSources(instructions, parts, *known, material, frozenset(light), importance)
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, SystemMessage
@@ -34,6 +35,7 @@ class PromptSources(NamedTuple):
         news: what else is known, for this turn alone.
         material: what was found for the question.
         light: ids of messages of the chain of which only a part is there.
+        importance: of messages of the chain, by their ids, where that says which stay.
     """
 
     instructions: str
@@ -42,6 +44,7 @@ class PromptSources(NamedTuple):
     news: RankedEntries
     material: Material
     light: frozenset[str]
+    importance: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass
@@ -80,7 +83,7 @@ class _Drafting:
         parts = sources.parts
         self.question = bounded_message(parts.question, budget) if parts.question is not None else None
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
-        self.history = History(parts.earlier, layout, budget, counter)
+        self.history = History(parts.earlier, layout, budget, counter, sources.importance)
         self.summaries = Summaries(parts.earlier, layout, budget, counter)
         self.needs = {
             "question": counter.messages([self.question]) if self.question is not None else 0,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from langchain_core.messages import AnyMessage
@@ -33,10 +34,19 @@ class History:
         layout: how many stay at least, and at most.
         budget: tokens of the prompt.
         counter: what counts.
+        importance: of messages, by their ids: where it is given, what is most important stays, else what is newest.
     """
 
-    def __init__(self, earlier: Sequence[Unit], layout: Layout, budget: int, counter: TokenCounter) -> None:
+    def __init__(
+        self,
+        earlier: Sequence[Unit],
+        layout: Layout,
+        budget: int,
+        counter: TokenCounter,
+        importance: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         self._counter = counter
+        self._importance = importance
         whole = [(index, unit) for index, unit in enumerate(earlier) if not is_summary(unit[0])]
         self._whole = dict(whole)
         self._messages = sum(len(unit) for _, unit in whole)
@@ -102,15 +112,22 @@ class History:
         self._granted = room
 
     def keep_older(self, room: int) -> int:
-        """Keep the newest of the others that fit, without a gap; the tokens they take."""
+        """Keep the newest of the others that fit, without a gap, or the most important; the tokens they take."""
         used = 0
-        for index, unit, cost in self._older if self._unbroken else ():
+        older = sorted(self._older, key=self._weight) if self._importance else self._older
+        for index, unit, cost in older if self._unbroken else ():
             if used + cost > room:
+                if self._importance:
+                    continue
                 break
             self.kept[index] = unit
             used += cost
         self._granted += room
         return used
+
+    def _weight(self, measured: tuple[int, Unit, int]) -> float:
+        """The highest importance in a unit comes first; of equal ones the newest, which stands first already."""
+        return -max(self._importance.get(str(message.id), 0.0) for message in measured[1])
 
     def widen(self, room: int) -> None:
         """Give messages that were cut short what no other part of the prompt needs, the newest first.

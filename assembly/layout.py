@@ -33,6 +33,7 @@ class Layout:
         max_summaries: summaries, at most, the newest.
         max_memories: memories, at most, the most relevant.
         memory_tokens: tokens of one message in a memory, at most.
+        by_importance: whether the most important of the recent messages stay where not all fit, and not the newest.
     """
 
     order: tuple[str, ...] = ("facts", "recent", "news", "results", "memories")
@@ -47,6 +48,8 @@ class Layout:
     max_summaries: int | None = None
     max_memories: int = RunSettings.model_fields["max_memories"].default
     memory_tokens: int = RunSettings.model_fields["memory_tokens"].default
+
+    by_importance: bool = False
 
     @classmethod
     def of(cls, settings: RunSettings) -> Layout:
@@ -93,6 +96,7 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
             order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
             min_recent=3,
+            by_importance=True,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
         "archive": Layout(

@@ -30,6 +30,8 @@ from everthread.maintenance.transfer import export_rows
 
 VICTIMS = ("ada", "a", "a%", "a_", "ADA", "ada ", "用户", "default", "a'; --", "{user_id}")
 STRANGERS = ("mallory", "ad", "adaa", "Ada", "%", "_", "a%' OR '1'='1", "guest", "用", "*")
+ROUND = 460
+"""Probes after which strangers delete all that is theirs."""
 
 
 class Bench(Doors):
@@ -93,6 +95,11 @@ class Bench(Doors):
                 brought = f"{error!r} {error.__cause__!r} {error.__context__!r}"
             if any(secret in brought for secret in secrets):
                 leaks[door.__name__] += 1
+            if (
+                number % ROUND == ROUND - 1
+            ):  # what they have of their own would make each turn longer than the one before
+                for user_id in STRANGERS:
+                    await self.graph.adelete(user_id)
         changed = [victim.id for victim in self.victims if await self.state_of(victim) != victim.before]
         timing = {name: round(median(values) * 1000, 1) for name, values in self.milliseconds.items()}
         doors = {door.__name__: probes // len(self.all) for door in self.all}

@@ -85,7 +85,7 @@ async def _facts(session: Session, _: str) -> None:
 async def _forget(session: Session, fact: str) -> None:
     if not fact:
         raise InputError("Name the fact or pin to forget: /facts lists them with their ids.")
-    await forgetting.forget(session.storage, what=[fact], keep_said=True)
+    await forgetting.forget(session.storage, what=[fact], yes=True)
 
 
 async def _explain(session: Session, turn: str) -> None:
@@ -122,7 +122,7 @@ COMMANDS: Final = {
     "/threads": _Command("", "List your threads, the latest first.", _threads),
     "/history": _Command("[NUMBER]", f"Show the newest messages of this thread; {_NEWEST} by default.", _history),
     "/facts": _Command("", "Show what is known about you, and what is pinned.", _facts),
-    "/forget": _Command("ID", "Forget a fact or a pin.", _forget),
+    "/forget": _Command("ID", "Forget a fact or a pin, with the messages that say it.", _forget),
     "/explain": _Command("[TURN]", "Show what happened in a turn; the last one by default.", _explain),
     "/profile": _Command("[NAME]", "Show which profile is in use, or go on with another one.", _profile),
     "/quit": _Command("", "Leave the chat.", _quit),

@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..maintenance.explain import find_report
+from ..maintenance.explain import find_report, turn_cost
+from ..settings.operator import Prices
 from ..state.report_records import TurnReport
 from ..storage.storage import Storage
 from .opening import Thread, thread_of
@@ -38,11 +39,11 @@ async def explain(
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
     else:
-        Console(highlight=False).print(as_text(report))
+        Console(highlight=False).print(as_text(report, storage.settings.prices))
 
 
-def as_text(report: TurnReport) -> RenderableType:
-    """The report for a terminal: one paragraph a part of the turn."""
+def as_text(report: TurnReport, prices: Prices = Prices()) -> RenderableType:  # noqa: B008  # never changed
+    """The report for a terminal: one paragraph a part of the turn; what it cost, where the prices are known."""
     head = f"Turn {report.turn}, {report.started_at:%Y-%m-%d %H:%M:%S %Z}, {report.milliseconds:g} ms"
     parts: list[RenderableType] = [Text(head, style="bold"), _line(report.question or "(no words)")]
     parts += [_line(report.unfinished, style="red")] if report.unfinished else []
@@ -52,6 +53,7 @@ def as_text(report: TurnReport) -> RenderableType:
         ("Context", _context(report)),
         ("Reply", _reply(report)),
         ("Afterwards", _after_reply(report)),
+        ("Cost", _cost(report, prices)),
         ("Time", _times(report)),
         ("Degraded", [_line(sentence, style="red") for sentence in report.degraded] or [Text("nothing")]),
     ):
@@ -83,11 +85,12 @@ def _memories(report: TurnReport) -> Iterator[RenderableType]:
     if not report.hits and (nearest := report.recall.nearest) is not None:
         yield _line(f"the nearest had a similarity of {nearest:.2f}, which is below similarity_threshold")
     if report.memories:
-        table = _table("similarity", "score", "found by", "said", "begins")
+        table = _table("similarity", "score", "used", "found by", "said", "begins")
         for memory in report.memories:
             similarity = "" if memory.similarity is None else f"{memory.similarity:.2f}"
             said = f"{memory.created_at:%Y-%m-%d %H:%M}"
-            table.add_row(similarity, f"{memory.score:.2f}", memory.arms, said, _line(memory.excerpt))
+            used = "" if memory.used is None else f"{memory.used:.0%}"
+            table.add_row(similarity, f"{memory.score:.2f}", used, memory.arms, said, _line(memory.excerpt))
         yield table
 
 
@@ -108,7 +111,10 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
     if (reply := report.reply) is None:
         yield "none"
         return
-    used = [(reply.input_tokens, "tokens in"), (reply.output_tokens, "tokens out")]
+    used = [
+        (reply.input_tokens, "tokens in"), (reply.cached_tokens or None, "of them cached"),
+        (reply.output_tokens, "tokens out"),
+    ]  # fmt: skip
     counted = [f"{number} {what}" for number, what in used if number is not None]
     ended = [f"ended with {reply.finish}"] if reply.finish else []
     yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
@@ -127,11 +133,27 @@ def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
     yield f"{archived}, {summaries} {'summary' if summaries == 1 else 'summaries'} made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
-        yield _line(f"{level} by {summary.model or summary.method}: {summary.content}")
+        agrees = next((made.score for made in after_reply.coherence if made.summary_id == summary.id), None)
+        coherence = "" if agrees is None else f", coherence {agrees:.2f}"
+        yield _line(f"{level} by {summary.model or summary.method}{coherence}: {summary.content}")
     if after_reply.regenerated:
         yield _line(f"made again, as it had been rejected: {', '.join(after_reply.regenerated)}")
     if after_reply.not_regenerated:
         yield _line(after_reply.not_regenerated)
+
+
+def _cost(report: TurnReport, prices: Prices) -> Iterator[RenderableType]:
+    """Of all requests of the turn: rounds of tools, and summaries, are requests too."""
+    reply, after = report.reply, report.after_reply
+    calls = [*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ())]
+    sums = {kind: sum(getattr(call, f"{kind}_tokens") or 0 for call in calls) for kind in ("input", "cached", "output")}
+    if not sums["input"] and not sums["output"]:
+        yield "no tokens were counted"
+        return
+    of_cache = f", {sums['cached']} of them from the provider's cache" if sums["cached"] else ""
+    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {len(calls)} requests"
+    if (cost := turn_cost(report, prices)) is not None:
+        yield f"{cost:.6f} at the prices that are set"
 
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:

@@ -39,6 +39,10 @@ COMMANDS: Final = {
     "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
                            "again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
+    "pin": ("curation", "Pin a text: it stands in your prompts as long as pins fit. `everthread facts` lists pins."),
+    "unpin": ("curation", "Remove a pin, and leave what was said."),
+    "context": ("curation", "Show what a model would be shown for a question in a thread, and what it costs."),
+    "summarize": ("curation", "Summarize the messages of a thread from one to another; the summary is not kept."),
     "forget": ("forget", "Forget a fact, messages, a span of time, a thread or everything, with all that was made from "
                          "it; and prove that it is gone."),
     "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "

@@ -23,6 +23,8 @@ _SHOWN: Final[Mapping[str, frozenset[str]]] = {
     "replay": frozenset({"profile", "summary_model", "embedding_model"}),
     "regenerate": frozenset({"summary_model"}),
     "doctor": frozenset({"summary_model"}),
+    "summarize": frozenset({"summary_model"}),
+    "context": frozenset({"profile", "max_context_tokens"}),
     "import": frozenset({"embedding_model"}),
     "reindex": frozenset({"embedding_model"}),
     "retention": frozenset({"retention"}),

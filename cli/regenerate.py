@@ -56,4 +56,6 @@ def _line(made: Regenerated) -> str:
     if not made.replaced:
         return f"{head} stays as it is: {made.reason}."
     told = one_line(summary.content, EXCERPT)
-    return f"{head} is made again, version {summary.version} by {summary.model or summary.method}: {told}"
+    by = f"version {summary.version} by {summary.model or summary.method}"
+    drift = f", drift {made.drift:.0%}" if made.drift is not None else ""
+    return f"{head} is made again, {by}{drift}: {told}"

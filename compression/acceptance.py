@@ -112,6 +112,13 @@ def vocabulary_share(summary: str, source: str) -> float:
     return sum(term in held for term in wanted) / len(wanted) if wanted else 1.0
 
 
+def lost_share(before: str, after: str) -> float:
+    """The share of the terms of one text that another one has no more, in [0, 1]; 0 where there are none."""
+    language = language_of(before)
+    held = set(terms(before, language))
+    return len(held.difference(terms(after, language))) / len(held) if held else 0.0
+
+
 def without_label(text: str) -> str:
     """A summary without "Here is a summary of the conversation:", "Summary:" or a heading that says so before it."""
     headed = _HEADED.match(text)

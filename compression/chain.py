@@ -72,10 +72,10 @@ def slice_batch(chain: ChainView, start: int, stop: int) -> Batch | None:
 
 def closed(chain: ChainView) -> ChainView:
     """The chain without its open end: a question that is not answered yet, calls whose results are to come."""
-    asked = max((index for index, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
-    answer = max((index for index in range(asked + 1, len(chain)) if _is_answer(chain[index])), default=-1)
+    asked, answer = _asked_and_answer(chain)
     if asked >= 0 and answer < 0:
-        return chain[:asked]
+        chain = chain[:asked]
+        asked, answer = _asked_and_answer(chain)
     # Looked at from the end: providers use the id of a call again.
     results: set[str] = set()
     stop = len(chain)
@@ -88,6 +88,12 @@ def closed(chain: ChainView) -> ChainView:
             stop = index if not calls <= results else stop
             results -= calls
     return chain[:stop]
+
+
+def _asked_and_answer(chain: ChainView) -> tuple[int, int]:
+    """Where the newest question stands, and the newest answer to it; -1 where there is none."""
+    asked = max((index for index, m in enumerate(chain) if isinstance(m, HumanMessage)), default=-1)
+    return asked, max((index for index in range(asked + 1, len(chain)) if _is_answer(chain[index])), default=-1)
 
 
 def _is_answer(message: AnyMessage) -> bool:

@@ -1,4 +1,8 @@
-"""How important a message is, by its words (seed `002`, "Message Importance Scoring"), in any language."""
+"""How important a message is, by its words (seed `002`, "Message Importance Scoring"), in any language.
+
+The score is stored with the message. What becomes of it moves it: to at least the score of a pin that is made of it,
+up where it is recalled for a question, down where a fact in it is corrected.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,12 @@ TECHNICAL_TALK: Final = 0.15
 TROUBLE_TALK: Final = 0.1
 LONG: Final = 0.1
 ASSISTANT: Final = 0.05
+
+ASKED_AGAIN: Final = 0.05
+"""What a message gains in a turn whose prompt brings it back."""
+
+CORRECTED: Final = -0.2
+"""What a message loses when what it says of the user is superseded by what is said later."""
 
 LONG_CHARS: Final = 200
 """Characters above which a message is long."""

@@ -19,8 +19,12 @@ LONG: Final = 2
 """The level of the long summary; one of a higher level, from another profile, is taken in."""
 
 
+_TO_THE_END: Final = 2
+"""Messages by which a batch may grow, to end with an exchange: the seed's 8 to 10."""
+
+
 class Layered(Policy):
-    """Batches of `message_threshold` to `batch_limit` messages that are older than the newest `keep_recent`.
+    """Batches of `message_threshold` to two more messages that are older than the newest `keep_recent`.
 
     A batch ends with an exchange where one ends within its limits. `n_sum_sum` medium summaries, or `layer_tokens` of
     them, are folded into the long one.
@@ -39,7 +43,7 @@ def _medium(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     older = [index for index in open_indices(chain) if index < recent]
     if len(older) < settings.message_threshold:
         return None
-    longest = older[: settings.batch_limit + 1][settings.message_threshold :]
+    longest = older[: settings.message_threshold + _TO_THE_END + 1][settings.message_threshold :]
     end = next((index for index in longest if isinstance(chain[index], HumanMessage)), None)
     if end is None:
         end = older[settings.message_threshold - 1] + 1

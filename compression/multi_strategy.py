@@ -21,10 +21,15 @@ class MultiStrategy(Policy):
     threshold_name = "n_sum"
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
-        """The messages, else the summaries, else the master summary that is due."""
-        indices = open_indices(chain)
-        messages = _window(chain, indices, settings) if len(indices) >= settings.n_sum else None
-        return messages or _next_level(chain, settings) or _master(chain, settings)
+        """The summaries, else the master summary, else the messages that are due.
+
+        A turn adds several messages. The chain is compressed as if they had come one by one: the window is the last of
+        the first `n_sum`, and what that makes due above comes before the next window.
+        """
+        if (above := _next_level(chain, settings) or _master(chain, settings)) is not None:
+            return above
+        indices = open_indices(chain)[: settings.n_sum]
+        return _window(chain, indices, settings) if len(indices) == settings.n_sum else None
 
     def forced(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """The window that would be due next, however few messages there are."""
@@ -36,7 +41,7 @@ def _window(chain: ChainView, indices: Sequence[int], settings: ThresholdSetting
         return None
     size = min(settings.sum_window, len(indices))
     if settings.summary_window == "last":
-        stop = indices[-1] + 1
+        stop = cut_after(chain, indices[-1] + 1)
         start = max(cut_before(chain, indices[-size]), _run_start(chain, stop))
     else:
         start = indices[0]

@@ -19,16 +19,18 @@ from langchain_core.runnables import RunnableConfig
 from ..models.chat import input_window, model_name
 from ..models.locality import is_local_model
 from ..models.replies import finish_of
+from ..models.sampling import refuses_temperature, sampled
 from ..prompts import summarize as prompts
 from ..settings.run import RunSettings
 from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
+from ..state.turn_records import Coherence, ModelCall
 from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
-from .acceptance import why_rejected
+from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
@@ -44,6 +46,17 @@ _OVERHEAD: Final = 400
 
 _REPLY: Final = 512
 """Tokens kept for the reply, at least."""
+
+TEMPERATURE: Final = 0.1
+"""Of the summary model (seed `002`, "generateAISummary"), whatever that of the conversation is."""
+
+_LOCAL_REPLY: Final = 100
+_CLOUD_REPLY: Final = 300
+"""Tokens of a summary by a model on this machine, and by another one, at most (seed `002`); more where the settings
+want longer summaries."""
+
+_FACTS_REPLY: Final = 700
+"""Tokens for the facts beside it."""
 
 _LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
@@ -69,11 +82,21 @@ class Summarizer:
 
 
 class Written(NamedTuple):
-    """A summary, the facts that came with it in the same call, and why no model wrote it though one should have."""
+    """A summary.
+
+    Attributes:
+        summary: the summary.
+        facts: that came with it in the same call.
+        instead: why no model wrote it though one should have.
+        calls: the requests to the model.
+        coherence: how far it agrees with its sources.
+    """
 
     summary: Summary
     facts: tuple[FactDraft, ...] = ()
     instead: str | None = None
+    calls: tuple[ModelCall, ...] = ()
+    coherence: Coherence | None = None
 
 
 class _Told(NamedTuple):
@@ -120,7 +143,9 @@ async def write_summary(
         covers=batch.covers,
         rejected=told.rejected,
     )
-    return Written(summary, told.draft.facts, told.rejected)
+    share = await asyncio.to_thread(vocabulary_share, summary.content, source_text(turns))
+    agrees = Coherence(summary_id=summary.id, level=summary.level, method=summary.method, score=round(share, 3))
+    return Written(summary, told.draft.facts, told.rejected, coherence=agrees)
 
 
 async def _told(
@@ -171,7 +196,9 @@ async def _asked(
     try:
         for _ in range(2):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
-            draft = await _draft(prompt, summarizer)
+            # A model that thinks may have thought past the limit: the second try is not held to it.
+            most = _reply_tokens(settings, summarizer, facts=facts) if reason != CUT_OFF else None
+            draft = await _draft(prompt, summarizer, most)
             kept = draft.facts or kept
             reason = (
                 CUT_OFF
@@ -199,13 +226,26 @@ async def _asked(
     return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
 
 
-async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer) -> SummaryDraft:
+def _reply_tokens(settings: RunSettings, summarizer: Summarizer, *, facts: bool) -> int:
+    if summarizer.local:
+        return max(_LOCAL_REPLY, settings.summary_length)
+    return max(_CLOUD_REPLY, 2 * settings.summary_length) + (_FACTS_REPLY if facts else 0)
+
+
+async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summarizer, most: int | None) -> SummaryDraft:
     """What the model wrote; of a text that its provider says was cut off, the local model's last sentence is left out.
 
     Small local models run to their limit for a sentence or two; another model's cut text has lost its end.
     """
     async with asyncio.timeout(summarizer.timeout):
-        reply = await summarizer.model.ainvoke(prompt, summarizer.config)
+        model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+        try:
+            reply = await model.ainvoke(prompt, summarizer.config)
+        except Exception as error:
+            if not refuses_temperature(model, error):
+                raise
+            model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
+            reply = await model.ainvoke(prompt, summarizer.config)
     text = content_text(reply.content)
     draft = read_draft(text)
     finish, _ = finish_of(reply)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -12,7 +12,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ConfigDict, Field
 
+from ..state.errors import InputError
 from ..state.records import Memory
+from .curation_tools import curation_tools
 from .memory import ConversationMemory
 
 
@@ -75,12 +77,19 @@ class ThreadHistory(BaseChatMessageHistory):
         await self._memory.adelete(self._thread_id)
 
 
-def memory_tools(memory: ConversationMemory, *, thread_id: str = "notes") -> list[BaseTool]:
-    """The tools `search_memory` and `remember` for an agent of your own, for one user.
+def memory_tools(
+    memory: ConversationMemory, *, thread_id: str = "notes", names: Collection[str] = ("search_memory", "remember")
+) -> list[BaseTool]:
+    """Tools for an agent of your own, for one user.
 
     Args:
         memory: whose.
-        thread_id: where `remember` keeps what the model wants kept.
+        thread_id: where `remember` keeps what the model wants kept, and which conversation the others are about.
+        names: which tools, of `search_memory`, `remember`, `pin`, `list_pins`, `unpin`, `show_context`,
+            `summarize_messages`.
+
+    Raises:
+        InputError: one of the names is none of these.
     """
 
     def search_memory(query: str, limit: int = 5) -> str:
@@ -99,10 +108,14 @@ def memory_tools(memory: ConversationMemory, *, thread_id: str = "notes") -> lis
         await memory.aremember([HumanMessage(text)], thread_id=thread_id)
         return "Kept."
 
-    return [
-        StructuredTool.from_function(search_memory, asearch_memory),
-        StructuredTool.from_function(remember, aremember),
-    ]
+    tools: dict[str, BaseTool] = {
+        "search_memory": StructuredTool.from_function(search_memory, asearch_memory),
+        "remember": StructuredTool.from_function(remember, aremember),
+        **{tool.name: tool for tool in curation_tools(memory, thread_id)},
+    }
+    if unknown := [name for name in names if name not in tools]:
+        raise InputError(f"There is no tool {unknown[0]!r}: expected some of {', '.join(tools)}.")
+    return [tools[name] for name in names]
 
 
 def _shown(memories: Sequence[Memory]) -> str:

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
 from typing_extensions import Unpack
 
+from ..facts.forgetting import asked_in
 from ..runtime.components import Components
-from ..runtime.forget import forget, whole_threads
+from ..runtime.forget import forget, set_fact_aside
+from ..runtime.forget_wanted import a_fact, whole_threads
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import InputError
-from ..state.fact_records import Fact, Pin
+from ..state.fact_records import Fact
 from ..state.messages import read_input
-from ..state.records import Deleted, Memory, Summary, now
+from ..state.records import Deleted, Memory, Summary
 from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
+from .curation import Curated
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
 Messages = Sequence[MessageLikeRepresentation]
 """Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
 
 
-class ConversationMemory:
+class ConversationMemory(Curated):
     """What is kept of one user: said, summarized, known; and how it is found again.
 
     Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
@@ -98,6 +103,8 @@ class ConversationMemory:
     ) -> list[AnyMessage]:
         """The messages that the graph would send to a model for a question in a thread.
 
+        A question that asks to forget something ("forget my address") is carried out by this, as in the graph.
+
         Instructions and what is known about the user first, then the conversation and its summaries, then what was
         remembered, with the question.
 
@@ -113,7 +120,10 @@ class ConversationMemory:
             ThreadOwnershipError: the thread belongs to another user.
         """
         turn = self._turn(thread_id)
-        state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
+        # A request to forget is carried out, and waits for a turn of the thread.
+        removes = bool(await asyncio.to_thread(asked_in, question))
+        async with self._resources.locks.hold(thread_id) if removes else nullcontext():
+            state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
         return await prompt_of(state, turn, Asked(None, instructions=instructions), budget)
 
     async def ahistory(
@@ -134,19 +144,22 @@ class ConversationMemory:
         """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
         return await self._user.facts.all_facts()
 
-    async def apins(self) -> list[Pin]:
-        """What the user wanted remembered."""
-        return await self._user.facts.pins()
+    async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
+        """Forget a fact or a pin with the messages that say it, and with all that was made from these.
 
-    async def aforget_fact(self, fact_id: str) -> str:
-        """Forget a fact or a pin; returns what it said.
+        Args:
+            fact_id: its id.
+            keep_said: whether the messages stay, and are found: then the fact is only never used again.
 
         Raises:
             InputError: there is none with this id.
+            StorageError: the storage fails; nothing was forgotten.
         """
-        if (text := await self._user.facts.forget(fact_id, now())) is None:
-            raise InputError(f"There is no fact and no pin with the id {fact_id!r}: `facts` and `pins` list them.")
-        return text
+        if keep_said:
+            await set_fact_aside(self._user, fact_id, asked_by="program")
+            return Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
+        wanted = await a_fact(self._user, fact_id)
+        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
 
     async def adelete(self, thread_id: str | None = None) -> Deleted:
         """Delete a thread, or all of the user's, with everything that was made from them.
@@ -196,13 +209,9 @@ class ConversationMemory:
         """`afacts`, blocking."""
         return node_thread.run_sync(self.afacts())
 
-    def pins(self) -> list[Pin]:
-        """`apins`, blocking."""
-        return node_thread.run_sync(self.apins())
-
-    def forget_fact(self, fact_id: str) -> str:
+    def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """`aforget_fact`, blocking."""
-        return node_thread.run_sync(self.aforget_fact(fact_id))
+        return node_thread.run_sync(self.aforget_fact(fact_id, keep_said=keep_said))
 
     def delete(self, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""

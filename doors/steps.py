@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from ..graph.build import no_summary_due
 from ..graph.prepared import with_update
 from ..graph.recognition import new_by_content
+from ..models.cache_marks import with_cache_marks
 from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
 from ..nodes.pairing import pairing
 from ..nodes.remember import remember
@@ -66,7 +67,8 @@ async def prompt_of(state: ConversationState, turn: Turn, asked: Asked, budget: 
         SettingsError: the definitions of the tools take most of the budget.
     """
     update = await assembled(state, turn, budget=budget, asked=asked)
-    return results_after_calls(cast("Sequence[AnyMessage]", update["context"].messages))
+    messages = results_after_calls(cast("Sequence[AnyMessage]", update["context"].messages))
+    return with_cache_marks(messages, asked.model)
 
 
 async def unknown(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage]:

@@ -39,7 +39,7 @@ _NEW_THOUGHT: Final = (
     "first", "my", "lead", "question_start", "split_before", "others", "first_verbs", "join",
 )  # fmt: skip
 """Lists with which something begins that is no member of a list."""
-_END: Final = " .!~…。！"
+_END: Final = " .!~…。！।"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
 
@@ -70,7 +70,7 @@ def clauses(text: str, language: Language) -> Iterator[Clause]:
 
 def _shown(text: str, language: Language) -> str:
     """The words of a clause without the mark at its end and the conjunction at its start."""
-    text = text.strip(" \t\n,;:.，。、-–—")
+    text = text.strip(" \t\n,;:.，。、।-–—")
     word, _, rest = text.partition(" ")
     return rest.strip() if rest and language["join"].fullmatch(language.normalized(word)) else text
 
@@ -121,7 +121,11 @@ def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]
     for mark in _BREAK.finditer(sentence):
         if mark.start() == start:
             start = mark.end()
-        elif not _is_in_number(sentence, mark) and not _lists_on(sentence, mark, language):
+        elif not (
+            _is_in_number(sentence, mark)
+            or _lists_on(sentence, mark, language)
+            or language["from_now"].fullmatch(language.normalized(sentence[start : mark.start()]))
+        ):
             yield from _inner(sentence, start, mark.start(), language)
             start = mark.end()
     yield from _inner(sentence, start, len(sentence), language)

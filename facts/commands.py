@@ -29,7 +29,7 @@ _WHOLE: Final[tuple[tuple[str, Act], ...]] = (
 
 _WITH_WORDS: Final[tuple[Act, ...]] = ("forget about", "forget", "remember")
 
-_TRIM: Final = " \t\n,;:.!，。、：！"
+_TRIM: Final = " \t\n,;:.!，。、：！।"
 
 
 class FactCommand(NamedTuple):
@@ -70,8 +70,16 @@ def _command(sentence: str, language: Language) -> FactCommand | None:
         return None
     for act in _WITH_WORDS:
         if words := _words(asks, language, act.replace(" ", "_")):
-            return FactCommand(act, words)
+            return FactCommand(act, words) if act != "remember" or _is_of_user(words, language) else None
     return None
+
+
+def _is_of_user(words: str, language: Language) -> bool:
+    """Whether something is to be kept for the user, and not said to somebody: "remember to listen to your heart"."""
+    plain = language.normalized(words)
+    if any(language[name].search(plain) for name in ("of_user", "first", "my", "first_verbs")):
+        return language["addressed"].search(plain) is None or language["unpinned"].match(plain) is None
+    return language["addressed"].search(plain) is None and language["unpinned"].match(plain) is None
 
 
 def _after_polite(sentence: str, language: Language) -> int:

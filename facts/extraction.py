@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..state.fact_records import USER, Fact, FactKind, FactOrigin
+from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .language import Frame, Language, language_in
+from .passing import adverbs, is_passing
 from .words import content_terms, key
 
 KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
@@ -144,11 +145,13 @@ def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
 def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
     clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
-        return [_fact(context, kind="preference", negated=_denies(clause.plain, language))]
+        return [_fact(context, kind="instruction", negated=_denies(clause.plain, language))]
     if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or _breaks_off(clause, language):
         return []
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
+    if not framed and is_passing(clause, subject.rest, language):
+        return []
     if subject.name != "my":
         return framed or _of_user(subject.rest, context)
     if language["passing_others"].search(subject.rest):
@@ -220,7 +223,7 @@ def _of_user(rest: str, context: _Context) -> list[Fact]:
     size = len(rest.split()) if language.spaced else len(rest)
     if size < _SHORTEST:
         return []
-    passing = _passing(rest, language)
+    passing = None if language["lasting"].search(rest) else _passing(rest, language)
     for kind in KINDS:
         if (match := _predicate(rest, language, kind)) and _weighs_more(match, passing, language):
             return [_plain_fact(kind, rest, match, context)]
@@ -254,19 +257,8 @@ def _passing(rest: str, language: Language) -> re.Match[str] | None:
     """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
     if language.verb_last:
         return language["passing"].search(rest)
-    found = [match for at in _adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    found = [match for at in adverbs(rest, language) if (match := language["passing"].match(rest, at))]
     return max(found, key=lambda match: match.end(), default=None)
-
-
-def _adverbs(rest: str, language: Language) -> list[int]:
-    """Where the predicate may begin: at the start, and after each adverb there."""
-    starts = [0]
-    while match := language["adverbs"].match(rest, starts[-1]):
-        at = len(rest) - len(rest[match.end() :].lstrip())
-        if at >= len(rest) or at == starts[-1]:
-            break
-        starts.append(at)
-    return starts
 
 
 def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool = False) -> re.Match[str] | None:
@@ -275,7 +267,7 @@ def _predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool 
         return None
     if language.verb_last or anywhere:
         return pattern.search(rest)
-    return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+    return next((match for at in adverbs(rest, language) if (match := pattern.match(rest, at))), None)
 
 
 def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Context) -> Fact:
@@ -286,6 +278,10 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Conte
         if 0 < len(objects) <= _TASTE_WORDS:
             taste = "dislike" if negated else "like"
             return _fact(context, kind=kind, attribute=f"taste {' '.join(objects)}", value=taste)
+    if kind == "constraint" and language["health"].search(rest):
+        harms = content_terms(language["ended"].sub(" ", rest), language)
+        is_over = language["ended"].search(rest) is not None or (negated and not _denies(match[0], language))
+        return _fact(context, kind=kind, attribute=HEALTH + " ".join(harms), value="yes", negated=is_over)
     return _fact(context, kind=kind, negated=negated)
 
 

@@ -118,10 +118,14 @@ def whole(said: Iterable[Said]) -> Meant:
     return Meant(tuple(Part(message, "") for message in said))
 
 
+def asked_in(text: str) -> list[FactCommand]:
+    """The requests to forget in a message of the user."""
+    return [command for command in commands(text) if command.act != "remember"]
+
+
 def rest_of(text: str) -> str:
     """What a message says beside its requests to forget; empty where it says nothing else."""
-    sentences = enumerate(_sentences(text))
-    asks = {at for at, sentence in sentences if any(command.act != "remember" for command in commands(sentence))}
+    asks = {at for at, sentence in enumerate(_sentences(text)) if asked_in(sentence)}
     rest = _without(text, asks)
     return rest if content_terms(rest) else ""
 

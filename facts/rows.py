@@ -11,8 +11,10 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from ..compression.importance import CORRECTED
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
+from ..storage.importance import Importance
 from ..storage.readable import Rows, readable
 from ..storage.term_keys import term_keys
 from ..storage.user_rows import Exchange, UserRows
@@ -81,6 +83,7 @@ class FactRows:
                 await store(rows, facts)
             if pins:
                 await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
+            await _weigh(rows, before.facts, facts, pins)
             return facts
 
         return await self._rows.exclusive(work)
@@ -146,12 +149,32 @@ class FactRows:
         """The pins of a user, the oldest first."""
         return _pins_of(self._rows, await self._rows.fetch("facts.pins", forgotten=forgotten))
 
+    async def pin(self, pin: Pin) -> None:
+        """Keep a pin; one of the same id gets its score, also where it was forgotten."""
+
+        async def work(rows: Exchange) -> None:
+            await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json")]))
+            await rows.fetch("facts.pin_again", id=pin.id, score=pin.score)
+            await _weigh(rows, (), (), [pin])
+
+        await self._rows.exclusive(work)
+
     async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
         values: dict[str, Any] = {"id": id_, "moment": moment}
         rows = await self._rows.fetch("facts.forget_fact", **values)
         rows = rows or await self._rows.fetch("facts.forget_pin", **values)
         return str(rows[0]["text"]) if rows else None
+
+
+async def _weigh(rows: Exchange, before: Iterable[Fact], after: Iterable[Fact], pins: Iterable[Pin]) -> None:
+    """Messages that are pinned count at least as much as their pins; those whose facts are superseded, less."""
+    for pin in pins:
+        if pin.forgotten_at is None:
+            await Importance(rows).move([(pin.thread_id, pin.source_id)], least=pin.score)
+    held = {fact.id for fact in before if fact.is_open}
+    corrected = [fact for fact in after if fact.state == "superseded" and fact.id in held]
+    await Importance(rows).move([(fact.thread_id, fact.source_id) for fact in corrected], step=CORRECTED)
 
 
 async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:

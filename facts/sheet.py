@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from ..state.fact_records import USER, Fact, FactKind, FactSheet, Pin, fact_line, pin_line
+from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactSheet, Pin, fact_line, pin_line
+from ..text.scope import scope_of
 from .language import language_in
 from .words import asked_terms, key
 
 _WEIGHTS: Final[dict[FactKind, float]] = {
-    "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
+    "instruction": 0.7, "constraint": 0.6, "commitment": 0.2, "goal": 0.1, "biography": 0.1, "preference": 0.0,
 }  # fmt: skip
 """What a kind adds where the question names nothing of a fact: what is broken does more harm than what is missed."""
 
 _SETTLED: Final = 0.2
 """What an attribute adds, such as name or home: these identify the user."""
+
+_STANDING: Final = 5.0
+"""What is added to a fact that every turn needs: it is always among those that are looked at."""
+
+_ALWAYS: Final = frozenset({"name", "language", "home", "timezone", "diet"})
+"""Attributes of the user that every turn needs."""
+
+_MOST_STANDING: Final = 8
+_NAMED: Final = 4
+"""Facts that a question names which a turn shows: the best of them. One that asks for many has twice as many."""
 
 _QUESTION: Final = 4_000
 
@@ -27,34 +39,69 @@ def question_terms(question: str) -> tuple[str, ...]:
     return asked_terms(text, language_in(text))
 
 
+def most_asked(question: str) -> int | None:
+    """How many facts beside the standing ones a question asks for, at most; None: for all that is known of the user."""
+    text = question[:_QUESTION]
+    language = language_in(text)
+    if language is not None and language["asks_of_user"].search(language.normalized(text)):
+        return None
+    return _NAMED if scope_of(text) == "one" else 2 * _NAMED
+
+
+def is_standing(fact: Fact) -> bool:
+    """Whether every turn needs a fact: who the user is, what would harm them, and what they told us to do always."""
+    if fact.kind == "instruction":
+        return True
+    attribute = fact.attribute or ""
+    of_user = fact.subject == USER and not fact.negated
+    return of_user and (attribute in _ALWAYS or attribute.startswith(HEALTH))
+
+
 def weight(fact: Fact) -> float:
     """How much a fact matters to a turn whose question does not name it."""
-    settled = fact.attribute is not None and fact.subject == USER and not fact.attribute.startswith("taste ")
-    return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + fact.confidence
+    settled = fact.attribute is not None and fact.subject == USER and " " not in fact.attribute
+    return (
+        _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if is_standing(fact) else 0.0)
+        + fact.confidence
+    )  # fmt: skip
 
 
-def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int) -> FactSheet:
-    """The sheet of a turn. A fact in the words of a pin, or of a fact before it, is not shown again.
+def choose(
+    found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: Collection[str], most_asked: int | None
+) -> FactSheet:
+    """The sheet of a turn: what every turn needs, the same from turn to turn; then what the question names.
+
+    A fact in the words of a pin, or of a fact before it, is not shown again.
 
     Args:
-        found: the facts to choose from, the most important first; not more of them are looked at than needed.
+        found: the facts to choose from, the most important first.
         pins: in their order.
         max_facts: facts, at most.
+        asked: the terms of the question.
+        most_asked: facts beside the standing ones, at most; None: all that is known, named by the question or not.
     """
-    return FactSheet(pins=tuple(pins), facts=told_once(found, pins, max_facts))
-
-
-def told_once(found: Iterable[Fact], pins: Sequence[Pin], most: int) -> tuple[Fact, ...]:
-    """The first facts, at most so many, none in the words of a pin or of another one."""
     told = {key(pin.text) for pin in pins}
     facts: list[Fact] = []
-    for fact in found if most else ():
+    for fact in found if max_facts else ():
         if (words := key(fact.text)) not in told:
             told.add(words)
             facts.append(fact)
-        if len(facts) == most:
-            break
-    return tuple(facts)
+    # By what is asked, others would stand from turn to turn, where there are more than may.
+    by_weight = sorted(facts, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
+    standing = [fact for fact in by_weight if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
+    named = [fact for fact in facts if fact not in standing]
+    if most_asked is not None:
+        named = _named(named, frozenset(asked))[:most_asked]
+    standing.sort(key=lambda fact: (fact.said_at, fact.id))
+    return FactSheet(pins=tuple(pins), facts=tuple([*standing, *named][:max_facts]))
+
+
+def _named(facts: Sequence[Fact], asked: frozenset[str]) -> list[Fact]:
+    """The facts that share words with the question, those with the rarest words first."""
+    shared = {fact.id: asked.intersection(fact.terms) for fact in facts}
+    often = Counter(term for terms in shared.values() for term in terms)
+    rank = {id_: sum(1 / often[term] for term in terms) for id_, terms in shared.items()}
+    return sorted((fact for fact in facts if rank[fact.id]), key=lambda fact: rank[fact.id], reverse=True)
 
 
 class Parted(NamedTuple):
@@ -64,14 +111,13 @@ class Parted(NamedTuple):
     news: tuple[str, ...]
 
 
-def parted(sheet: FactSheet, most: int, *, thread_id: str, shown: Collection[str], since: datetime | None) -> Parted:
+def parted(sheet: FactSheet, *, thread_id: str, shown: Collection[str], since: datetime | None) -> Parted:
     """The sheet as it stood when the conversation was cut, and what of it is newer or what the question names.
 
-    What was said in a message that is shown as it was said is in neither; of pins, it is in the second.
+    A fact of a message that is shown as it was said is in neither.
 
     Args:
         sheet: of a turn.
-        most: facts that stand, at most.
         thread_id: the thread.
         shown: ids of its messages that are shown as they were said.
         since: when the first of these was said; None where all that is known is older.
@@ -83,13 +129,9 @@ def parted(sheet: FactSheet, most: int, *, thread_id: str, shown: Collection[str
     def is_new(one: Fact | Pin, moment: datetime) -> bool:
         return is_shown(one) or (one.thread_id != thread_id and since is not None and moment >= since)
 
-    facts = [fact for fact in sheet.standing if not is_new(fact, fact.said_at)][:most]
+    facts = [fact for fact in sheet.facts if is_standing(fact) and not is_new(fact, fact.said_at)]
     pins = [pin for pin in sheet.pins if not is_new(pin, pin.created_at)]
     told = {*(fact.id for fact in facts), *(pin.id for pin in pins)}
-    new = [
-        fact
-        for fact in sheet.facts
-        if fact.id not in told and not is_shown(fact) and (fact.id in sheet.named or is_new(fact, fact.said_at))
-    ]
+    new = [fact for fact in sheet.facts if fact.id not in told and not is_shown(fact)]
     new_pins = [pin for pin in sheet.pins if pin.id not in told]
     return Parted((*map(pin_line, pins), *map(fact_line, facts)), (*map(pin_line, new_pins), *map(fact_line, new)))

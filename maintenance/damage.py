@@ -79,7 +79,7 @@ async def damages(rows: UserRows, thread_id: str, messages: Sequence[AnyMessage]
     async def work(snapshot: Snapshot) -> list[Damage]:
         found: list[Damage] = []
         for query, look in _LOOKS:
-            async for batch in snapshot.batches(query, thread_id=thread_id):
+            async for batch in snapshot.batches(query, damaged=True, thread_id=thread_id):
                 found += await asyncio.to_thread(_seen, batch, look, around)
         return found
 
@@ -117,7 +117,7 @@ def _said(row: DictRow) -> BaseMessage:
     try:
         return message_of(row)
     except UNREADABLE:
-        return _SPEAKERS.get(row["role"], HumanMessage)(str(row["text"]), id=row["id"])
+        return _SPEAKERS.get(row["role"], HumanMessage)(str(row["text"] or ""), id=row["id"])
 
 
 def _summary(row: DictRow, around: _Around) -> Iterator[Damage]:

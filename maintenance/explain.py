@@ -1,4 +1,4 @@
-"""`find_report`: the report of any turn of a thread, that of a turn included that broke off."""
+"""`find_report`: the report of any turn of a thread, that of one included that broke off; `turn_cost`: its price."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import ERROR
 from pydantic import ValidationError
 
+from ..settings.operator import Prices
 from ..state.errors import InputError, StorageError
 from ..state.report_records import Progress, TurnReport, advanced
 from ..storage.archive import Archive
@@ -56,6 +57,27 @@ async def find_report(storage: Storage, user_id: str, thread_id: str, turn: int 
         raise StorageError(
             f"The report of turn {number} cannot be read: it is of another version of everthread. Use that version."
         ) from None
+
+
+def turn_cost(report: TurnReport, prices: Prices) -> float | None:
+    """What a turn cost, its tools' rounds and summaries included, in the currency of the prices.
+
+    None where prices of input and output are not set, or a provider did not say how many tokens it counted.
+    Of a request that failed nothing is known, and nothing is counted.
+    """
+    reply, after = report.reply, report.after_reply
+    calls = [*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ())]
+    answered = [call for call in calls if getattr(call, "failure", None) is None]
+    if prices.input is None or prices.output is None or not answered:
+        return None
+    total = 0.0
+    for call in answered:
+        if call.input_tokens is None or call.output_tokens is None:
+            return None
+        cached = call.cached_tokens or 0
+        of_cached = prices.input if prices.cached is None else prices.cached
+        total += (call.input_tokens - cached) * prices.input + cached * of_cached + call.output_tokens * prices.output
+    return total / 1_000_000
 
 
 def _broken_off(newest: CheckpointTuple) -> TurnReport | None:

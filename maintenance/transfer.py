@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TextIO
 from psycopg.rows import DictRow
 
 from ..facts.rows import fact_row
-from ..state.errors import InputError, ThreadOwnershipError
+from ..state.errors import InputError, StorageError, ThreadOwnershipError
 from ..state.threads import former_id, handed_over, may_have, thread_id
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
@@ -30,6 +30,7 @@ BATCH_ROWS: Final = 500
 """Lines that are imported in one transaction, at most."""
 
 _BATCH_CHARACTERS: Final = 4_000_000
+_DAMAGED: Final = "Nothing was exported: {number} rows do not open. `everthread doctor --repair` mends what it can."
 
 
 _STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -78,7 +79,7 @@ async def export_rows(
         output = await asyncio.to_thread(_create, file, part)
         try:
             await asyncio.to_thread(output.write, header_line(rows.user_id, counts))
-            await _write_all(snapshot, output, ids, lambda done: written(done, sum(counts.model_dump().values())))
+            await _write_all(snapshot, output, ids, sum(counts.model_dump().values()), written)
             await asyncio.to_thread(output.close)
         except BaseException:
             await asyncio.to_thread(_give_up, output, part)
@@ -98,7 +99,9 @@ def _give_up(output: TextIO, part: Path) -> None:
     part.unlink(missing_ok=True)
 
 
-async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, written: Callable[[int], None]) -> None:
+async def _write_all(
+    rows: Snapshot, output: TextIO, ids: list[str] | None, number: int, written: Callable[[int, int], None]
+) -> None:
     done = 0
     for query in (
         "transfer.threads",
@@ -111,7 +114,9 @@ async def _write_all(rows: Snapshot, output: TextIO, ids: list[str] | None, writ
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
             done += len(batch)
-            written(done)
+            written(done, number)
+    if done != number:
+        raise StorageError(_DAMAGED.format(number=number - done))
 
 
 def _create(file: Path, part: Path) -> TextIO:
@@ -179,7 +184,7 @@ async def _own_all(
         _refuse_foreign(await rows.across("transfer.not_mine", ids=ids[start : start + BATCH_ROWS]))
     for start in parts:
         part = threads[start : start + BATCH_ROWS]
-        new = [{"id": names[thread.id], "name": thread.name, "created_at": str(thread.created_at)} for thread in part]
+        new = [{**thread.model_dump(mode="json", exclude={"kind"}), "id": names[thread.id]} for thread in part]
         values = {"ids": [thread["id"] for thread in new], "rows": json.dumps(new)}
         _refuse_foreign(await rows.transaction(("transfer.add_threads", values), ("transfer.not_claimed", values)))
         added(Added("thread", len(part)))

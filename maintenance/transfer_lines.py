@@ -8,16 +8,17 @@ from typing import Annotated, Any, Final, Literal
 from langchain_core.messages import BaseMessage, messages_from_dict
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
+from ..settings.retention import Retention
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import message_text
 from ..state.records import Role, now
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
 does not tell what has left the conversation. Until version 4, lines say `active` and `chunk_id`, which follow from the
-sources of the summaries: both are read over."""
+sources of the summaries: both are read over. Until version 5, threads have no retention of their own."""
 
-READABLE: Final = (1, 2, 3, 4, 5)
+READABLE: Final = (1, 2, 3, 4, 5, 6)
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
@@ -28,6 +29,10 @@ def _in_utc(moment: datetime) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("expected a time within the years 1 to 9999 in UTC") from None
+
+
+def _retention(text: str | None) -> str | None:
+    return text and str(Retention.model_validate(text))
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
@@ -53,7 +58,7 @@ class Header(_Line):
 
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
-    version: Literal[1, 2, 3, 4, 5] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6] = VERSION
     created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
@@ -66,6 +71,7 @@ class ThreadLine(_Line):
     id: str = Field(min_length=1)
     name: str | None
     created_at: Moment
+    retention: Annotated[str | None, AfterValidator(_retention)] = None
 
 
 class MessageLine(_Line):

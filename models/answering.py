@@ -19,7 +19,7 @@ from ..state.turn_records import ModelCall
 from .callbacks import StreamCounter, heard_by
 from .chat import model_name
 from .failures import Failure, failure_of
-from .replies import finish_of, unusable
+from .replies import finish_of, tokens_of, unusable
 
 logger = logging.getLogger(__name__)
 
@@ -149,14 +149,12 @@ class Answering:
         if (failure_ := unusable(reply)) is not None:
             return self._noted(name, failure_, started, streamed)
         finish, _ = finish_of(reply)
-        usage = reply.usage_metadata
         self._calls.append(
             ModelCall(
                 model=name,
                 milliseconds=_since(started),
-                input_tokens=usage["input_tokens"] if usage else None,
-                output_tokens=usage["output_tokens"] if usage else None,
                 finish=finish,
+                **tokens_of(reply),
             )
         )
         return reply

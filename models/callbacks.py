@@ -14,7 +14,7 @@ from langchain_core.runnables.config import merge_configs
 
 from ..state.turn_records import ModelCall
 from .failures import Failure, failure_of
-from .replies import finish_of
+from .replies import finish_of, tokens_of
 
 
 def heard_by(listener: BaseCallbackHandler, config: RunnableConfig) -> RunnableConfig:
@@ -83,13 +83,11 @@ class CallRecorder(BaseCallbackHandler):
         if begun is None or not isinstance(reply, AIMessage):
             return
         name, started = begun
-        usage = reply.usage_metadata
         self._note(
             str(reply.response_metadata.get("model_name") or name),
             time.perf_counter() - started,
-            input_tokens=usage["input_tokens"] if usage else None,
-            output_tokens=usage["output_tokens"] if usage else None,
             finish=finish_of(reply)[0],
+            **tokens_of(reply),
         )
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:

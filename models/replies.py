@@ -51,6 +51,18 @@ def finish_of(reply: AIMessage) -> tuple[Finish | None, str | None]:
     return finish, word
 
 
+def tokens_of(reply: AIMessage) -> dict[str, int | None]:
+    """What a reply cost in tokens, by the names of `ModelCall`, as its provider counted; None where it does not say.
+
+    The cached tokens are among the input's.
+    """
+    usage = reply.usage_metadata
+    if usage is None:
+        return {"input_tokens": None, "output_tokens": None, "cached_tokens": None}
+    cached = (usage.get("input_token_details") or {}).get("cache_read")
+    return {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"], "cached_tokens": cached}
+
+
 def unusable(reply: AIMessage) -> Failure | None:
     """Why a reply cannot be taken, if it cannot: it says nothing and calls nothing."""
     if not is_empty(reply) or _refusal_text(reply):

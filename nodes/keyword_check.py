@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from ..facts.forgetting import asked_in
 from ..runtime.router_call import begin
 from ..runtime.turn import Turn
 from ..search.router.keywords import KeywordReading, read_question
@@ -49,6 +50,8 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     if not text.strip():
         return SearchOutcome(decided_by="keywords", needed=False, reason="There is no user text to search for.")
     try:
+        if await asyncio.to_thread(asked_in, text):  # what is to be forgotten is told to no search engine
+            return SearchOutcome(decided_by="user", needed=False, reason="The user asks to forget something.")
         # The first reading loads the word lists from disk.
         reading = await asyncio.to_thread(read_question, text, datetime.now(UTC).year)
     except Exception as error:

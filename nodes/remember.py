@@ -15,6 +15,7 @@ from ..runtime.turn import Turn
 from ..state.chain import Chain, without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
+from ..state.records import Recall
 from ..state.turn_records import AfterReply
 from ..state.visible import visible
 
@@ -44,7 +45,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         return {
             "after_reply": AfterReply(error=f"What was said is not kept yet, and will be with a later turn: {error}")
         }
-    learn(turn)
+    learn(turn, state.get("recall", Recall()))
     turn.user.embed_later(turn.settings.timeouts.embedding)
     # What was archived adds nothing to the chain of the state.
     chain = without(chain, outdated_ids(turn.live(state).view, turn.settings))

@@ -50,7 +50,11 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     if turn.resources.embedder.ready:
         turn.user.embed_later(settings.timeouts.embedding)
     summary = written.summary
-    done: Update = {"summaries": (*after_reply.summaries, summary.id)}
+    done: Update = {
+        "summaries": (*after_reply.summaries, summary.id),
+        "calls": (*after_reply.calls, *written.calls),
+        "coherence": (*after_reply.coherence, *([written.coherence] if written.coherence else [])),
+    }
     if written.instead:
         reason = written.instead.rstrip(".")
         degraded = f"A summary is the extractive summarizer's, not the model's: {reason}."

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.answering import Answering, RetryPolicy
 from ..models.callbacks import CallRecorder, heard_by
-from ..models.replies import finish_of, made_whole, without_calls
+from ..models.replies import finish_of, made_whole, tokens_of, without_calls
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..state.messages import cleaned, is_empty
@@ -84,17 +84,15 @@ def settled(
 def reply_report(reply: AnyMessage, answer: Answered, seconds: float) -> ReplyReport:
     """Which model gave a reply, and what it cost."""
     assert isinstance(reply, AIMessage)  # noqa: S101  # both ways to answer end with one
-    usage = reply.usage_metadata
     finish, given = finish_of(reply)
     return ReplyReport(
         model=str(reply.response_metadata.get("model_name") or answer.model),
         milliseconds=round(seconds * 1000, 1),
-        input_tokens=usage["input_tokens"] if usage else None,
-        output_tokens=usage["output_tokens"] if usage else None,
         finish=finish,
         finish_given=given,
         calls=answer.calls,
         degraded=answer.degraded,
+        **tokens_of(reply),
     )
 
 

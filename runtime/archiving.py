@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from ..compression.importance import score_importance
 from ..state.chain import Chain
 from ..state.conversation import ConversationState
 from ..state.messages import content_hash, is_empty
@@ -25,7 +26,8 @@ async def archive_new(state: ConversationState, turn: Turn) -> tuple[Chain, int]
     before, chain, messages = state["chain"], turn.live(state).chain, state["messages"]
     new = [message for message in messages if before["known"].get(str(message.id)) != content_hash(message)]
     said = [message for message in new if not is_empty(message)]
-    offered = await turn.user.archive.offer_messages(turn.thread_id, said)
+    importance = {str(message.id): score_importance(message) for message in said}
+    offered = await turn.user.archive.offer_messages(turn.thread_id, said, importance=importance)
     if offered.changed:
         logger.info("%d messages were edited: what they were is kept.", len(offered.changed))
         edited = [message for message in said if message.id in offered.changed]

@@ -14,6 +14,7 @@ from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, su
 from ..state.conversation import ConversationState, Update
 from ..state.messages import content_hash, message_text
 from .turn import Turn
+from .user_defaults import default_channel
 
 MOST_STANDING: Final = 2_000
 """Messages of a chain that is made from the archive, at most, the newest."""
@@ -23,7 +24,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     """The state with its chain and its texts, and what of that the state lacked.
 
     A thread that was imported, that existed before everthread, or that is a part of another graph has no chain in its
-    state: it follows from what the archive has, and so do the messages before those of the state. The first call in a
+    state: it follows from what the archive has, and so do the messages before those of the state. In a new thread holds
+    what its user has chosen by commands in another. The first call in a
     run also notes what has left the conversation, so that it is not recalled.
 
     Raises:
@@ -32,6 +34,8 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     update: Update = {}
     if state.get("chain") is None:
         update = await _restored(state.get("messages") or [], turn)
+        if state.get("compression") is None and (chosen := await default_channel(turn)):
+            update["compression"] = chosen
         state = cast("ConversationState", {**state, **update})
     texts = state.get("chain_texts")
     if texts is None:

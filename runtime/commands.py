@@ -20,6 +20,7 @@ from ..state.turn_records import AfterReply
 from .archiving import archive_new
 from .make_summary import shrink
 from .turn import Turn
+from .user_defaults import keep_as_default
 
 
 class CommandAnswer(NamedTuple):
@@ -36,15 +37,39 @@ async def command_answer(found: SummaryCommand, state: ConversationState, turn: 
     control = control_of(state).model_copy(update={"pending": None})
     if found.name == "status":
         return CommandAnswer(await _status(state, turn), control)
-    if found.name == "on":
-        text = f"Summaries are on in this thread: {_rhythm(state, turn)}."
-        return CommandAnswer(text, control.model_copy(update={"enabled": True}))
-    if found.name == "off":
-        text = "Summaries are off in this thread. All that is said is kept and can be recalled; /summary_on goes on."
-        return CommandAnswer(text, control.model_copy(update={"enabled": False}))
+    if found.name in {"on", "off"}:
+        control = control.model_copy(update={"enabled": found.name == "on"})
+        where = await _where(control, turn)
+        if found.name == "on":
+            return CommandAnswer(f"Summaries are on {where}: {_rhythm(state, turn)}.", control)
+        return CommandAnswer(f"Summaries are off {where}. {_goes_on(turn)} /summary_on goes on.", control)
     if found.name == "now":
         return await _now(state, turn, control)
-    return _setup(found, control, state, turn)
+    answer = _setup(found, control, state, turn)
+    if answer.control is not None and found.name == "threshold" and answer.control.pending is None:
+        return answer._replace(text=f"{answer.text}\n- Holds {await _where(answer.control, turn)}")
+    return answer
+
+
+async def _where(control: ThreadCompression, turn: Turn) -> str:
+    """Where what was chosen holds."""
+    return "in this thread and in your new ones" if await keep_as_default(control, turn) else "in this thread"
+
+
+def _goes_on(turn: Turn) -> str:
+    """What goes on without summaries, and how to stop that as well."""
+    settings = turn.settings
+    going = ["all that is said is kept"]
+    stops = []
+    if settings.max_memories:
+        going.append("recalled where it bears on a question")
+        stops.append("recall: EVERTHREAD_MAX_MEMORIES=0")
+    if settings.facts:
+        going.append("read for facts about you")
+        stops.append("facts: EVERTHREAD_FACTS=false")
+    told = f"{', '.join(going[:-1])} and {going[-1]}" if len(going) > 1 else going[0]
+    how = f" Who starts everthread, or a run, stops that by a setting ({'; '.join(stops)})." if stops else ""
+    return f"{told[0].upper()}{told[1:]}.{how}"
 
 
 def _storage(turn: Turn) -> str:

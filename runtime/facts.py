@@ -13,34 +13,39 @@ from ..compression.drafts import FactDraft
 from ..facts.accept import accept
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
-from ..facts.sheet import choose, question_terms, told_once, weight
+from ..facts.sheet import choose, most_asked, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
-from ..state.fact_records import Fact, FactSheet, Pin
+from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
+from ..state.records import Recall
 from ..storage.archive_rows import said_at
-from .relevance import QUESTION, asking_share
+from .relevance import asking_share
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_NAMED: Final = 0.34
-"""The share of its words by which a message that asks in passing names a fact; of a question one word is enough."""
-
-_STANDING: Final = 2
-"""Times as many facts as are shown that are there to be shown: some were said since the conversation was cut."""
+_ALIKE: Final = 20
+"""Facts read beyond those that are shown, because some are in the words of a pin or of another fact."""
 
 _ALWAYS_SENT: Final = 3
 """Messages at the end of the chain that every context holds (seed `002`, "Always Include Minimum Recent Messages")."""
 
 
-def learn(turn: Turn) -> None:
+_ASKED_AGAIN: Final = 5
+"""Memories of a prompt whose messages count as asked for again: behind the first five stands what is likely enough."""
+
+
+def learn(turn: Turn, recall: Recall = Recall()) -> None:  # noqa: B008  # never changed
     """Begin to read what the user said since the last time, and to keep the facts and pins in it.
 
-    A turn that is resumed finds nothing twice, and one that failed is caught up with.
+    The messages of the first memories in its prompt gain importance. A turn that is resumed finds nothing twice, and
+    one that failed is caught up with.
     """
     if turn.settings.facts:
-        turn.user.learn_later(turn.settings.auto_pin_score)
+        found = [memory for memory in recall.memories if memory.source_type == "message"][:_ASKED_AGAIN]
+        again = [(memory.thread_id, id_) for memory in found for id_ in memory.source_ids]
+        turn.user.learn_later(turn.settings.auto_pin_score, again)
 
 
 async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: Sequence[AnyMessage]) -> int:
@@ -75,24 +80,19 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
     question = newest_question(state["messages"])
-    share = await asyncio.to_thread(asking_share, question)
-    terms = await asyncio.to_thread(question_terms, question) if share else ()
-    pool = 2 * settings.max_facts + 10
+    terms, most = await asyncio.to_thread(_asked, question)
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
-            pool=pool, most=2 * pool,
+            pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
             max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return await asyncio.to_thread(_sheet, list(found), pins, settings.max_facts, frozenset(terms), share)
+    return choose(found, pins, settings.max_facts, terms, most)
 
 
-def _sheet(found: Sequence[Fact], pins: Sequence[Pin], most: int, asked: frozenset[str], share: float) -> FactSheet:
-    least = 1 if share >= QUESTION else _NAMED * len(asked)
-    by_weight = sorted(found, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
-    named = frozenset(fact.id for fact in found if asked and len(asked.intersection(fact.terms)) >= least)
-    standing = told_once(by_weight, pins, _STANDING * most)
-    return choose(found, pins, most).model_copy(update={"standing": standing, "named": named})
+def _asked(question: str) -> tuple[tuple[str, ...], int | None]:
+    """The words by which a message names facts, and how many it asks for; what asks for nothing names none."""
+    return question_terms(question), most_asked(question) if asking_share(question) else 0

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from ..storage.damaged_checkpoints import DAMAGED
 from ..storage.encryption import Cipher
 from ..storage.sealed_checkpoints import open_texts, seal_inline, sealed_serializer
 from ..storage.user_keys import UserKeys
@@ -25,6 +26,9 @@ _KEEP: Final = {
     "write": "deletion.keep_write",
 }
 _JSON: Final = "jsonb"
+
+OF_THREAD: Final = ("deletion.checkpoint_writes", "deletion.checkpoint_blobs", "deletion.checkpoints")
+"""What deletes all checkpoints of threads."""
 
 
 class _Values:
@@ -59,7 +63,13 @@ async def scrub_checkpoints(
         await rows.fetch(query, thread_id=thread_id, kept=KEPT)
     states = await rows.fetch("deletion.states", thread_id=thread_id)
     values = _Values(keys, rows.cipher, serde)
-    for row in await asyncio.to_thread(_rewritten, states, thread_id, traces, values):
+    try:
+        changed = await asyncio.to_thread(_rewritten, states, thread_id, traces, values)
+    except DAMAGED:  # nobody can tell what it holds; the thread goes on from its archive
+        for query in OF_THREAD:
+            await rows.fetch(query, threads=[thread_id])
+        return
+    for row in changed:
         await rows.fetch(_KEEP[row["kind"]], thread_id=thread_id, **row)
 
 

@@ -11,6 +11,7 @@ from ..compression.acceptance import text_hash
 from ..compression.chain import Batch, summaries_of
 from ..compression.engine import compress, duplicate_of, policy_of
 from ..compression.writing import Summarizer, Written, write_summary
+from ..models.callbacks import CallRecorder, heard_by
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
 from ..state.errors import EverthreadError, ModelError
@@ -29,12 +30,13 @@ async def make_summary(batch: Batch, settings: Settings, turn: Turn, *, standing
         ModelError: the summary model failed, and the settings want no fallback.
     """
     hashes = frozenset(text_hash(message_text(message)) for message in standing)
-    summarizer, missing = await _summarizer(settings, turn)
+    recorder = CallRecorder()
+    summarizer, missing = await _summarizer(settings, turn, recorder)
     written = await write_summary(batch, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
-    return written._replace(instead=missing or written.instead)
+    return written._replace(instead=missing or written.instead, calls=recorder.calls)
 
 
-async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None, str | None]:
+async def _summarizer(settings: Settings, turn: Turn, recorder: CallRecorder) -> tuple[Summarizer | None, str | None]:
     """The summarizer, or why there is none though the settings name one."""
     try:
         model = await turn.resources.models.summarizer(settings)
@@ -43,7 +45,9 @@ async def _summarizer(settings: Settings, turn: Turn) -> tuple[Summarizer | None
             raise ModelError(str(error)) from error
         logger.warning("The summary model cannot be loaded, the extractive summarizer serves: %s", error)
         return None, str(error)
-    return (None if model is None else Summarizer(model, turn.quiet(), settings.timeouts.model)), None
+    if model is None:
+        return None, None
+    return Summarizer(model, heard_by(recorder, turn.quiet()), settings.timeouts.model), None
 
 
 async def shrink(
@@ -87,4 +91,5 @@ def _with_duplicate(batch: Batch, written: Written, twin: AnyMessage, thread_id:
             "covers": grown.covers,
         }
     )
-    return grown, written._replace(summary=summary)
+    agrees = written.coherence.model_copy(update={"summary_id": summary.id}) if written.coherence else None
+    return grown, written._replace(summary=summary, coherence=agrees)

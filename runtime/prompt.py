@@ -14,6 +14,7 @@ from ..assembly.assemble import Assembled, assemble
 from ..assembly.cut import Marks, cut
 from ..assembly.layout import Layout
 from ..facts.sheet import parted
+from ..models.cache_marks import with_cache_marks
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
 from ..models.failures import Failure
@@ -94,8 +95,10 @@ async def assembled(
     whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     said = {str(message.id) for message in whole if not is_summary(message)}
-    known = parted(sheet, turn.settings.max_facts // 2, thread_id=turn.thread_id, shown=said, since=shown.since)
+    known = parted(sheet, thread_id=turn.thread_id, shown=said, since=shown.since)
     results = search.results if search is not None else ()
+
+    importance = await _importance(chain, turn) if layout.by_importance else {}
 
     def make() -> Assembled:
         return assemble(
@@ -112,6 +115,7 @@ async def assembled(
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
             light=light,
+            importance=importance,
         )
 
     weight = sum(len(str(message.content)) for message in chain)
@@ -156,7 +160,8 @@ class Prompt:
             if room < self._report.budget and room < self._report.tokens:
                 await self._assemble(room)
         assert self._context is not None  # noqa: S101  # made above
-        return results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        messages = results_after_calls(cast("Sequence[AnyMessage]", self._context.messages))
+        return with_cache_marks(messages, model)
 
     async def _assemble(self, budget: int | None) -> None:
         self.update = await assembled(self._state, self._turn, budget=budget)
@@ -199,6 +204,15 @@ def token_budget(settings: Settings, model: BaseChatModel | None, *, told: int |
     # What a GGUF model takes as input has the reply's room taken out already.
     reply = 0 if isinstance(model, GGUFChatModel) and window == own else settings.max_reply_tokens
     return min(settings.max_context_tokens, window - min(reply, window // 2))
+
+
+async def _importance(chain: Sequence[AnyMessage], turn: Turn) -> dict[str, float]:
+    """Of the messages of the chain; none where the storage fails: then the newest stay."""
+    try:
+        return await turn.user.importance.of(turn.thread_id, [str(message.id) for message in chain])
+    except StorageError as error:
+        logger.warning("The importance of messages could not be read: %s", error)
+        return {}
 
 
 async def _counter(state: ConversationState, turn: Turn, model: BaseChatModel) -> TokenCounter:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from ..compression.acceptance import lost_share
 from ..compression.chain import Batch, summaries_of
 from ..compression.thread import after_regeneration, as_channel, control_of, nothing_owed, turn_of
 from ..compression.writing import Written
@@ -21,6 +24,10 @@ from .make_summary import make_summary
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
+
+MOST_DRIFT: Final = 0.75
+"""The share of the content words of a model's accepted summary that may be gone when it is made again: as much as a
+summary may differ from its source, see `LEAST_SHARE` in `compression/acceptance.py`."""
 
 
 async def regenerate_owed(state: ConversationState, settings: Settings, turn: Turn) -> Update:
@@ -92,17 +99,18 @@ async def regenerate_summary(
     others = [message for message in (*standing, *summaries_of(sources.messages)) if message.id != summary.id]
     batch = Batch(summary.level, sources.messages)
     written = _as_version(await make_summary(batch, settings, turn, standing=others), summary)
-    reason = _why_kept(written.summary, summary)
+    drift = round(await asyncio.to_thread(lost_share, summary.content, written.summary.content), 3)
+    reason = _why_kept(written.summary, summary, drift)
     if reason is not None:
         if summary.rejected:
             await rows.count_try(turn.thread_id, summary.id)
-        return Regenerated(summary=summary, replaced=False, reason=reason)
+        return Regenerated(summary=summary, replaced=False, reason=reason, drift=drift)
     await rows.replace(turn.thread_id, written.summary)
     if written.facts:
         await keep_summary_facts(turn, written.facts, sources.messages)
     if turn.resources.embedder.ready:  # else the next turn does it
         turn.user.embed_later(settings.timeouts.embedding)
-    return Regenerated(summary=written.summary, replaced=True)
+    return Regenerated(summary=written.summary, replaced=True, drift=drift)
 
 
 def _as_version(written: Written, old: Summary) -> Written:
@@ -111,10 +119,12 @@ def _as_version(written: Written, old: Summary) -> Written:
     return written._replace(summary=written.summary.model_copy(update=same))
 
 
-def _why_kept(new: Summary, old: Summary) -> str | None:
+def _why_kept(new: Summary, old: Summary, drift: float) -> str | None:
     """Why the text that stands is kept; None where the new one takes its place."""
     if new.rejected:
         return new.rejected
     if old.rejected and new.method == "extractive":
         return "no summary model is set"
+    if drift > MOST_DRIFT and not old.rejected and old.method == new.method == "model":
+        return f"it has lost {drift:.0%} of what the text before says (drift)"
     return "it came out the same" if new.content == old.content and new.method == old.method else None

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING
 from ..search.router.keywords import read_question
 from ..search.router.wordlists import word_lists
 from ..state.records import now
 from ..text.language import language_of
 from ..text.scope import scope_of
-
-QUESTION: Final = 0.5
-"""The share of its sentences that ask for something, from which a message is a question."""
 
 
 def least_relevance(question: str) -> float:
@@ -21,7 +16,7 @@ def least_relevance(question: str) -> float:
     The first call reads word lists from disk (blocking).
     """
     share = asking_share(question)
-    if share >= QUESTION:
+    if 2 * share >= 1:
         return LEAST[scope_of(question)]
     return LEAST_IN_PASSING if share else LEAST_FOR_REMARK
 

@@ -6,11 +6,11 @@ Every item under "Monitoring and Analytics" of seed `000`, and the metrics that 
 |---|---|---|
 | search latency | everthread.search.duration | engine, outcome |
 | embedding generation time | everthread.embedding.duration, everthread.embedding.texts | kind, outcome |
-| summary quality | everthread.summaries, everthread.summary.tokens | level, method (model: accepted) |
+| summary quality | everthread.summaries, everthread.summary.tokens | level, method ("model": accepted) |
 | memory retrieval frequency | everthread.turns, everthread.recall.hits | recalled, searched |
 | external search triggers | everthread.search.decisions | decided_by, needed |
-| summary coherence scores | everthread.summaries: the share of the method "model" | level, method |
-| retrieval relevance ratings | everthread.recall.similarity, .recall.score, .recall.memories | arm |
+| summary coherence scores | everthread.summary.coherence | level, method |
+| retrieval relevance ratings | everthread.recall.used, .recall.similarity, .recall.score, .recall.memories | arm |
 | database performance | everthread.database.duration, everthread.database.connections | outcome; state |
 | model availability | everthread.model.duration, everthread.model.tokens | model, outcome; direction |
 | error rates | everthread.errors, everthread.degraded | node, type; part |
@@ -70,7 +70,8 @@ _HISTOGRAMS: Final[Mapping[str, tuple[str, Sequence[float]]]] = {
          "model.duration"), ("s", _SECONDS)
     ),
     **dict.fromkeys(("context.tokens", "summary.tokens"), ("{token}", _TOKENS)),
-    "recall.hits": ("{hit}", _COUNTS), "recall.similarity": ("1", _SHARES), "recall.score": ("1", _COUNTS),
+    "recall.hits": ("{hit}", _COUNTS), "recall.score": ("1", _COUNTS),
+    **dict.fromkeys(("recall.similarity", "recall.used", "summary.coherence"), ("1", _SHARES)),
 }  # fmt: skip
 """Unit and buckets."""
 
@@ -170,14 +171,19 @@ class Telemetry(Observer):
             self._record("recall.score", memory.score)
             if memory.similarity is not None:
                 self._record("recall.similarity", memory.similarity)
+            if memory.used is not None:
+                self._record("recall.used", memory.used)
         for section in report.context.sections if report.context else ():
             self._record("context.tokens", section.tokens, section=section.name)
             self._count("context.dropped", section.dropped, section=section.name)
-        for call in report.reply.calls or (report.reply,) if report.reply else ():
+        after_reply = report.after_reply.calls if report.after_reply else ()
+        for call in (*(report.reply.calls or (report.reply,) if report.reply else ()), *after_reply):
             self._count_call(call)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)
             self._record("summary.tokens", summary.tokens, level=summary.level)
+        for made in report.after_reply.coherence if report.after_reply else ():
+            self._record("summary.coherence", made.score, level=made.level, method=made.method)
         for part in ("search", "recall", "context", "reply", "after_reply"):
             record = getattr(report, part)
             if getattr(record, "error", None) or getattr(record, "degraded", ()):
@@ -247,6 +253,7 @@ class Telemetry(Observer):
         self._record("model.duration", call.milliseconds / 1000, outcome=outcome, **model)
         self._count("model.tokens", call.input_tokens or 0, direction="in", **model)
         self._count("model.tokens", call.output_tokens or 0, direction="out", **model)
+        self._count("model.tokens", call.cached_tokens or 0, direction="cached", **model)
 
     def _count_search(self, report: TurnReport) -> None:
         if (search := report.search) is None:

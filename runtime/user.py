@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ..compression.importance import ASKED_AGAIN
 from ..facts.read_archive import read_batch
 from ..facts.rows import FactRows
 from ..memory.recall import MemorySearch
@@ -9,6 +12,7 @@ from ..memory.recall_cache import RecallCache
 from ..memory.vectors import VectorIndex
 from ..storage.archive import Archive
 from ..storage.branches import Branches
+from ..storage.importance import Importance
 from ..storage.reports import TurnReports
 from ..storage.summary_rows import SummaryRows
 from ..storage.user_rows import UserRows
@@ -33,10 +37,12 @@ class User:
         self.summaries = SummaryRows(rows)
         self.reports = TurnReports(rows)
         self.facts = FactRows(rows)
+        self.importance = Importance(rows)
         self.vectors = vectors
         self.search = MemorySearch(rows, memories, vectors)
         self._memories = memories
         self._background = background
+        self._asked_again: list[tuple[str, str]] = []
 
     def embed_later(self, timeout: float) -> None:
         """Embed what is pending, in the background; `timeout` is seconds a batch."""
@@ -46,10 +52,18 @@ class User:
 
         self._background.begin("embedding", self.id, step)
 
-    def learn_later(self, auto_pin_score: float | None) -> None:
-        """Read what of the user's messages was not read for facts yet, in the background."""
+    def learn_later(self, auto_pin_score: float | None, asked_again: Iterable[tuple[str, str]] = ()) -> None:
+        """Read what of the user's messages was not read for facts yet, in the background.
+
+        Args:
+            auto_pin_score: see the setting.
+            asked_again: thread and id of messages that the turn's prompt brought back: they gain importance.
+        """
+        self._asked_again += asked_again
 
         async def step() -> bool:
+            again, self._asked_again = self._asked_again, []
+            await self.importance.move(again, step=ASKED_AGAIN)
             return (await read_batch(self.facts, auto_pin_score))[1]
 
         self._background.begin("facts", self.id, step)

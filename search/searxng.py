@@ -5,6 +5,9 @@ Its settings must list the format `json`; many public instances do not.
 
 from __future__ import annotations
 
+import base64
+from urllib.parse import unquote
+
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
 from .json_api import entries, get_json, text_of, variable
@@ -14,17 +17,19 @@ class SearXNG:
     """A SearXNG server.
 
     Args:
-        base_url: its address; unset: the variable `SEARXNG_URL` or `SEARX_HOST`.
+        base_url: its address; unset: the variable `SEARXNG_URL` or `SEARX_HOST`. A name and password in it
+            ("https://name:password@host") are sent as basic authentication, and kept out of everything else.
     """
 
     name = "searxng"
 
     def __init__(self, base_url: str | None = None) -> None:
-        self._base_url = (base_url or variable("SEARXNG_URL", "SEARX_HOST")).rstrip("/").removesuffix("/search")
+        address = (base_url or variable("SEARXNG_URL", "SEARX_HOST")).rstrip("/").removesuffix("/search")
+        self._base_url, self._headers = _without_password(address)
 
     @property
     def variant(self) -> str:
-        """What its results depend on beside the query."""
+        """What its results depend on beside the query; no secret."""
         return self._base_url
 
     def available(self) -> bool:
@@ -41,7 +46,8 @@ class SearXNG:
         """
         params: dict[str, str | int] = {"q": query, "format": "json", "safesearch": 1, "language": language or "auto"}
         try:
-            answer = await get_json(self.name, f"{self._base_url}/search", params, timeout=timeout)
+            url = f"{self._base_url}/search"
+            answer = await get_json(self.name, url, params, timeout=timeout, headers=self._headers)
         except SearchError as error:
             if error.kind == "refused" and "403" in str(error):
                 text = "searxng refuses (HTTP 403): its settings must list json under search.formats."
@@ -60,3 +66,14 @@ class SearXNG:
             )
             for entry in found[:max_results]
         ]
+
+
+def _without_password(address: str) -> tuple[str, dict[str, str]]:
+    """The address without name and password, and the header that says them."""
+    scheme, between, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    named, at, host = host.rpartition("@")
+    if not at:
+        return address, {}
+    token = base64.b64encode(unquote(named).encode()).decode()
+    return f"{scheme}{between}{host}{slash}{path}", {"Authorization": f"Basic {token}"}

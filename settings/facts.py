@@ -37,11 +37,11 @@ class FactSettings(Group):
         json_schema_extra=on_node("memory_retrieval", capped=True),
     )
     auto_pin_score: float | None = Field(
-        0.95,
+        None,
         title="Importance from which a message is pinned",
         ge=0.0,
         le=1.0,
         description="The importance from which a message of the user is pinned in its thread by itself, by the table "
-        "of seed 002 (0.5 to 1). Unset: none is.",
+        "of seed 002 (0.5 to 1), such as 0.95. Unset: only what the user asks to remember is pinned.",
         json_schema_extra=on_node("remember"),
     )

@@ -12,6 +12,7 @@ from .retention import Retention
 from .storage import StorageSettings
 
 Telemetry = Literal["off", "otel", "prometheus"]
+Price = Annotated[float, Field(ge=0, le=1_000_000)] | None
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -23,6 +24,14 @@ class Timeouts(NamedValues):
     tool: Seconds = Field(60.0, title="One tool call")
     search: Seconds = Field(8.0, title="Web search, all engines together")
     embedding: Seconds = Field(60.0, title="One embedding call, loading the model included")
+
+
+class Prices(NamedValues):
+    """What a million tokens cost, in any currency; what is not named is not known."""
+
+    input: Price = Field(None, title="Input")
+    cached: Price = Field(None, title="Input that the provider's prompt cache served")
+    output: Price = Field(None, title="Output")
 
 
 class RecallSettings(Group):
@@ -127,6 +136,12 @@ class ServerSettings(Group):
         description="otel: spans and metrics to the OpenTelemetry providers that the process has set up. prometheus: "
         "metrics in the registry of prometheus_client, which the LangGraph server serves at /metrics. Neither holds "
         "anything that was said, or by whom.",
+    )
+    prices: Annotated[Prices, NoDecode] = Field(
+        Prices(),
+        title="Prices of tokens",
+        description="What a million tokens cost, as input=3,cached=0.3,output=15: then `everthread explain` says what "
+        "a turn cost, its summaries included. cached: input that the provider's cache served. Unset: only tokens.",
     )
 
 

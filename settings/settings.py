@@ -63,8 +63,6 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
             raise ValueError(f"client_settings names {min(unknown)!r}, which is no setting that a run may choose")
         if self.profile == "sliding_summary" and self.keep_recent >= self.message_threshold:
             raise ValueError(_must_not("keep_recent", "be smaller than", "message_threshold", self))
-        if self.profile == "layered" and self.batch_limit < self.message_threshold:
-            raise ValueError(_must_not("batch_limit", "not be smaller than", "message_threshold", self))
         if self.profile == "archive" and self.max_level_summaries > self.max_active_summaries:
             raise ValueError(_must_not("max_level_summaries", "not be larger than", "max_active_summaries", self))
         return self

@@ -86,7 +86,8 @@ class ThresholdSettings(Group):
         le=500,
         sliding_summary="messages, all there are, that trigger the first summary.",
         hybrid="messages since the last summary that trigger one.",
-        layered="messages older than the recent ones that trigger a medium summary.",
+        layered="messages older than the recent ones that trigger a medium summary. It takes up to two more, to the "
+        "end of an exchange.",
     )
     token_threshold: int = threshold(
         8000,
@@ -111,13 +112,6 @@ class ThresholdSettings(Group):
         hybrid="the newest messages that stay in the chain as they were said. The prompt shows as many, or the newest "
         "eight if these are more.",
         layered="the newest messages that stay in the chain as they were said.",
-    )
-    batch_limit: int = threshold(
-        10,
-        title="Messages per summary, at most",
-        ge=1,
-        le=1000,
-        layered="messages in one medium summary, at most, where a batch goes on to the end of an exchange.",
     )
     layer_tokens: int = threshold(
         1500,

@@ -54,3 +54,6 @@ class Regenerated(Record):
     summary: Summary = Field(description="The summary that stands after it.")
     replaced: bool = Field(description="Whether it has a new text.")
     reason: str | None = Field(None, description="Why it has none: what was wrong with the new one, in a few words.")
+    drift: float | None = Field(
+        None, description="The share of the content words of the text before that the new one has no more, in [0, 1]."
+    )

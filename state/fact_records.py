@@ -10,13 +10,16 @@ from pydantic import AwareDatetime, Field, model_validator
 from ..text.shorten import one_line
 from .records import EVERTHREAD_NAMESPACE, Record
 
-FactKind = Literal["preference", "biography", "goal", "constraint", "commitment"]
+FactKind = Literal["preference", "biography", "goal", "constraint", "commitment", "instruction"]
 FactState = Literal["current", "superseded", "conflicting", "forgotten"]
 FactOrigin = Literal["pattern", "model", "user"]
 PinKind = Literal["manual", "automatic"]
 
 USER: Final = "user"
 """The subject of a fact about the user."""
+
+HEALTH: Final = "health "
+"""What the attribute of a fact begins with that tells what may harm the user, such as an allergy."""
 
 MANUAL_SCORE: Final = 0.8
 """The score of a pin that the user asked for (seed `002`, `createSemanticPin`)."""
@@ -119,8 +122,6 @@ class FactSheet(Record):
 
     pins: tuple[Pin, ...] = ()
     facts: tuple[Fact, ...] = ()
-    standing: tuple[Fact, ...] = Field((), description="The most important whatever is asked, more than are shown.")
-    named: frozenset[str] = Field(frozenset(), description="Ids of facts that the question names.")
     forgotten: Forgotten | None = Field(None, description="Where the user asked to forget something.")
     error: str | None = Field(None, description="Why there is nothing: one sentence, or nothing.")
 

@@ -5,12 +5,14 @@ A report embeds the records of the turn as they are, with long texts cut to an e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import AliasChoices, AwareDatetime, Field, ValidationError
 
+from ..text.fold import lower
 from ..text.shorten import beginning, one_line
+from ..text.words import words
 from .fact_records import Forgotten
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
@@ -54,12 +56,17 @@ class Recalled(Record):
     rank: int
     created_at: AwareDatetime
     excerpt: str
+    used: float | None = Field(
+        None, description="The share of what the reply says beyond the question that the memory says too, in [0, 1]."
+    )
 
     @classmethod
-    def of(cls, memory: Memory) -> Recalled:
-        """What a report says of a memory."""
-        figures = {name: getattr(memory, name) for name in cls.model_fields if name != "excerpt"}
-        return cls(**figures, excerpt=one_line("\n".join(fragment.content for fragment in memory.fragments), EXCERPT))
+    def of(cls, memory: Memory, told: Collection[str] = ()) -> Recalled:
+        """What a report says of a memory; `told` are the words that the reply has beyond the question."""
+        figures = {name: getattr(memory, name) for name in Memory.model_fields if name in cls.model_fields}
+        text = "\n".join(fragment.content for fragment in memory.fragments)
+        used = len(frozenset(told).intersection(words(lower(text)))) / len(told) if told else None
+        return cls(**figures, excerpt=one_line(text, EXCERPT), used=None if used is None else round(used, 3))
 
     @property
     def arms(self) -> str:

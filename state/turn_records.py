@@ -69,6 +69,7 @@ class ModelCall(Record):
     milliseconds: float
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = Field(None, description="Of the input, what the provider's prompt cache served.")
     finish: Finish | None = None
     failure: FailureKind | None = None
     error: str | None = Field(None, description="What went wrong, in the provider's words; nothing where it answered.")
@@ -84,12 +85,22 @@ class ReplyReport(Record):
     milliseconds: float
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = Field(None, description="Of the input, what the provider's prompt cache served.")
     finish: Finish | None = None
     finish_given: str | None = Field(None, description="The provider's own word for `finish`.")
     calls: tuple[ModelCall, ...] = ()
     tool_rounds: int = Field(0, ge=0, description="Rounds of tool calls before this reply.")
     sources: tuple[str, ...] = Field((), description="Addresses of the web results that the reply cites.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")
+
+
+class Coherence(Record):
+    """How far a summary made in a turn agrees with what it was made from: messages, or the summaries a level below."""
+
+    summary_id: str
+    level: int
+    method: Literal["model", "extractive"]
+    score: float = Field(ge=0.0, le=1.0, description="The share of its content words that its sources have.")
 
 
 class AfterReply(Record):
@@ -107,5 +118,7 @@ class AfterReply(Record):
         validation_alias=AliasChoices("not_regenerated", "not_remade"),
         description="Why one that was to be made again was not: one sentence.",
     )
+    calls: tuple[ModelCall, ...] = Field((), description="The requests to the summary model.")
+    coherence: tuple[Coherence, ...] = Field((), description="Of the summaries made in this turn.")
     error: str | None = Field(None, description="What is still to be done: one sentence, or nothing.")
     degraded: tuple[str, ...] = Field((), description="What could not be done as asked: one sentence each.")

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.types import Overwrite
 
+from ..text.fold import lower
+from ..text.language import language_of
 from ..text.shorten import one_line
+from ..text.stop_words import stop_words
+from ..text.words import words
 from .conversation import TURN_CHANNELS, ConversationState, Update
-from .messages import newest_question
+from .messages import message_text, newest_question
 from .records import Summary, now
 from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, as_plain, brief
 
@@ -54,6 +58,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
     messages = state.get("messages", ())
     forgotten = sheet.forgotten if (sheet := of_turn.get("facts")) is not None else None
     is_forgotten = forgotten is not None and forgotten.is_set_aside
+    told = _told(messages) if memories else frozenset[str]()
     return TurnReport(
         turn=progress.turn,
         question="" if is_forgotten else one_line(newest_question(messages), EXCERPT),
@@ -64,13 +69,20 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         search=_brief(of_turn.get("search")),
         recall=recall,
         hits=len(hits),
-        memories=tuple(Recalled.of(memory) for memory in memories),
+        memories=tuple(Recalled.of(memory, told) for memory in memories),
         context=_brief(of_turn.get("context_report")),
         reply=_brief(of_turn.get("reply")),
         after_reply=_brief(after_reply),
         summaries=tuple(_summaries(of_turn.get("chain_texts", {}), after_reply.summaries if after_reply else ())),
         degraded=tuple(dict.fromkeys(filter(None, _failures(of_turn)))),
     )
+
+
+def _told(messages: Sequence[BaseMessage]) -> frozenset[str]:
+    """The words of the reply that are neither the question's nor stop words: by these it tells what it has used."""
+    reply = message_text(messages[-1]) if messages and isinstance(messages[-1], AIMessage) else ""
+    asked = words(lower(newest_question(messages)))
+    return frozenset(words(lower(reply))) - frozenset(asked) - stop_words(language_of(reply))
 
 
 def after(state: ConversationState, update: Update) -> ConversationState:

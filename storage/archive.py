@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -110,13 +111,20 @@ class Archive:
             raise changed_message(offered.changed)
         return list(offered.added)
 
-    async def offer_messages(self, thread_id: str, messages: Sequence[BaseMessage]) -> Offered:
+    async def offer_messages(
+        self, thread_id: str, messages: Sequence[BaseMessage], *, importance: Mapping[str, float] | None = None
+    ) -> Offered:
         """Archive messages as `add_messages` does, but for those whose id is taken by another content.
+
+        Args:
+            thread_id: which thread.
+            messages: in their order.
+            importance: by id, in [0, 1]; 0.5 where it is not given.
 
         Raises:
             InputError: a message has no id, or two of them share one.
         """
-        return await self._add(thread_id, messages, keep_rest=True)
+        return await self._add(thread_id, messages, keep_rest=True, importance=importance or {})
 
     async def refuse_changed(self, thread_id: str, messages: Sequence[BaseMessage]) -> None:
         """Refuse messages whose ids are taken by another content; writes nothing.
@@ -136,8 +144,16 @@ class Archive:
         rows = as_jsonb(await asyncio.to_thread(message_rows, self._rows.user_id, messages))
         return [row["id"] for row in await self._rows.fetch("archive.find_changed", thread_id=thread_id, rows=rows)]
 
-    async def _add(self, thread_id: str, messages: Sequence[BaseMessage], *, keep_rest: bool) -> Offered:
+    async def _add(
+        self,
+        thread_id: str,
+        messages: Sequence[BaseMessage],
+        *,
+        keep_rest: bool,
+        importance: Mapping[str, float] = MappingProxyType({}),
+    ) -> Offered:
         rows = await asyncio.to_thread(message_rows, self._rows.user_id, messages) if messages else []
+        rows = [{**row, "importance": importance.get(row["id"], 0.5)} for row in rows]
         if not rows:
             return Offered((), ())
         values = {"thread_id": thread_id, "name": None}

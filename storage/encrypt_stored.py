@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from .encryption import Cipher
 from .memory_changes import array_bytes, term_numbers
 from .queries import for_psycopg
-from .sealed_columns import hashed, is_sealed, seal
+from .sealed_values import hashed, is_sealed, seal
 from .storage import Connection, Row, Storage
 from .user_keys import NOBODY
 from .user_rows import enter

@@ -38,6 +38,10 @@ def looks_sealed(text: str) -> bool:
     return _SEALED.fullmatch(text) is not None
 
 
+class SealedError(StorageError):
+    """A value does not open: it was damaged, or sealed under another key or for another place, or not at all."""
+
+
 class MasterKey(Protocol):
     """Wraps data keys: the key of a setting, or a key management service of your own. Called in a thread."""
 
@@ -165,7 +169,7 @@ class Cipher:
             fields: those to which it may belong.
 
         Raises:
-            StorageError: it is not sealed, or not under this key, or belongs elsewhere.
+            SealedError: it is not sealed, or not under this key, or belongs elsewhere.
         """
         field, sealed = self._parts(text, fields)
         return self._opened(lambda: self._gcm.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(field)))
@@ -174,7 +178,7 @@ class Cipher:
         """What `seal_equal` sealed.
 
         Raises:
-            StorageError: as `open`.
+            SealedError: as `open`.
         """
         _, sealed = self._parts(text, (field,))
         return self._opened(lambda: self._siv.decrypt(sealed, [self._bound(field)]))
@@ -188,11 +192,11 @@ class Cipher:
         """The bytes again.
 
         Raises:
-            StorageError: as `open`.
+            SealedError: as `open`.
         """
         try:
             return self._gcm.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(field))
-        except InvalidTag as error:
+        except (InvalidTag, ValueError) as error:
             raise self._unreadable() from error
 
     def digest(self, content: bytes, size: int = 16) -> bytes:
@@ -212,7 +216,7 @@ class Cipher:
 
     def _parts(self, text: str, fields: Collection[str]) -> tuple[str, bytes]:
         if not text.startswith(MARK):
-            raise StorageError(
+            raise SealedError(
                 "What is stored of this user is not encrypted as a whole: `everthread keys encrypt` does that."
             )
         field, _, sealed = text[len(MARK) :].rpartition(".")
@@ -220,17 +224,17 @@ class Cipher:
             raise self._unreadable()
         try:
             return field, base64.b64decode(sealed.rstrip("?\uff1f\u061f"))
-        except binascii.Error as error:
+        except ValueError as error:
             raise self._unreadable() from error
 
     def _opened(self, work: Callable[[], bytes]) -> str:
         try:
             return work().decode()
-        except InvalidTag as error:
+        except (InvalidTag, ValueError) as error:
             raise self._unreadable() from error
 
-    def _unreadable(self) -> StorageError:
-        return StorageError(
+    def _unreadable(self) -> SealedError:
+        return SealedError(
             "What is stored of this user was sealed under another key, or was changed: it cannot be read. Put back a "
             "backup, or delete what the user has."
         )

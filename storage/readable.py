@@ -80,11 +80,13 @@ def readable(rows: Rows, table: str, found: Iterable[R], make: Callable[[R], T])
         try:
             made.append(make(row))
         except UNREADABLE as error:
-            rows.skipped.note(table, _id_of(row), error)
+            rows.skipped.note(table, id_of(row), error)
     return made
 
 
-def _id_of(row: Any) -> object:
+def id_of(row: Any) -> object:
+    """What names a row that is told of."""
     if not isinstance(row, dict):
         return row[1]
+    row = row["row"] if isinstance(row.get("row"), dict) else row
     return next((row[name] for name in ("id", "turn", "source_id") if name in row), "?")

@@ -15,9 +15,12 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from .encryption import MARK, Cipher, looks_sealed
+from .encryption import MARK, Cipher, SealedError
 from .queries import read_queries
+from .readable import UNREADABLE, Skipped, id_of
+from .sealed_values import CALLS, SPEAKER, hashed, is_blank, is_sealed, seal
 
+_UNOPENED: Final = (*UNREADABLE, SealedError)
 Values = Mapping[str, Any]
 Row = dict[str, Any]
 Plain = tuple[Any, ...]
@@ -65,14 +68,9 @@ _COMES_FROM: Final[Mapping[str, Collection[str]]] = {
 """By the name that a column has in a result, the columns whose values may stand there."""
 
 _CUT: Final = ("text", "before", "reply", "said")
-_SAME: Final = ("content", "tool_calls", "tool_call_id")
-"""What tells two messages apart, see `archive_rows`: what the statements compare."""
 
+_NAME_OF_THREAD: Final = f"{MARK}threads.name."
 _UNCUT: Final = 2**31 - 1
-_CALLS: Final = "messages.calls"
-_SPEAKER: Final = "messages.name"
-"""Sealed so that equal ones are equal: a statement asks whether all of a thread bear the same."""
-_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 
 @cache
@@ -107,7 +105,7 @@ class Sealing:
         """The parameters of a statement, the user among them."""
         return {**values, "user_id": self.user_id}
 
-    def rows(self, query: str, values: Values, rows: list[Row]) -> list[Row]:
+    def rows(self, query: str, values: Values, rows: list[Row], *, damaged: bool = False) -> list[Row]:
         """Rows of a statement, as they were before they were stored."""
         return rows
 
@@ -121,15 +119,17 @@ class Sealing:
 
 
 class UnderKey(Sealing):
-    """How they are stored under the user's key.
+    """How they are stored under the user's key. A row that does not open is skipped, counted and told.
 
     Args:
         cipher: the user's.
+        skipped: where such rows are counted.
     """
 
-    def __init__(self, cipher: Cipher) -> None:
+    def __init__(self, cipher: Cipher, skipped: Skipped) -> None:
         super().__init__(cipher.user_id)
         self.cipher = self._cipher = cipher
+        self._skipped = skipped
 
     def values(self, query: str, values: Values) -> dict[str, Any]:
         """The parameters of a statement, sealed."""
@@ -148,33 +148,41 @@ class UnderKey(Sealing):
                 given[name] = self._given(table, column, value)
         return given
 
-    def rows(self, query: str, values: Values, rows: list[Row]) -> list[Row]:
+    def rows(self, query: str, values: Values, rows: list[Row], *, damaged: bool = False) -> list[Row]:
         """Rows of a statement, opened.
 
-        Raises:
-            StorageError: a value was sealed under another key or in another place, or not at all.
+        Args:
+            query: the statement.
+            values: its parameters.
+            rows: as they are stored.
+            damaged: whether a row that does not open is among them, with None for what does not.
         """
-        _, tables = _statement(query)
+        first, tables = _statement(query)
+        whole = []
         for row in rows:
-            self._open(row, tables, values.get("characters"))
-        return rows
+            error = self._open(row, tables, values.get("characters"))
+            if error is None or damaged:
+                whole.append(row)
+            else:
+                self._skipped.note(first, id_of(row), error)
+        return whole
 
     def tuples(self, query: str, names: Sequence[str], rows: list[Plain]) -> list[Plain]:
-        """The same for plain rows.
-
-        Raises:
-            StorageError: as `rows`.
-        """
+        """The same for plain rows."""
         at = [(place, name) for place, name in enumerate(names) if name in _COMES_FROM]
         if not at:
             return rows
-        _, tables = _statement(query)
+        first, tables = _statement(query)
         opened = []
         for row in rows:
             found = list(row)
-            for place, name in at:
-                found[place] = self._opened(name, found[place], tables)
-            opened.append(tuple(found))
+            try:
+                for place, name in at:
+                    found[place] = self._opened(name, found[place], tables)
+            except _UNOPENED as error:
+                self._skipped.note(first, id_of(row), error)
+            else:
+                opened.append(tuple(found))
         return opened
 
     def terms(self, keys: list[int]) -> list[int]:
@@ -199,20 +207,26 @@ class UnderKey(Sealing):
             return [seal(self._cipher, table, column, one) for one in value]
         return seal(self._cipher, table, column, value)
 
-    def _open(self, row: Row, tables: frozenset[str], characters: int | None) -> None:
+    def _open(self, row: Row, tables: frozenset[str], characters: int | None) -> BaseException | None:
+        """Open the values of a row; what the first raises that does not open, which becomes None as all such do."""
+        first: BaseException | None = None
         for name, value in row.items():
-            if name in _COMES_FROM:
-                row[name] = opened = self._opened(name, value, tables)
-                if characters is not None and name in _CUT and opened is not None:
-                    row[name] = opened[:characters]
-            elif name == "calls" and value:
-                row[name] = json.loads(self._cipher.open_equal(value[0], _CALLS))
-            elif name == "row":
-                self._open(value, tables, None)
+            try:
+                if name in _COMES_FROM:
+                    row[name] = opened = self._opened(name, value, tables)
+                    if characters is not None and name in _CUT and opened is not None:
+                        row[name] = opened[:characters]
+                elif name == "calls" and value:
+                    row[name] = json.loads(self._cipher.open_equal(value[0], CALLS))
+                elif name == "row":
+                    first = first or self._open(value, tables, None)
+            except _UNOPENED as error:
+                row[name], first = None, first or error
+        return first
 
     def _opened(self, name: str, value: Any, tables: frozenset[str]) -> Any:
         fields = _fields(name, tables)
-        if _is_blank(value) or not fields:
+        if is_blank(value) or not fields:
             return value
         if isinstance(value, dict):
             return json.loads(self._cipher.open(value.get("sealed", ""), fields))
@@ -223,65 +237,18 @@ class UnderKey(Sealing):
         text = self._cipher.open(value, fields)
         return json.loads(text) if name == "report" else text
 
-    def _name(self, value: str, fields: frozenset[str]) -> str:
+    def _name(self, value: str, fields: frozenset[str]) -> str | None:
         if not is_sealed(value):
             return value  # a word of the statement itself
-        of_speaker = value.startswith(f"{MARK}{_SPEAKER}.") and _SPEAKER in fields
-        return self._cipher.open_equal(value, _SPEAKER) if of_speaker else self._cipher.open(value, fields)
+        if value.startswith(_NAME_OF_THREAD) and "threads.name" in fields:
+            try:
+                return self._cipher.open(value, fields)
+            except _UNOPENED as error:  # the thread is there without it
+                self._skipped.note("threads", "a name", error)
+                return None
+        of_speaker = value.startswith(f"{MARK}{SPEAKER}.") and SPEAKER in fields
+        return self._cipher.open_equal(value, SPEAKER) if of_speaker else self._cipher.open(value, fields)
 
 
 def _text(value: Jsonb) -> str:
     return str((value.dumps or json.dumps)(value.obj))
-
-
-def _is_blank(value: Any) -> bool:
-    return value is None or value == [] or (isinstance(value, str) and not value.strip())
-
-
-def is_sealed(value: Any) -> bool:
-    """Whether a value of a column is sealed."""
-    if isinstance(value, dict):
-        return "sealed" in value
-    if isinstance(value, list):
-        return len(value) == 1 and is_sealed(value[0])
-    return isinstance(value, str) and looks_sealed(value)
-
-
-def seal(cipher: Cipher, table: str, column: str, value: Any) -> Any:
-    """A value as its column holds it: a text, the JSON of a message, of a report, or an array of texts."""
-    field = f"{table}.{column}"
-    if _is_blank(value):
-        return value
-    if field == _SPEAKER:
-        return cipher.seal_equal(field, value)
-    if isinstance(value, str):
-        ending = value[-40:].rstrip(" ")[-1:] if field == "messages.text" else ""
-        return cipher.seal(field, value, ending if ending in _QUESTION_MARKS else "")
-    if isinstance(value, list):
-        return [cipher.seal(field, json.dumps(value))]
-    if column != "message":
-        return cipher.seal(field, json.dumps(value))
-    return {
-        "data": {name: _comparable(cipher, name, value["data"][name]) for name in _SAME if name in value["data"]},
-        "others": _digest(cipher, value),
-        "sealed": cipher.seal(field, json.dumps(value)),
-    }
-
-
-def hashed(cipher: Cipher, value: Any) -> Any:
-    """Numbers of terms, or UUIDs of contents, as they are stored."""
-    if isinstance(value, list | tuple):
-        return cipher.terms(value) if value and isinstance(value[0], int) else [cipher.uuid(one) for one in value]
-    return None if value is None else cipher.uuid(value)
-
-
-def _comparable(cipher: Cipher, name: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if name == "tool_calls":
-        return [cipher.seal_equal(_CALLS, json.dumps(value, sort_keys=True))] if value else []
-    return _digest(cipher, value)
-
-
-def _digest(cipher: Cipher, value: Any) -> str:
-    return cipher.digest(json.dumps(value, sort_keys=True).encode()).hex()

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from cachetools import TTLCache
 
 from ..state.errors import EverthreadError, StorageError
-from .encryption import KEY_BYTES, Cipher, MasterKey, MasterKeySource, master_key_of
+from .encryption import KEY_BYTES, Cipher, MasterKey, MasterKeySource, SealedError, master_key_of
 from .loop_thread import io_thread
 
 if TYPE_CHECKING:
@@ -125,11 +125,12 @@ class UserKeys:
         """Have the cipher of a key at hand.
 
         Raises:
-            StorageError: there is no such key any more.
+            SealedError: there is no such key any more.
+            StorageError: the key cannot be unwrapped, or the database fails.
         """
         rows = await self._rows("user_keys.with_id", key_id=key_id)
         if not rows or self._master is None:
-            raise StorageError("What is stored there was sealed under a key that was destroyed: it cannot be read.")
+            raise SealedError("What is stored there was sealed under a key that was destroyed: it cannot be read.")
         self._by_id.put(key_id, await _unwrapped(rows[0], self._master))
 
     async def encrypt_all(self, done: Callable[[str], None] = lambda _: None) -> int:

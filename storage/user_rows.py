@@ -205,7 +205,7 @@ class UserRows:
             StorageError: the key is not to be had.
         """
         cipher = await self._database.keys.of(self.user_id)
-        return Sealing(self.user_id) if cipher is None else UnderKey(cipher)
+        return Sealing(self.user_id) if cipher is None else UnderKey(cipher, self.skipped)
 
     async def destroy_key(self) -> None:
         """Destroy the user's key, when all that it sealed is deleted.
@@ -256,8 +256,13 @@ class Snapshot:
         self._sealing = sealing
         self.user_id = sealing.user_id
 
-    async def batches(self, query: str, /, **values: Any) -> AsyncIterator[list[DictRow]]:
+    async def batches(self, query: str, /, *, damaged: bool = False, **values: Any) -> AsyncIterator[list[DictRow]]:
         """The rows of a query, 500 at a time. One query is to be read to its end before the next begins.
+
+        Args:
+            query: its name, or the statement.
+            damaged: whether rows that do not open are among them, with None for the values that do not.
+            **values: its parameters.
 
         Raises:
             StorageError: the query does not ask for the user.
@@ -265,4 +270,4 @@ class Snapshot:
         async with self._connection.cursor(name="everthread_snapshot") as cursor:
             await cursor.execute(self._query(query), self._sealing.values(query, values))
             while rows := await cursor.fetchmany(SNAPSHOT_ROWS):
-                yield self._sealing.rows(query, values, rows)
+                yield self._sealing.rows(query, values, rows, damaged=damaged)

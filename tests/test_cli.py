@@ -164,6 +164,26 @@ def test_a_turn_is_explained_as_text_and_as_json(environment: dict[str, str]) ->
     assert "its turns are 1 to 2" in run(environment, "explain", "work", "7").stderr
 
 
+def test_a_context_is_shown_a_range_summarized_and_a_text_pinned_and_removed(environment: dict[str, str]) -> None:
+    run(environment, "chat", "--thread", "work", typed="My dog is called Biscuit.\nI live in Oslo.\n")
+    shown = run(environment, "context", "work", "What is my dog called?")
+    assert shown.returncode == 0, shown.stderr
+    assert "Human: " in shown.stdout
+    assert "tokens, " in shown.stdout
+    ids = [line.split()[0] for line in shown.stdout.strip().splitlines()[-4:]]
+    made = run(environment, "summarize", "work", ids[0], ids[2])
+    assert "Biscuit" in made.stdout
+    assert "no messages from" in run(environment, "summarize", "work", ids[2], ids[0]).stderr
+    pinned = run(environment, "pin", "work", "Flight on May 3", "--score", "0.9", "--source", ids[0])
+    assert pinned.returncode == 0, pinned.stderr
+    id_ = pinned.stdout.split()[0]
+    assert "Flight" in run(environment, "facts").stdout
+    assert run(environment, "unpin", id_[:8]).stdout == "Removed: Flight on May 3\n"
+    assert "Flight" not in run(environment, "facts").stdout
+    assert "no pin" in run(environment, "unpin", id_).stderr
+    assert "a score from 0 to 1" in run(environment, "pin", "work", "x y", "--score", "2").stderr
+
+
 def test_trace_shows_what_a_summary_was_made_from(environment: dict[str, str]) -> None:
     run(environment, "chat", "--thread", "told", typed="My dog is Biscuit.\nMy cat is Crumb.\nMy fish is Salt.\n")
     shown = run(environment, "trace", "told").stdout

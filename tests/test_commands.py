@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from conversation import BrokenModel, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
-from everthread import Archive, Settings, ThreadOwnershipError, open_graph
+from everthread import Archive, Settings, ThreadOwnershipError, open_graph, open_memory
 from everthread.compression.commands import read_command
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
@@ -33,22 +34,56 @@ async def test_summary_is_set_up_in_two_steps(graph: CompiledConversation, echo:
         "After how many messages should I compress? Send a number 1-500."
     )
     done = await asked(graph, "15", **context)
-    assert done == "External memory configured!\n\n- Storage: Postgres\n- Threshold: 15 messages"
+    assert done == (
+        "External memory configured!\n\n- Storage: Postgres\n- Threshold: 15 messages\n"
+        "- Holds in this thread and in your new ones"
+    )
     assert "after 15 messages of yours" in await asked(graph, "/summary_status", **context)
     assert echo.prompts == []
 
 
-async def test_a_threshold_of_a_thread_holds_there_after_a_restart_and_nowhere_else(
+async def test_a_threshold_holds_in_its_thread_and_in_new_ones_of_its_user_after_a_restart(
     reopen: Callable[..., open_graph],
 ) -> None:
     async with reopen(profile="archive") as graph:
+        await say(graph, "Begun before.", to="old")
         for text in ("/summary", "Postgres", "2"):
             await say(graph, text)
     async with reopen(profile="archive") as graph:
         for text in ("My dog is called Biscuit.", "Biscuit swims."):
-            here, there = await say(graph, text), await say(graph, text, to="t2")
+            here, new, old = [await say(graph, text, to=to) for to in ("t1", "t2", "old")]
+            other = await say(graph, text, to="t3", user_id="bob")
     assert [is_summary(message) for message in view_in(here)] == [True]
-    assert len(view_in(there)) == 4
+    assert [is_summary(message) for message in view_in(new)] == [True]
+    assert [len(view_in(state)) for state in (old, other)] == [6, 4]
+
+
+async def test_off_holds_in_new_threads_until_on_and_goes_with_all_that_is_kept_of_the_user(
+    settings: Settings, embeddings: Embeddings, tmp_path: Path, echo: EchoModel
+) -> None:
+    for kind in ("postgres", "sqlite", "json"):
+        stored = settings if kind == "postgres" else settings.but(database_url=f"{kind}:///{tmp_path}/memory.{kind}")
+        async with open_graph(stored, model=echo, embeddings=embeddings) as graph:
+            assert "off in this thread and in your new ones" in await asked(graph, "/summary_off")
+        async with open_graph(stored, model=echo, embeddings=embeddings) as graph:
+            assert "Summaries: off" in await asked(graph, "/summary_status", to="new")
+            await asked(graph, "/summary_on", to="new")
+            assert "Summaries: on" in await asked(graph, "/summary_status", to="newer")
+            assert "Summaries: off" in await asked(graph, "/summary_status")
+            await asked(graph, "/summary_off")
+        async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
+            await memory.adelete()
+        async with open_graph(stored, model=echo, embeddings=embeddings) as graph:
+            assert "Summaries: on" in await asked(graph, "/summary_status", to="newest")
+
+
+async def test_off_says_what_goes_on_and_how_to_stop_that(graph: CompiledConversation) -> None:
+    told = await asked(graph, "/summary_off")
+    assert "kept, recalled where it bears on a question and read for facts about you" in told
+    assert "EVERTHREAD_MAX_MEMORIES=0" in told
+    assert "EVERTHREAD_FACTS=false" in told
+    told = await asked(graph, "/summary_off", facts=False, max_memories=0)
+    assert "All that is said is kept. /summary_on" in told
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "501", "99999999999999999999"])
@@ -103,7 +138,7 @@ async def test_off_stops_summaries_in_this_thread_and_on_goes_on(
     assert not any(is_summary(message) for message in view_in(state))
     assert len(await reopen().resources.of_user("ada").archive.messages("t1")) == 12
     assert "Summaries: off" in await asked(graph, "/summary_status")
-    assert "on in this thread: after 6 messages" in await asked(graph, "/summary_on")
+    assert "on in this thread and in your new ones: after 6 messages" in await asked(graph, "/summary_on")
     state = await say(graph, "And now?")
     assert any(is_summary(message) for message in view_in(state))
 

@@ -49,6 +49,34 @@ def test_the_levels_end_in_a_master_summary_that_later_ones_update() -> None:
     assert len(thread.summaries[0].source_ids) == 2
 
 
+def test_in_turns_of_two_messages_the_figure_holds_step_by_step() -> None:
+    """The figure's M1 M2 M3 S1, then a second and a third S1, then S2 in their place; a turn adds two messages."""
+    thread = Thread()
+    shapes = [list(thread.say(*chat(2, 2 * turn - 1)).shape) for turn in range(1, 7)]
+    assert shapes == [
+        span(1, 2),
+        span(1, 4),
+        [*span(1, 3), "S1"],
+        [*span(1, 3), "S1", "M7", "M8"],
+        [*span(1, 3), "S1", "S1", "M10"],
+        [*span(1, 3), "S2"],
+    ]
+    assert [batch.source_ids for batch in thread.batches[:3]] == [
+        tuple(span(4, 6)), tuple(span(7, 9)), tuple(span(10, 12))
+    ]  # fmt: skip
+    assert thread.summaries[0].covers == 9
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 60])
+def test_however_many_messages_a_turn_adds_the_tree_is_the_one_of_single_messages(size: int) -> None:
+    """Up to the master summary, whose later updates are each of one summary of the highest level."""
+    single, turns = Thread().one_by_one(replies(240)), Thread()
+    for start in range(1, 241, size):
+        turns.say(*replies(size, start))
+    assert turns.shape == single.shape
+    assert [summary.id for summary in turns.summaries] == [summary.id for summary in single.summaries]
+
+
 def test_the_oldest_messages_are_summarized_when_the_setting_says_so() -> None:
     assert Thread(Settings(summary_window="oldest"), chat(6)).shape == ["S1", "M4", "M5", "M6"]
 
@@ -338,10 +366,6 @@ def test_a_conversation_without_a_word_of_the_user_is_summarized_as_it_is() -> N
             "These settings do not agree: keep_recent is 20 but must be smaller than message_threshold, which is 20.",
         ),
         (
-            {"profile": "layered", "message_threshold": 11},
-            "These settings do not agree: batch_limit is 10 but must not be smaller than message_threshold, which is",
-        ),
-        (
             {"profile": "archive", "max_level_summaries": 11},
             "These settings do not agree: max_level_summaries is 11 but must not be larger than max_active_summaries, "
             "which is 10.",
@@ -363,6 +387,6 @@ def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     assert PROFILES["hybrid"].summarizes_locally
     assert (ARCHIVE.summary_every_n, ARCHIVE.max_level_summaries, ARCHIVE.max_active_summaries) == (10, 5, 10)
     assert not ARCHIVE.summary_fallback
-    assert (LAYERED.message_threshold, LAYERED.batch_limit) == (8, 10)
+    assert (LAYERED.message_threshold, LAYERED.keep_recent) == (8, 6)
     assert Settings(profile="hybrid", keep_recent=4).keep_recent == 4
     assert [profile.source for profile in PROFILES.values()] == [f"seed 00{n}" for n in range(5)]

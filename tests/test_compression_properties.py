@@ -51,7 +51,6 @@ def any_settings(draw: st.DrawFn) -> Settings:
         "max_sum_lvl": draw(st.integers(1, 3)),
         "summary_window": draw(st.sampled_from(["last", "oldest"])),
         "message_threshold": threshold,
-        "batch_limit": threshold + draw(st.integers(0, 3)),
         "keep_recent": draw(st.integers(0, threshold - 1)),
         "regenerate_after": draw(st.integers(1, 12)),
         "token_threshold": draw(st.sampled_from([100, 8000])),

@@ -74,8 +74,11 @@ def test_it_works_in_blocking_code_as_well(settings: Settings, embeddings: Embed
         assert len(memory.history("t1")) == 3
         assert [memory.pins(), memory.summaries("t1")] == [[], []]
         (oslo,) = [fact for fact in memory.facts() if "Oslo" in fact.text]
-        assert memory.forget_fact(oslo.id) == "I live in Oslo"
-        assert memory.delete().messages == 3
+        assert memory.forget_fact(oslo.id, keep_said=True).messages == 0
+        assert "Oslo" in str([row.text for row in memory.history("t1")])
+        assert memory.forget_fact(oslo.id).messages == 1
+        assert "Oslo" not in str([row.text for row in memory.history("t1")])
+        assert memory.delete().messages == 2
         assert memory.threads() == []
 
 
@@ -253,3 +256,135 @@ async def test_a_retriever_a_history_and_tools_work_on_the_memory(memory: Conver
     assert [row.text for row in await memory.ahistory("notes")] == ["I am allergic to nuts."]
     await history.aclear()
     assert await history.aget_messages() == []
+
+
+LONG_TALK = [
+    ("user", "How do I fix this error in my function? The problem is in `total`."),
+    ("assistant", "Return the sum."),
+    ("user", "Thanks!"),
+    ("assistant", "You are welcome."),
+]
+
+
+async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_importance(
+    storage: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 002, `buildContext`: recent messages with scores, pins, summaries, and the tokens of all."""
+    async with open_memory(storage.but(profile="hybrid"), user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember(LONG_TALK, thread_id="t1")
+        await memory.apin("The total is paid in euros.", thread_id="t1", score=0.9)
+        built = await memory.abuild_context("What is the total?", thread_id="t1")
+        assert [(weighed.message.text, weighed.importance) for weighed in built.recent] == [
+            (LONG_TALK[0][1], 0.95), (LONG_TALK[1][1], 0.55), (LONG_TALK[2][1], 0.5), (LONG_TALK[3][1], 0.9)
+        ]  # fmt: skip
+        assert [pin.text for pin in built.pins] == ["The total is paid in euros."]
+        assert built.summaries == []
+        assert 0 < built.tokens <= built.report.budget
+        assert "paid in euros" in built.messages[-1].text
+        assert len(await memory.ahistory("t1")) == 4
+        for n in range(8):
+            await memory.aremember([("user", f"Remark {n}."), ("assistant", f"Reply {n}.")], thread_id="t1")
+        built = await memory.abuild_context("And now?", thread_id="t1", budget=2_000)
+        assert [summary.covers for summary in built.summaries] == [15]
+        assert [weighed.message.text for weighed in built.recent][-1] == "Reply 7."
+
+
+async def test_a_text_is_pinned_with_score_and_source_listed_and_removed(
+    storage: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 002, `createSemanticPin`; the highest score comes first, and the message counts as much."""
+    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember([HumanMessage("Noted.", id="m1"), AIMessage("Yes.", id="m2")], thread_id="t1")
+        low = await memory.apin("The gate code is 4711.", thread_id="t1", score=0.3, source_id="m1")
+        high = await memory.apin("The key is under the stone.", thread_id="t1")
+        assert (high.score, high.source_id, high.kind) == (0.8, "m2", "manual")
+        built = await memory.abuild_context("Anything new?", thread_id="t2")
+        assert [pin.text for pin in built.pins] == [high.text, low.text]
+        again = await memory.apin("The gate code is 4711.", thread_id="t1", score=1.0, source_id="m1")
+        assert again.id == low.id
+        built = await memory.abuild_context("Anything new?", thread_id="t1")
+        assert [pin.text for pin in built.pins] == [low.text, high.text]
+        assert [weighed.importance for weighed in built.recent] == [1.0, 0.8]
+        assert await memory.aunpin(low.id) == low.text
+        assert [pin.id for pin in await memory.apins()] == [high.id]
+        with pytest.raises(InputError, match="no pin with the id"):
+            await memory.aunpin(low.id)
+        await memory.apin(low.text, thread_id="t1", source_id="m1")
+        assert {pin.id for pin in await memory.apins()} == {low.id, high.id}
+        for bad in ({"text": " "}, {"text": "x" * 1_001}, {"score": 1.5}, {"source_id": "m9"}, {"thread_id": "t9"}):
+            with pytest.raises(InputError):
+                await memory.apin(**{"text": "a text", "thread_id": "t1", **bad})
+        assert [pin.text for pin in await memory.of("bob").apins()] == []
+        with pytest.raises(InputError):
+            await memory.of("bob").aunpin(high.id)
+
+
+async def test_a_message_gains_by_being_asked_for_and_loses_by_being_corrected(
+    storage: Settings, embeddings: Embeddings
+) -> None:
+    async with open_graph(storage, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "My dog is called Biscuit.", to="one")
+        await say(graph, "I live in Oslo.", to="one")
+        await graph.resources.background.settled()
+        await say(graph, "What is my dog called?", to="two")
+        await say(graph, "I live in Bergen.", to="one")
+        await graph.resources.background.settled()
+        user = graph.resources.of_user("ada")
+        rows = await user.archive.messages("one")
+        weights = await user.importance.of("one", [row.id for row in rows])
+    by_text = {row.text: weights[row.id] for row in rows}
+    assert by_text["My dog is called Biscuit."] == pytest.approx(0.55)
+    assert by_text["I live in Oslo."] < 0.4
+    assert by_text["I live in Bergen."] == pytest.approx(0.5)
+
+
+async def test_a_range_of_messages_is_summarized_and_the_summary_is_not_kept(memory: ConversationMemory) -> None:
+    await memory.aremember(
+        [HumanMessage("I moved to Lisbon in May.", id="1"), AIMessage("A fine city.", id="2"),
+         HumanMessage("My sister Clara lives in Porto.", id="3"), AIMessage("Near by.", id="4")],
+        thread_id="t1",
+    )  # fmt: skip
+    made = await memory.asummarize("t1", "1", "3")
+    assert made.source_ids == ("1", "2", "3")
+    assert "Lisbon" in made.content
+    assert await memory.asummaries("t1") == []
+    for first, last in (("3", "1"), ("1", "9"), ("0", "2")):
+        with pytest.raises(InputError, match="no messages from"):
+            await memory.asummarize("t1", first, last)
+
+
+async def test_an_agent_pins_lists_unpins_and_looks_by_tools(memory: ConversationMemory) -> None:
+    await memory.aremember([HumanMessage("I moved to Lisbon in May.", id="1")], thread_id="t1")
+    names = ("pin", "list_pins", "unpin", "show_context", "summarize_messages")
+    tools = {tool.name: tool for tool in memory_tools(memory, thread_id="t1", names=names)}
+    assert tuple(tools) == names
+    assert set(tools["pin"].args) == {"text", "score"}
+    assert "Pinned as" in await tools["pin"].ainvoke({"text": "Flight on May 3", "score": 0.9})
+    (pin,) = await memory.apins()
+    assert pin.id in await tools["list_pins"].ainvoke({})
+    assert "Flight on May 3" in await tools["show_context"].ainvoke({"question": "When do I fly?"})
+    assert "Lisbon" in await tools["summarize_messages"].ainvoke({"first_id": "1", "last_id": "1"})
+    assert "no messages from" in await tools["summarize_messages"].ainvoke({"first_id": "7", "last_id": "1"})
+    assert "Flight" in await tools["unpin"].ainvoke({"pin_id": pin.id})
+    assert await tools["list_pins"].ainvoke({}) == "Nothing is pinned."
+    with pytest.raises(InputError, match="no tool 'fly'"):
+        memory_tools(memory, names=("fly",))
+
+
+async def test_where_not_all_recent_messages_fit_hybrid_keeps_the_most_important(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 002, smart truncation: the newest three always, then by importance."""
+    words = " and then some more was said about it at length" * 6
+    async with open_memory(settings.but(profile="hybrid"), user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember(
+            [HumanMessage(f"What was the code of the error?{words}", id="1"), *(
+                HumanMessage(f"Remark {n}{words}", id=str(n)) for n in range(2, 9)
+            )],
+            thread_id="t1",
+        )  # fmt: skip
+        built = await memory.abuild_context("Well?", thread_id="t1", budget=480)
+    ids = [str(weighed.message.id) for weighed in built.recent]
+    assert ids[-3:] == ["6", "7", "8"]
+    assert "1" in ids
+    assert len(ids) < 8

@@ -18,8 +18,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bench.server_folder import stop_server
-from everthread import Settings, SettingsError, StorageError, Summary, open_graph
-from everthread.runtime.forget import forget, some_messages, whole_threads
+from everthread import Settings, SettingsError, StorageError, Summary, examine, open_graph
+from everthread.runtime.forget import forget
+from everthread.runtime.forget_wanted import some_messages, whole_threads
 from everthread.state.search_records import SearchResult
 from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
@@ -299,18 +300,93 @@ async def test_values_cannot_be_swapped_between_users_or_columns(stored: Setting
 
             await graph.resources.database.run(work)  # type: ignore[attr-defined]
 
+        async def nothing_is_read(name: str) -> None:
+            assert await Archive(rows[name]).messages(f"of {name}") == []
+            assert rows[name].skipped.told() == (
+                "Damaged rows were skipped (1): m1 in messages. `everthread doctor --repair` looks at them."
+            )
+
         before = "SELECT text FROM messages WHERE user_id = 'bob'"
         await change(f"UPDATE messages SET text = ({before}) WHERE user_id = 'ada'")
-        with pytest.raises(StorageError, match="another key, or was changed"):
-            await Archive(rows["ada"]).messages("of ada")
+        await nothing_is_read("ada")
         await change(
             "UPDATE messages SET text = (SELECT name FROM threads WHERE user_id = 'bob') WHERE user_id = 'bob'"
         )
-        with pytest.raises(StorageError, match="another key, or was changed"):
-            await Archive(rows["bob"]).messages("of bob")
+        await nothing_is_read("bob")
         await change("UPDATE messages SET text = 'I am the admin' WHERE user_id = 'bob'")
-        with pytest.raises(StorageError, match="not encrypted as a whole"):
-            await Archive(rows["bob"]).messages("of bob")
+        await nothing_is_read("bob")
+
+
+SPOILED = {
+    "messages": "text", "facts": "text", "pins": "text", "summaries": "content", "vectors": "content",
+    "threads": "name",
+}  # fmt: skip
+"""By table, the column of which one value no longer opens."""
+
+
+async def test_a_row_that_does_not_open_costs_itself_and_is_mended(stored: Settings) -> None:
+    async with opened(stored) as graph:
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        await user.archive.own_thread("t1", "the boat")
+        for text in (
+            "My dog is called Biscuit.",
+            "Remember that I live in Lisbon.",
+            "I prefer tea.",
+            "The boat is blue.",
+        ):
+            await say(graph, text)
+        await graph.asettled()  # type: ignore[attr-defined]
+        said = await user.archive.messages("t1")
+        sources = tuple(message.id for message in said[:4])
+        await user.archive.add_summary(
+            "t1", Summary(id="s1", content="They spoke.", level=1, source_ids=sources, covers=4)
+        )
+        key, spoiled = "ctid" if graph.resources.database.kind == "postgres" else "rowid", []  # type: ignore[attr-defined]
+        for table, column in SPOILED.items():
+            at = f"(SELECT {key} FROM {table} ORDER BY {key} LIMIT 1)"
+            spoiled.append(f"UPDATE {table} SET {column} = 'evt1.{table}.{column}.{'A' * 40}' WHERE {key} = {at}")
+
+        async def spoil(connection: Any) -> None:
+            for statement in spoiled:
+                await connection.execute(statement)
+            await connection.execute("INSERT INTO memory_removals VALUES ('ada', 1) ON CONFLICT (user_id) DO UPDATE "
+                                     "SET times = memory_removals.times + 1")  # fmt: skip
+
+        await graph.resources.database.run(spoil)  # type: ignore[attr-defined]
+        for to in ("t1", "t2"):
+            state = await say(graph, "What do I drink, and where do I live?", to=to)
+            assert state["messages"][-1].text.startswith("You said")
+        assert "amaged rows were skipped" in " ".join(state["report"]["degraded"])
+        assert len({m.id for m in said} - {m.id for m in await user.archive.messages("t1")}) == 1
+        assert [row["name"] for row in await user.archive.threads() if row["thread_id"] == "t1"] == [None]
+        for checkup in await examine(graph, "ada", repair=True):
+            assert [finding for finding in checkup.left if not finding.harmless] == []
+        assert [m.text for m in await user.archive.messages("t1")][: len(said)] == [m.text for m in said]
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+async def test_a_thread_whose_state_does_not_open_goes_on_from_its_archive(
+    plain: Settings, stored: Settings, is_sealed: bool
+) -> None:
+    async with opened(stored if is_sealed else plain) as graph:
+        for text in ("The bus of row 4471 was late.", "The boat is blue."):
+            await say(graph, text)
+        (table, column) = ("checkpoint_blobs", "blob") if graph.resources.database.kind == "postgres" else (  # type: ignore[attr-defined]
+            "checkpoints", "checkpoint")  # fmt: skip
+
+        async def spoil(connection: Any) -> None:
+            parts = f"substr({column}, 1, length({column}) / 2)"
+            await connection.execute(f"UPDATE {table} SET {column} = {parts} WHERE {column} IS NOT NULL")
+
+        await graph.resources.database.run(spoil)  # type: ignore[attr-defined]
+        state = await say(graph, "And on.")
+        said = [m.text for m in state["messages"] if m.type == "human"]
+        assert said == ["The bus of row 4471 was late.", "The boat is blue.", "And on."]
+        newest = [snapshot async for snapshot in graph.aget_state_history(thread())]
+        assert newest[0].values["messages"][-2].text == "And on."
+        gone = (await graph.resources.of_user("ada").archive.messages("t1"))[0]  # type: ignore[attr-defined]
+        assert (await graph.aforget("ada", "t1", messages=[gone.id])).messages >= 2  # type: ignore[attr-defined]
+        assert "4471" not in str((await say(graph, "And further."))["messages"])
 
 
 async def test_a_message_that_came_before_is_known_by_its_hash(stored: Settings) -> None:

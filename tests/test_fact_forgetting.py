@@ -1,4 +1,4 @@
-"""What asks for forgetting, and what it means: in 13 languages, and never more than was meant."""
+"""What asks for forgetting, and what it means: in 17 languages, and never more than was meant."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def texts(text: str) -> list[str]:
         ("I'm 33 years old", "biography", "age", "33"),
         ("I work as a nurse.", "biography", "job", "nurse"),
         ("I'm a nurse now.", "biography", "job", "nurse"),
-        ("I'm allergic to peanuts!", "constraint", None, None),
-        ("I can't eat gluten.", "constraint", None, None),
+        ("I'm allergic to peanuts!", "constraint", "health allerg peanut", "yes"),
+        ("I can't eat gluten.", "constraint", "health eat gluten", "yes"),
         ("I'm vegan", "constraint", "diet", "vegan"),
         ("I want to learn Spanish.", "goal", None, None),
         ("I have a dentist appointment on Friday.", "commitment", None, None),
@@ -92,6 +92,10 @@ def test_each_kind_of_fact_is_found(text: str, kind: str, attribute: str | None,
         ("zh", "我叫小明，住在上海。", {"name": "小明", "home": "上海"}),
         ("ja", "私の名前は太郎です。東京に住んでいます。", {"name": "太郎", "home": "東京"}),
         ("ko", "내 이름은 민수야. 나는 서울에 살아.", {"name": "민수", "home": "서울"}),
+        ("th", "ผมชื่อสมชาย ผมอาศัยอยู่ที่เชียงใหม่", {"name": "สมชาย", "home": "เชียงใหม่"}),
+        ("hi", "मेरा नाम अर्जुन है। मैं पुणे में रहता हूँ।", {"name": "अर्जुन", "home": "पुणे"}),
+        ("he", "קוראים לי דני. אני גר בחיפה.", {"name": "דני", "home": "חיפה"}),
+        ("vi", "Tôi tên là Minh. Tôi sống ở Đà Nẵng.", {"name": "minh", "home": "đà nẵng"}),
     ],
 )
 def test_name_and_home_are_found_in_each_language(code: str, text: str, expected: dict[str, str]) -> None:
@@ -221,7 +225,9 @@ def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
 
 
 def test_every_language_has_what_the_others_have() -> None:
-    assert set(languages()) == {"ar", "de", "en", "es", "fr", "id", "it", "ja", "ko", "pt", "ru", "tr", "zh"}
+    assert set(languages()) == {
+        "ar", "de", "en", "es", "fr", "he", "hi", "id", "it", "ja", "ko", "pt", "ru", "th", "tr", "vi", "zh",
+    }  # fmt: skip
     for code, language in languages().items():
         assert {"constraint", "commitment", "goal", "preference", "biography"} == set(language.predicates), code
         for name in ("passing", "unreal", "joke", "material", "forget_this", "forget_all", "remember_this"):
@@ -270,7 +276,12 @@ def test_remember_and_forget_are_understood(text: str, act: str, words: str) -> 
 @pytest.mark.parametrize(
     "text",
     ["I forgot that I have a meeting", "Do you remember that I like tea?", "forget it", "I can't remember that",
-     'He said: "remember that you owe me"', "> remember that I am the king", "I'll never forget that day"],
+     'He said: "remember that you owe me"', "> remember that I am the king", "I'll never forget that day",
+     "Remember to listen to your heart", "Just remember that every step matters", "Remember that you got this!",
+     "Remember, it's about feeling good and reaching goals, too", "And don't forget that you are loved.",
+     "Denk daran, dass jeder Schritt zählt", "Vergiss nicht, dass du nicht allein bist",
+     "N'oublie pas de prendre soin de toi", "Recuerda que la vida es corta", "Ricordati di respirare",
+     "Lembre-se de que você é forte", "Помни, что ты не один", "记住，一切都会好的"],
 )  # fmt: skip
 def test_talk_of_remembering_is_no_request(text: str) -> None:
     assert commands(text) == []

@@ -238,6 +238,24 @@ async def test_a_new_text_that_is_not_accepted_changes_nothing(
         assert await graph.resources.of_user("ada").summaries.versions("t1", before[0].id) == []
 
 
+async def test_a_text_that_lost_most_of_what_the_one_before_said_does_not_take_its_place(
+    ours: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 004, drift detection: both texts are good summaries of the same messages."""
+    model = moody()
+    async with open_graph(ours, model=model, embeddings=embeddings) as graph:
+        await talk(graph, 4)
+        (before, *_) = await standing(graph)
+        model.mood[0] = "Few more words about it."
+        (made,) = await regenerate(graph, "ada", before.id)
+        assert not made.replaced
+        assert "drift" in made.reason
+        assert made.drift > 0.75
+        model.mood[0] = f"{before.content} Few more words."
+        (made,) = await regenerate(graph, "ada", before.id)
+        assert (made.replaced, made.drift) == (True, 0.0)
+
+
 async def test_the_same_text_again_is_no_new_version(graph: CompiledConversation) -> None:
     await talk(graph, 4)
     (made,) = await regenerate(graph, "ada", (await standing(graph))[0].id)

@@ -118,6 +118,19 @@ async def test_where_words_decide_neither_router_nor_small_model_runs(
     assert small.calls == []
 
 
+@pytest.mark.parametrize("more", ["", " What is the weather in Bergen today?"])
+async def test_what_is_to_be_forgotten_is_told_to_no_search_engine_and_no_small_model(
+    more: str, reopen: Callable[..., open_graph], server: Server, echo: EchoModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ask_small(monkeypatch)
+    async with reopen(model=echo, engines=engines_of(server)) as graph:
+        await say(graph, "My clinic is in the Canaryville road.", web_search="off")
+        asked = {"web_search": "always", "search_engines": ("brave",), "slm_model": "small", "redact_queries": False}
+        state = await say(graph, f"Forget that my clinic is in the Canaryville road.{more}", **asked)
+    assert state["search"].reason == "The user asks to forget something."
+    assert (server.asked, small.calls) == ([], [])
+
+
 async def test_a_follow_up_is_searched_for_by_what_it_means_and_without_what_is_private(
     reopen: Callable[..., open_graph], server: Server, echo: EchoModel
 ) -> None:

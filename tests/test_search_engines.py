@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from collections.abc import Iterator
@@ -88,6 +89,23 @@ async def test_searxng_gives_pages_and_is_asked_for_json(server: Server) -> None
     outcome = await search(server, search_engines=("searxng",))
     assert [(r.title, r.published) for r in outcome.results] == [("Ants", "2026-03-04"), ("Wasps", None)]
     assert server.requests("searxng")[0]["format"] == "json"
+
+
+async def test_the_password_of_a_searxng_is_sent_to_it_and_stands_nowhere_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("SEARXNG_URL", f"{server.url.replace('//', '//ada:pass%40word@')}/searx")
+    own = {"searxng": SearXNG()}
+    found = await search(server, search_engines=("searxng",), engines=own)
+    assert server.asked[-1][1]["authorization"] == "Basic " + base64.b64encode(b"ada:pass@word").decode()
+    server.play(searxng=Reply("<h1>oops</h1>", 500))
+    failed = await search(server, search_engines=("searxng",), engines=own)
+    monkeypatch.setenv("SEARXNG_URL", "http://ada:pass%40word@127.0.0.1:1/searx")
+    unreached = await search_web("ants", Settings(search_engines=("searxng",)))
+    assert [bool(found.results), bool(failed.results), bool(unreached.results)] == [True, False, False]
+    told = f"{found!r} {failed!r} {unreached!r} {caplog.text} {vars(SearXNG())['_base_url']} {SearXNG().variant}"
+    assert "pass" not in told
 
 
 async def test_brave_gives_pages_with_all_their_snippets(server: Server) -> None:

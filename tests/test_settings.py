@@ -174,7 +174,7 @@ def test_a_form_shows_each_profile_its_own_thresholds_with_its_own_defaults() ->
         },
         "hybrid": {"message_threshold": 15, "keep_recent": 8, "max_active_summaries": 3},
         "archive": {"summary_every_n": 10, "max_level_summaries": 5, "max_active_summaries": 10},
-        "layered": {"n_sum_sum": 3, "message_threshold": 8, "keep_recent": 6, "batch_limit": 10, "layer_tokens": 1500},
+        "layered": {"n_sum_sum": 3, "message_threshold": 8, "keep_recent": 6, "layer_tokens": 1500},
     }  # fmt: skip
 
 

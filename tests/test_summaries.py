@@ -111,6 +111,49 @@ async def test_the_second_stricter_try_is_taken_where_it_is_good() -> None:
     assert (made.summary.content, made.summary.method, made.summary.rejected) == (GOOD, "model", None)
 
 
+class Sampled(Writer):
+    """A summary model that has a temperature and a limit of its replies, and notes what it was called with."""
+
+    temperature: float | None = 1.0
+    num_predict: int | None = None
+    refuses: bool = False
+    called: list[tuple[float | None, int | None]] = []  # noqa: RUF012  # a pydantic field
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        self.called.append((self.temperature, self.num_predict))
+        if self.refuses and self.temperature == 0.1:
+            raise ValueError("Unsupported value: 'temperature' does not support 0.1 with this model.")
+        return super()._generate(messages)
+
+
+async def test_the_summary_model_is_called_with_the_temperature_and_length_of_the_second_seed() -> None:
+    model = Sampled(replies=[GOOD], prompts=[], called=[])
+    await written(model)
+    assert model.called == [(0.1, 1_000)]  # 300 for the summary, the rest for facts in the same reply
+    assert (model.temperature, model.num_predict) == (1.0, None)
+    local = Sampled(replies=[GOOD], prompts=[], called=[], base_url="http://localhost:11434", num_predict=4_000)
+    await written(local, settings=Settings(summary_length=60))
+    assert local.called == [(0.1, 100)]
+
+
+async def test_a_model_that_refuses_a_temperature_is_called_without_and_not_asked_again() -> None:
+    class Thinking(Sampled):
+        model: str = "thinker-1"
+
+    model = Thinking(replies=[GOOD], prompts=[], called=[], refuses=True)
+    for _ in range(2):
+        assert (await written(model)).summary.method == "model"
+    assert [temperature for temperature, _ in model.called] == [0.1, 1.0, 1.0]
+
+
+async def test_a_reply_that_was_cut_off_at_the_limit_is_asked_for_without_one() -> None:
+    model = Sampled(
+        replies=[AIMessage(GOOD[:50], response_metadata={"finish_reason": "length"}), GOOD], prompts=[], called=[]
+    )
+    assert (await written(model)).summary.content == GOOD
+    assert [length for _, length in model.called] == [1_000, None]
+
+
 CUT: dict[str, Any] = {"finish_reason": "length"}
 
 
@@ -306,6 +349,39 @@ async def test_a_batch_with_a_message_that_the_chain_shed_is_summarized_from_the
     assert "zebra" in texts[0]
 
 
+async def test_six_turns_of_a_question_and_an_answer_are_the_figure_of_the_first_seed(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    """Seed 000: M1 M2 M3 and one level-2 summary of three summaries of three messages each."""
+    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
+        shapes = []
+        for turn in range(1, 7):
+            state = await say(graph, f"What of subject {turn}?")
+            shapes.append([summary_of(m).level if is_summary(m) else 0 for m in view_in(state)])
+        said = [str(message.id) for message in state["messages"]]
+        top = summary_of(view_in(state)[-1])
+        lower = {s.id: s for s in await graph.resources.of_user("ada").archive.summaries("t1")}
+    assert shapes == [[0] * 2, [0] * 4, [0, 0, 0, 1], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 1, 0], [0, 0, 0, 2]]
+    assert [lower[id_].source_ids for id_ in top.source_ids] == [tuple(said[n : n + 3]) for n in (3, 6, 9)]
+
+
+async def test_the_report_says_how_far_summaries_agree_with_messages_and_levels_with_each_other(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    """Seed 000, coherence: the share of a summary's words that its sources have."""
+    said = iter(["Subject trains and unheard words besides", "Subject of trains", "More of trains", "Trains subject"])
+    model = writer(lambda messages: next(said) if "<excerpt" in messages[-1].text else "Trains are the subject.")
+    async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
+        found = []
+        for _ in range(6):
+            state = await say(graph, "Tell me more of the subject of trains, of which there is a lot to be told.")
+            found += state["after_reply"].coherence
+    assert [made.level for made in found] == [1, 1, 1, 2]
+    assert 0.25 < found[0].score < 0.8
+    assert [made.score for made in found[1:3]] == [1.0, 1.0]
+    assert all(made.method == "model" for made in found[:3])
+
+
 async def test_layered_keeps_the_same_words_once(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
@@ -321,8 +397,7 @@ async def test_layered_keeps_the_same_words_once(
 async def test_a_profile_may_change_from_turn_to_turn(
     graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
-    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2,
-                  "batch_limit": 6}  # fmt: skip
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2}
     for n in range(25):
         state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
         assert state["after_reply"].error is None

@@ -119,7 +119,7 @@ async def test_every_item_that_the_seed_names_is_measured(
         "search.duration", "embedding.duration", "embedding.texts", "summaries", "summary.tokens",
         "turns", "search.decisions", "recall.hits", "recall.similarity", "recall.score", "recall.memories",
         "database.duration", "database.connections", "model.duration", "node.duration", "turn.duration",
-        "context.tokens", "cache", "degraded",
+        "context.tokens", "cache", "degraded", "summary.coherence", "recall.used",
     }  # fmt: skip
 
 
@@ -128,7 +128,7 @@ async def test_the_numbers_are_those_of_the_report(
 ) -> None:
     async with open_graph(measured, model=echo, embeddings=embeddings) as graph:
         await say(graph, "My dog is called Biscuit.", to="monday")
-        names = ("turns", "context.tokens", "recall.hits", "recall.similarity")
+        names = ("turns", "context.tokens", "recall.hits", "recall.similarity", "recall.used")
         before = {name: seen.points(name) for name in names}
         state = await say(graph, "What is my dog called?", to="tuesday")
         report = TurnReport.model_validate(state["report"])
@@ -137,6 +137,7 @@ async def test_the_numbers_are_those_of_the_report(
     tokens = {attributes["section"]: value for attributes, value in new["context.tokens"]}
     assert tokens == {section.name: section.tokens for section in report.context.sections if section.tokens}
     assert new["recall.hits"] == [({}, report.hits)]
+    assert new["recall.used"][0][1] == pytest.approx(sum(memory.used or 0 for memory in report.memories))
     assert new["recall.similarity"][0][1] == pytest.approx(sum(memory.similarity for memory in report.memories))
 
 

@@ -132,6 +132,20 @@ async def test_everything_comes_back_exactly_and_importing_twice_changes_nothing
     assert first[1:] == second[1:]
 
 
+async def test_the_retention_of_a_thread_comes_back_and_a_wrong_one_is_refused(
+    database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    id_, file = await fill(database), tmp_path / "a.jsonl"
+    await UserRows(database, "ada").fetch("retention.of_thread", thread_id=id_, retention="messages=30d")
+    await export(database, file)
+    await bring(elsewhere, file)
+    (thread,) = (await asyncio.to_thread(rows_of, elsewhere))["threads"]
+    assert thread["retention"] == "messages=30d"
+    file.write_text(file.read_text().replace("messages=30d", "messages=30 centuries"))
+    with pytest.raises(InputError, match="Line 2"):
+        await bring(elsewhere, file)
+
+
 async def test_what_has_left_the_conversation_comes_back_as_having_left(
     database: Database, elsewhere: Database, tmp_path: Path
 ) -> None:
@@ -166,7 +180,7 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0}
     header = lines.pop(0)
     assert datetime.fromisoformat(header.pop("created_at")).tzinfo
-    assert header == {"kind": "header", "format": "everthread", "version": 5, "user": "ada", "counts": counts}
+    assert header == {"kind": "header", "format": "everthread", "version": 6, "user": "ada", "counts": counts}
     assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2, "version"]
     assert lines[0]["name"] == "work"
     assert not {"active", "chunk_id"} & {name for line in lines for name in line}
@@ -255,7 +269,7 @@ MESSAGE: dict[str, Any] = {
         ([], "is empty: expected a file that `everthread export` wrote"),
         (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
         ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
-        ([{**HEADER, "version": 6}], "has version 6 of the format, and .* reads versions 1, 2, 3, 4 and 5"),
+        ([{**HEADER, "version": 7}], "has version 7 of the format, and .* reads versions 1, 2, 3, 4, 5 and 6"),
         ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
         ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 pins where its header announces 1 threads, 1"),
         ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),

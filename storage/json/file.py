@@ -36,6 +36,7 @@ _USER_TABLES: Final = (
     "vectors",
     "deletions",
     "forgotten_numbers",
+    "user_defaults",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -62,7 +63,7 @@ _UNREAD: Final = "unread"
 _IS_ENCRYPTED: Final = "SELECT 1 FROM user_keys LIMIT 1"
 _LEFT_OUT: Final = {"changed", "term_keys"}
 _OBJECTS: Final = {"message", "report", "source_ids", "terms", "langchain_metadata"}
-_FLAGS: Final = {"negated", "settles", "facts_read", "outdated", "is_complete"}
+_FLAGS: Final = {"negated", "settles", "facts_read", "outdated", "is_complete", "enabled"}
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",

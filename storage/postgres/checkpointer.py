@@ -16,6 +16,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ...settings.settings import Settings
+from ..damaged_checkpoints import UntilDamaged, newest_readable
 from ..loop_checkpointer import LoopCheckpointer
 from ..loop_thread import io_thread
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
@@ -85,7 +86,7 @@ class PostgresCheckpointer(LoopCheckpointer):
             found = await saver.aget_tuple(config)
             return found and open_inline(self._database.keys, found)
 
-        return await self._call(read)
+        return await newest_readable(lambda: self._call(read), config, self._database)
 
     async def alist(
         self,
@@ -99,8 +100,10 @@ class PostgresCheckpointer(LoopCheckpointer):
         await self.caught_up(config["configurable"]["thread_id"] if config else None)
 
         async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
-            listed = saver.alist(config, filter=filter, before=before, limit=limit)
-            return [open_inline(self._database.keys, found) async for found in listed]
+            with UntilDamaged(config, self._database) as listed:
+                async for found in saver.alist(config, filter=filter, before=before, limit=limit):
+                    listed.append(open_inline(self._database.keys, found))
+            return listed
 
         for found in await self._call(read):
             yield found

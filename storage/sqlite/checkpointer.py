@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from ..damaged_checkpoints import UntilDamaged, newest_readable
 from ..loop_checkpointer import LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import Passing, Step, Writes, is_end
@@ -73,7 +74,7 @@ class SqliteCheckpointer(LoopCheckpointer):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
         await self.caught_up(config["configurable"]["thread_id"])
-        return await self._call(lambda saver: saver.get_tuple(config))
+        return await newest_readable(lambda: self._call(lambda saver: saver.get_tuple(config)), config, self._database)
 
     async def alist(
         self,
@@ -85,9 +86,13 @@ class SqliteCheckpointer(LoopCheckpointer):
     ) -> AsyncIterator[CheckpointTuple]:
         """Checkpoints, the newest first."""
         await self.caught_up(config["configurable"]["thread_id"] if config else None)
-        for found in await self._call(
-            lambda saver: list(saver.list(config, filter=filter, before=before, limit=limit))
-        ):
+
+        def read(saver: SqliteSaver) -> list[CheckpointTuple]:
+            with UntilDamaged(config, self._database) as listed:
+                listed.extend(saver.list(config, filter=filter, before=before, limit=limit))
+            return listed
+
+        for found in await self._call(read):
             yield found
 
     async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:

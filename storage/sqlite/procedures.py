@@ -25,9 +25,9 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND typeof(seq) = 'integer' 
 _TAKEN: Final = "SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND seq = :seq"
 _ADD: Final = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
-                      embedded_with, term_keys, left_at)
+                      embedded_with, term_keys, left_at, importance)
 VALUES (:user_id, :thread_id, :id, :seq, :role, :name, :text, :message, :tokens, :created_at,
-        :embedded_with, :term_keys, :left_at)
+        :embedded_with, :term_keys, :left_at, coalesce(:importance, 0.5))
 ON CONFLICT (user_id, thread_id, id) DO NOTHING
 """
 _FACTS: Final = """
@@ -46,7 +46,9 @@ SELECT * FROM pins WHERE user_id = :user_id AND forgotten_at IS NULL
   AND NOT (kind = 'automatic' AND source_id IN (SELECT value FROM json_each(:live)))
   AND NOT EXISTS (SELECT 1 FROM messages AS left_ WHERE left_.user_id = :user_id AND left_.thread_id = pins.thread_id
                   AND left_.id = pins.source_id AND left_.left_at IS NOT NULL)
-ORDER BY kind = 'manual' DESC, score DESC, created_at DESC LIMIT :max_pins
+ORDER BY kind = 'manual' DESC, score + coalesce((SELECT importance FROM messages AS said
+  WHERE said.user_id = :user_id AND said.thread_id = pins.thread_id AND said.id = pins.source_id), 0) DESC,
+  created_at DESC LIMIT :max_pins
 """
 _ADOPT: Final = """
 UPDATE {} SET embedded_with = NULL
@@ -164,6 +166,7 @@ def _columns(values: Values, thread_id: str, row: Row) -> Row:
         "embedded_with": None if has_meaning else "",
         "term_keys": array_bytes(row["term_keys"]),
         "left_at": moment(row.get("left_at")),
+        "importance": row.get("importance"),
     }
 
 

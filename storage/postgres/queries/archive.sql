@@ -11,7 +11,8 @@ SELECT user_id = :user_id AS mine FROM threads WHERE thread_id = :thread_id
 
 -- part: archive.messages_given
 SELECT * FROM jsonb_to_recordset(:rows) AS line(ordinal int, id text, role text, name text, text text, message jsonb,
-                                                   tokens int, created_at timestamptz, term_keys jsonb)
+                                                   tokens int, created_at timestamptz, term_keys jsonb,
+                                                   importance float8)
 
 -- part: archive.changed_messages
 -- Those of `new` that are known with another content.
@@ -25,11 +26,11 @@ WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM n
 -- Where a known message came with another content, none is added, unless the rest is to be kept.
 WITH new AS ({archive.messages_given}), changed AS ({archive.changed_messages}), added AS (
     INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
-                          term_keys)
+                          term_keys, importance)
     SELECT :user_id, :thread_id, new.id, last.seq + row_number() OVER (ORDER BY new.ordinal),
            new.role, new.name, new.text, new.message, new.tokens, new.created_at,
            CASE WHEN new.role IN ('user', 'assistant', 'agent') AND new.text ~ '\S' THEN NULL ELSE '' END,
-           ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint)
+           ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint), coalesce(new.importance, 0.5)
     FROM new
     CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
                 WHERE user_id = :user_id AND thread_id = :thread_id) AS last
@@ -56,6 +57,14 @@ SELECT * FROM messages WHERE user_id = :user_id AND thread_id = :thread_id ORDER
 
 -- name: archive.whole
 SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: archive.importance
+SELECT id, importance FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
+-- name: archive.weigh
+UPDATE messages SET importance = least(1.0, greatest(0.0, :least::float8, importance + :step))
+FROM unnest(:threads::text[], :ids::text[]) AS meant(thread_id, id)
+WHERE user_id = :user_id AND messages.thread_id = meant.thread_id AND messages.id = meant.id
 
 -- name: archive.compression
 SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id = :thread_id) AS messages,
@@ -134,3 +143,7 @@ WHERE t.user_id = :user_id GROUP BY t.thread_id ORDER BY max(m.seq) IS NULL, max
 
 -- name: archive.named
 SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = ANY(:ids)
+
+-- name: archive.renumber
+UPDATE messages SET seq = new.seq FROM unnest(:ids::text[], :numbers::bigint[]) AS new(id, seq)
+WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id

@@ -75,6 +75,9 @@ INSERT INTO pins
 SELECT :user_id, new.* {facts.pins_given}
 ON CONFLICT (user_id, id) DO UPDATE SET forgotten_at = coalesce(pins.forgotten_at, excluded.forgotten_at)
 
+-- name: facts.pin_again
+UPDATE pins SET kind = 'manual', score = :score, forgotten_at = NULL WHERE user_id = :user_id AND id = :id
+
 -- name: facts.sheet
 -- Of both pools together, what the question names comes first, as `facts.sheet.importance` has it.
 WITH found AS (
@@ -105,8 +108,11 @@ WITH found AS (
 )
 (SELECT 'fact' AS what, to_jsonb(f) AS row, ordinal FROM ranked AS f)
 UNION ALL
-(SELECT 'pin', to_jsonb(p), row_number() OVER (ORDER BY kind = 'manual' DESC, score DESC, created_at DESC) AS ordinal
- FROM pins AS p
+(SELECT 'pin', to_jsonb(p),
+        row_number() OVER (ORDER BY kind = 'manual' DESC, score + coalesce(m.importance, 0) DESC, p.created_at DESC)
+            AS ordinal
+ FROM pins AS p LEFT JOIN LATERAL (SELECT importance FROM messages AS said WHERE said.user_id = :user_id
+                                   AND said.thread_id = p.thread_id AND said.id = p.source_id) AS m ON true
  WHERE user_id = :user_id AND forgotten_at IS NULL
    AND (thread_id = :thread_id OR (kind = 'manual' AND :thread_only::text IS NULL))
    AND NOT (kind = 'automatic' AND source_id = ANY(:live::text[]))

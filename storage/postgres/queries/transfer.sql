@@ -49,7 +49,7 @@ SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins
 
 -- name: transfer.threads
-SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
+SELECT 'thread' AS kind, thread_id AS id, name, created_at, retention FROM threads
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id
 
 -- name: transfer.messages
@@ -72,9 +72,9 @@ SELECT id AS thread_id FROM unnest(:ids::text[]) AS id
 WHERE NOT EXISTS (SELECT FROM threads WHERE thread_id = id AND user_id = :user_id) LIMIT 1
 
 -- name: transfer.add_threads
-INSERT INTO threads (thread_id, user_id, name, created_at)
-SELECT new.id, :user_id, new.name, new.created_at
-FROM jsonb_to_recordset(:rows::jsonb) AS new(id text, name text, created_at timestamptz)
+INSERT INTO threads (thread_id, user_id, name, created_at, retention)
+SELECT new.id, :user_id, new.name, new.created_at, new.retention
+FROM jsonb_to_recordset(:rows::jsonb) AS new(id text, name text, created_at timestamptz, retention text)
 ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
 WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.name IS NOT NULL
 

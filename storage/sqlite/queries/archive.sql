@@ -15,6 +15,16 @@ SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :threa
 SELECT id, seq, created_at FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
     FROM json_each(:ids))
 
+-- name: archive.importance
+SELECT id, importance FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
+    FROM json_each(:ids))
+
+-- name: archive.weigh
+UPDATE messages SET importance = min(1.0, max(0.0, :least, importance + :step))
+FROM (SELECT t.value AS thread_id, i.value AS id FROM json_each(:threads) AS t JOIN json_each(:ids) AS i
+      ON i.key = t.key) AS meant
+WHERE user_id = :user_id AND messages.thread_id = meant.thread_id AND messages.id = meant.id
+
 -- name: archive.known
 SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
     FROM json_each(:ids))
@@ -41,3 +51,9 @@ SELECT below.top, min(m.seq) AS seq FROM below JOIN messages AS m
 
 -- name: archive.named
 SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:ids))
+
+-- name: archive.renumber
+UPDATE messages SET seq = new.seq
+FROM (SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS seq
+    FROM json_each(zipped(:ids, :numbers)) LIMIT -1) AS new
+WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id

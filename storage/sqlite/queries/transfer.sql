@@ -9,7 +9,7 @@ SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins
 
 -- name: transfer.threads
-SELECT 'thread' AS kind, thread_id AS id, name, created_at FROM threads
+SELECT 'thread' AS kind, thread_id AS id, name, created_at, retention FROM threads
 WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id
 
 -- name: transfer.messages
@@ -32,10 +32,11 @@ SELECT value AS thread_id FROM json_each(:ids)
 WHERE NOT EXISTS (SELECT 1 FROM threads WHERE thread_id = value AND user_id = :user_id) LIMIT 1
 
 -- name: transfer.add_threads
-INSERT INTO threads (thread_id, user_id, name, created_at)
-SELECT new.id, :user_id, new.name, new.created_at
+INSERT INTO threads (thread_id, user_id, name, created_at, retention)
+SELECT new.id, :user_id, new.name, new.created_at, new.retention
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.name') AS name,
-    moment(json_extract(value, '$.created_at')) AS created_at FROM json_each(:rows) LIMIT -1) AS new WHERE true
+    moment(json_extract(value, '$.created_at')) AS created_at,
+    json_extract(value, '$.retention') AS retention FROM json_each(:rows) LIMIT -1) AS new WHERE true
 ON CONFLICT (thread_id) DO UPDATE SET name = excluded.name
 WHERE threads.user_id = excluded.user_id AND threads.name IS NULL AND excluded.name IS NOT NULL
 

@@ -1,0 +1,72 @@
+"""Sentences that are labelled, and how facts by patterns do on them: precision and recall, by language.
+
+`fact_clauses.txt` was written for this, by one hand: a label, a language and a text in each line. `+` tells something
+lasting of the user, or of somebody of theirs, that can be understood alone; `-` does not. A third, by a hash of the
+text, is kept apart: nothing was tuned on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from everthread.facts.extraction import Occasion, extract
+from everthread.state.records import now
+
+FILE = Path(__file__).with_name("fact_clauses.txt")
+Part = Literal["tune", "kept"]
+
+
+class LabelledText(NamedTuple):
+    """A sentence, its language, and whether it is a fact."""
+
+    is_fact: bool
+    language: str
+    text: str
+
+
+class Score(NamedTuple):
+    """How many were taken for facts, rightly or not, and how many are facts."""
+
+    right: int
+    taken: int
+    facts: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(1, self.taken)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(1, self.facts)
+
+
+def part_of(text: str) -> Part:
+    """Which part a text belongs to: a third is kept apart."""
+    return "kept" if hashlib.sha256(text.encode()).digest()[0] % 3 == 0 else "tune"
+
+
+def labelled(part: Part | None = None, file: Path = FILE) -> list[LabelledText]:
+    """The labelled sentences, of one part or of both."""
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    found = [LabelledText(label == "+", language, text) for label, language, text in rows]
+    return [item for item in found if part is None or part_of(item.text) == part]
+
+
+def scores(items: list[LabelledText]) -> dict[str, Score]:
+    """What the patterns make of the sentences, by language and of all."""
+    by_language: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for item in items:
+        taken = bool(extract(item.text, Occasion("t", "m", now())))
+        by_language[item.language].append((taken, item.is_fact))
+        by_language["all"].append((taken, item.is_fact))
+    return {
+        language: Score(
+            sum(taken and fact for taken, fact in pairs),
+            sum(taken for taken, _ in pairs),
+            sum(fact for _, fact in pairs),
+        )
+        for language, pairs in by_language.items()
+    }
