@@ -69,6 +69,7 @@ def assemble(
     thread_id: str = "",
     turn_before: str | None = None,
     light: Collection[str] = (),
+    unfolded: Collection[str] = (),
     importance: Mapping[str, float] = MappingProxyType({}),
 ) -> Assembled:
     """The messages for the model, and what they cost; the same for the same arguments.
@@ -91,6 +92,7 @@ def assemble(
         thread_id: the thread of the chain, for memories of other threads.
         turn_before: the id of the message that began the turn before.
         light: ids of messages of the chain of which only a part is shown.
+        unfolded: ids of summaries in whose place their messages stand in the chain.
         importance: of messages of the chain, by their ids: which of the recent ones stay where not all fit; without it
             the newest.
 
@@ -109,7 +111,7 @@ def assemble(
     parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
-    material = Material(results, memories, asked, layout, counter, thread_id)
+    material = Material(results, memories, asked, layout, counter, thread_id, unfolded)
     known = fact_entries(facts, counter), fact_entries(news, counter)
     sources = PromptSources(instructions, parts, *known, material, frozenset(light), importance)
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)

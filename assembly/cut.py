@@ -52,10 +52,12 @@ class Cut(NamedTuple):
     Attributes:
         view: summaries of what is older, then all messages since as they were said.
         since: when the first of these was said; None where it is new.
+        unfolded: ids of summaries in whose place their messages stand.
     """
 
     view: ChainView
     since: datetime | None = None
+    unfolded: frozenset[str] = frozenset()
 
 
 def cut(
@@ -82,7 +84,8 @@ def cut(
         return Cut(view)
     shown = [*_older(roots, index, start), *said.messages[start:], *view[asked:]]
     place = places.get(str(said.messages[start].id)) if start < len(said.messages) else None
-    return Cut(ChainView(shown, view.kept), place.said_at if place is not None else None)
+    unfolded = (str(node.message.id) for node in _summaries(roots) if _span(node, index)[0] >= start)
+    return Cut(ChainView(shown, view.kept), place.said_at if place is not None else None, frozenset(unfolded))
 
 
 class _Said(NamedTuple):

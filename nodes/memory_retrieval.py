@@ -82,11 +82,10 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
 
     What may be shown may be found, too: which of it the prompt shows, assembly decides.
     """
-    resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
-    shown = within_reach(state, turn)
+    resources, settings, shown = turn.resources, turn.settings, within_reach(state, turn)
     if not resources.embedder.ready:
         resources.embedder.load()
-        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
+        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(turn.live(state).view, settings)):
             return Recall()
     wanted = settings.max_memories * HITS_A_MEMORY
     recall = await turn.user.search.find(

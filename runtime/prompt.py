@@ -115,6 +115,7 @@ async def assembled(
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
             light=light,
+            unfolded=shown.unfolded,
             importance=importance,
         )
 

@@ -50,5 +50,9 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
 
 
 def within_reach(state: ConversationState, turn: Turn) -> set[str]:
-    """Ids of what the prompt may show of the conversation: the chain, and what was read under its summaries."""
-    return {*(str(message.id) for message in turn.live(state).view), *(state.get("places") or {})}
+    """Ids of what the prompt may show of the conversation: the chain, and what stands under its summaries."""
+    return {
+        *(str(message.id) for message in turn.live(state).view),
+        *(state.get("places") or {}),
+        *(state.get("chain_texts") or {}),
+    }
