@@ -76,8 +76,8 @@ class ThresholdSettings(Group):
     summary_window: SummaryWindow = threshold(
         "last",
         title="Which messages are summarized",
-        multi_strategy="the last ones of the chain, as seed 000 says, or the oldest. The prompt shows what was just said "
-        "as it was said with either.",
+        multi_strategy="the last ones of the chain, as seed 000 says, or the oldest. The prompt shows what was just "
+        "said as it was said with either.",
     )
     message_threshold: int = threshold(
         20,

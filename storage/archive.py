@@ -247,8 +247,8 @@ class Archive:
         """By id, those of these messages and summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
         messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
-        found: dict[str, Summary | BaseMessage] = {s.id: s for s in summaries_of(self._rows, summaries)}
-        return found | dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))
+        told = {summary.id: summary for summary in summaries_of(self._rows, summaries)}
+        return {**told, **dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))}
 
     async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
         """By id, where those of these messages stand that the archive holds."""
