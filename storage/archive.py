@@ -247,8 +247,8 @@ class Archive:
         """By id, those of these messages and summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
         messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
-        told = {summary.id: summary for summary in summaries_of(self._rows, summaries)}
-        return {**told, **dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))}
+        said = readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row)))
+        return dict([*((summary.id, summary) for summary in summaries_of(self._rows, summaries)), *said])
 
     async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
         """By id, where those of these messages stand that the archive holds."""
@@ -261,8 +261,7 @@ class Archive:
 
     async def known_ids(self, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""
-        rows = await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))
-        return {row["id"] for row in rows}
+        return {row["id"] for row in await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))}
 
     async def known_count(self, thread_id: str) -> int:
         """How many messages the archive holds of this thread."""
