@@ -47,7 +47,7 @@ LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
 LEAST_FOR_REMARK: Final = Bounds(0.12, 0.5)
 """The same for a message that asks for nothing."""
 
-LEAST_IN_PASSING: Final = Bounds(0.03, -1.0)
+LEAST_IN_PASSING: Final = Bounds(0.06, -1.0)
 """The same for one that asks for something in passing, in less than half of its sentences."""
 
 BELOW: Final = 2.0

@@ -21,6 +21,7 @@ from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
 from ..state.records import Recall
 from ..storage.archive_rows import said_at
+from .relevance import asking_share
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
     question = newest_question(state["messages"])
-    terms, most = await asyncio.to_thread(lambda: (question_terms(question), most_asked(question)))
+    terms, most = await asyncio.to_thread(_asked, question)
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
@@ -98,3 +99,8 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
     return choose(found, pins, settings.max_facts, terms, most)
+
+
+def _asked(question: str) -> tuple[tuple[str, ...], int | None]:
+    """The words by which a message names facts, and how many it asks for; what asks for nothing names none."""
+    return question_terms(question), most_asked(question) if asking_share(question) else 0

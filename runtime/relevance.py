@@ -15,9 +15,19 @@ def least_told(question: str) -> Bounds:
 
     The first call reads word lists from disk (blocking).
     """
+    share = asking_share(question)
+    if 2 * share >= 1:
+        return LEAST[scope_of(question)]
+    return LEAST_IN_PASSING if share else LEAST_FOR_REMARK
+
+
+def asking_share(question: str) -> float:
+    """The share of the sentences of a message that ask for something; 1 in a language whose questions are not known.
+
+    The first call reads word lists from disk (blocking).
+    """
     reading = read_question(question, now().year)
     asking = 0 if reading.trivial else sum(part.manner != "tells" for part in reading.parts)
     language = language_of(question)
-    if 2 * asking >= len(reading.parts) or language is None or language not in word_lists().languages:
-        return LEAST[scope_of(question)]
-    return LEAST_IN_PASSING if asking else LEAST_FOR_REMARK
+    is_known = language is not None and language in word_lists().languages
+    return asking / max(1, len(reading.parts)) if is_known else 1.0

@@ -15,7 +15,7 @@ from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
-from ..state.records import Fragment, Hit, Summary
+from ..state.records import Fragment, Hit, Place, Summary
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
 from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
@@ -252,14 +252,25 @@ class Archive:
         rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
         return dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
 
+    async def below(self, thread_id: str, ids: Iterable[str]) -> dict[str, Summary | BaseMessage]:
+        """By id, those of these messages and summaries that are there."""
+        values = {"thread_id": thread_id, "ids": list(ids)}
+        messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
+        said = readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row)))
+        return dict([*((summary.id, summary) for summary in summaries_of(self._rows, summaries)), *said])
+
+    async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
+        """By id, where those of these messages stand that the archive holds."""
+        rows = await self._rows.fetch("archive.places", thread_id=thread_id, ids=list(ids))
+        return {row["id"]: Place(row["seq"], row["created_at"]) for row in rows}
+
     async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
         return (await self._rows.fetch("archive.compression", thread_id=thread_id))[0]
 
     async def known_ids(self, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""
-        rows = await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))
-        return {row["id"] for row in rows}
+        return {row["id"] for row in await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))}
 
     async def known_count(self, thread_id: str) -> int:
         """How many messages the archive holds of this thread."""

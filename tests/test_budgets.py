@@ -20,6 +20,8 @@ from everthread.state.search_records import SearchResult
 from everthread.state.turn_records import Section
 
 WORDS = TokenCounter("words", lambda text: len(text.split()))
+OF_THE_TURN = ("news", "results", "memories")
+"""What is new with each turn stands behind the conversation, where it leaves the cached beginning as it was."""
 RETRIEVED_FIRST = ("retrieved", "recent", "summaries", "facts")
 
 
@@ -50,22 +52,21 @@ def sections(
 @pytest.mark.parametrize(
     ("profile", "order", "trim", "tokens", "recent", "summaries"),
     [
-        ("multi_strategy", ("recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None), None),
-        ("sliding_summary", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None),
-         None),
-        ("hybrid", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 3000, (3, 8), 3),
-        ("archive", ("summaries", "facts", "results", "memories", "recent"), RETRIEVED_FIRST, 8000, (2, 8), None),
-        ("layered", ("facts", "summaries", "recent", "results", "memories"),
-         ("summaries", "retrieved", "recent", "facts"), 8000, (2, None), None),
+        ("multi_strategy", ("facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 4), None),
+        ("sliding_summary", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 10), None),
+        ("hybrid", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 3000, (3, 8), 3),
+        ("archive", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 8), None),
+        ("layered", ("facts", "summaries", "recent", *OF_THE_TURN),
+         ("summaries", "retrieved", "recent", "facts"), 8000, (2, 6), None),
     ],
 )  # fmt: skip
 def test_the_seeds_defaults_hold(
-    profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int | None], summaries: int | None
+    profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int], summaries: int | None
 ) -> None:
     settings = Settings(profile=profile)
     layout = Layout.of(settings)
     assert (layout.order, layout.trim, settings.max_context_tokens) == (order, trim, tokens)
-    assert (layout.min_recent, layout.max_recent) == recent
+    assert (layout.min_recent, layout.kept) == recent
     assert layout.max_summaries == summaries
 
 
@@ -81,7 +82,7 @@ def test_a_budget_that_is_set_stands_before_that_of_the_profile() -> None:
     base = Settings(profile="archive", budgets="system=10%, recent=4000")
     layout = Layout.of(Settings(budgets={"recent": 0.5}).over(base))
     assert layout.shares == {"system": 0.1, "facts": 0.1, "summaries": 2000, "retrieved": 1500, "recent": 0.5}
-    assert Layout.of(Settings(profile="hybrid", keep_recent=12, max_active_summaries=5)).max_recent == 12
+    assert Layout.of(Settings(profile="hybrid", keep_recent=12, max_active_summaries=5)).kept == 12
 
 
 @pytest.mark.parametrize(
@@ -153,11 +154,11 @@ def test_the_truncation_example_of_seed_002() -> None:
     assert sum(section.tokens for section in made.values()) <= 3000
 
 
-def test_no_more_than_eight_recent_messages_and_three_summaries_under_hybrid() -> None:
-    """Seed 002, "buildContext"."""
+def test_no_more_than_three_summaries_under_hybrid_and_messages_as_said_where_there_is_room() -> None:
+    """Seed 002, "buildContext"; its eight recent messages are those that stay where the conversation is cut."""
     made = sections("hybrid", recent=14, message=5, summaries=5, summary=5)
-    assert (made["recent"].items, made["summaries"].items) == (8, 3)
-    assert made["recent"].reasons == ("6 were more than the setting allows",)
+    assert (made["recent"].items, made["summaries"].items) == (14, 3)
+    assert made["summaries"].reasons == ("2 were more than the setting allows",)
 
 
 def found_and_said(budget: int, *, said: int, found: int) -> tuple[dict[str, Section], str]:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import EchoModel, say, thread, view_in
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -59,9 +59,9 @@ def moody(mood: Any = None) -> MoodyModel:
     return MoodyModel(prompts=[], mood=[mood], asked=[])
 
 
-async def talk(graph: Conversation, turns: int, *, start: int = 0, to: str = "t1", user: str = "ada") -> Any:
+async def talk(graph: Conversation, turns: int, *, start: int = 0, **more: Any) -> Any:
     for n in range(start, start + turns):
-        state = await say(graph, f"Remark on the garden, number {n}, with a few more words about it.", to=to, user=user)
+        state = await say(graph, f"Remark on the garden, number {n}, with a few more words about it.", **more)
         await graph.asettled()
     return state
 
@@ -200,8 +200,8 @@ async def test_regenerate_gives_a_summary_a_new_text_under_its_id_everywhere(
         found = await graph.resources.of_user("ada").search.nearest(str(model.mood[0]), limit=1, timeout=60)
         assert found[0].source_id == before.id
         model.mood[0] = None
-        await talk(graph, 1, start=7)
-        assert "zebras" in " ".join(message.text for message in model.prompts[-1])
+        state = await talk(graph, 1, start=7)
+        assert "zebras" in " ".join(message.text for message in view_in(state))
         for parent in await archive.summaries("t1"):
             assert set(parent.source_ids) <= {
                 *(message.id for message in await archive.messages("t1")),
