@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,9 +18,10 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .bundled_weights import BUNDLED_MODEL, bundled_folder, check_weights
+from .bundled_weights import BUNDLED_MODEL, weights_folder
 from .embedding_cache import EmbeddingCache
 from .imports import imported
+from .minilm import MiniLM
 from .similarity import PROBES, USUAL, level
 from .worker import Worker
 
@@ -37,8 +39,8 @@ CACHE_BYTES: Final = 16_000_000
 class Embedder:
     """An embedding model by name, or one that is given.
 
-    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
-    seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
+    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: a large one
+    takes seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
     calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
@@ -246,7 +248,9 @@ def load_embeddings(name: str) -> Embeddings:
             from langchain.embeddings import init_embeddings
 
             return init_embeddings(rest, provider=provider)
-        return _sentence_transformer(name)
+        return MiniLM(weights_folder()) if name == BUNDLED_MODEL else _sentence_transformer(name)
+    except EmbeddingError:
+        raise
     except Exception as error:
         raise EmbeddingError(
             f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
@@ -264,17 +268,14 @@ def _made_by(path: str) -> Embeddings:
 
 
 def _sentence_transformer(name: str) -> Embeddings:
+    if find_spec("sentence_transformers") is None:
+        raise EmbeddingError(
+            f"The embedding model {name!r} needs packages that are missing: pip install 'everthread[huggingface]'."
+        )
     from langchain_huggingface import HuggingFaceEmbeddings
 
-    bundled = bundled_folder() if name == BUNDLED_MODEL else None
-    if bundled is not None:
-        check_weights(bundled)
     with _no_progress_bar():
-        return HuggingFaceEmbeddings(
-            model_name=str(bundled or name),
-            model_kwargs={"local_files_only": True} if bundled else {},
-            encode_kwargs={"normalize_embeddings": True, "batch_size": BATCH},
-        )
+        return HuggingFaceEmbeddings(model_name=name, encode_kwargs={"normalize_embeddings": True, "batch_size": BATCH})
 
 
 @contextmanager
@@ -283,9 +284,9 @@ def _no_progress_bar() -> Iterator[None]:
     from transformers.utils import logging as bars
 
     drawn = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         if drawn:
-            bars.enable_progress_bar()  # type: ignore[no-untyped-call]
+            bars.enable_progress_bar()
