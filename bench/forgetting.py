@@ -32,6 +32,7 @@ from everthread.graph.conversation import Conversation
 from everthread.graph.open import open_graph
 from everthread.maintenance.proof import prove
 from everthread.runtime import forget as forgetting
+from everthread.runtime import forget_wanted
 from everthread.runtime.forget_needles import Needles
 from everthread.settings.settings import Settings
 from everthread.state.records import Summary
@@ -89,7 +90,7 @@ async def fill(graph: Conversation, by_thread: dict[str, list[AnyMessage]]) -> d
 
 
 async def measured(
-    graph: Conversation, by_thread: dict[str, list[AnyMessage]], what: str, wanted: forgetting.Wanted
+    graph: Conversation, by_thread: dict[str, list[AnyMessage]], what: str, wanted: forget_wanted.Wanted
 ) -> dict[str, Any]:
     user, storage = graph.resources.of_user("ada"), graph.resources.database
     told = [str(m.content) for t, some in by_thread.items() for m in some
@@ -120,10 +121,10 @@ async def bench(settings: Settings, messages: Sequence[AnyMessage], number: int)
         user = graph.resources.of_user("ada")
         one = str(by_thread["t1"][50].id)
         span = BEGIN + timedelta(minutes=7 * 1000), BEGIN + timedelta(minutes=7 * 1100)
-        rows = [await measured(graph, by_thread, "one message", await forgetting.some_messages(user, "t1", [one]))]
-        rows.append(await measured(graph, by_thread, "100 messages", await forgetting.span_of_time(user, *span)))
-        rows.append(await measured(graph, by_thread, "a thread", await forgetting.whole_threads(user, "t2")))
-        rows.append(await measured(graph, by_thread, "everything", await forgetting.whole_threads(user)))
+        rows = [await measured(graph, by_thread, "one message", await forget_wanted.some_messages(user, "t1", [one]))]
+        rows.append(await measured(graph, by_thread, "100 messages", await forget_wanted.span_of_time(user, *span)))
+        rows.append(await measured(graph, by_thread, "a thread", await forget_wanted.whole_threads(user, "t2")))
+        rows.append(await measured(graph, by_thread, "everything", await forget_wanted.whole_threads(user)))
         return rows
 
 

@@ -16,7 +16,7 @@ from ..storage.storage import Storage
 from .opening import graph_on, rows_of, say, thread_of
 
 if TYPE_CHECKING:
-    from ..runtime.forget import Wanted
+    from ..runtime.forget_wanted import Wanted
     from ..runtime.user import User
 
 _SHOWN = 60
@@ -41,7 +41,7 @@ async def delete(
     id_ = None if thread is None else await thread_of(storage, thread)
     async with graph_on(storage) as graph:
         from ..runtime.forget import forget as forget_it
-        from ..runtime.forget import whole_threads
+        from ..runtime.forget_wanted import whole_threads
 
         user = graph.resources.of_user(storage.settings.user_id)
         wanted = await whole_threads(user, id_)
@@ -127,7 +127,7 @@ async def _wanted(
     thread_id: str | None,
     time: tuple[datetime | None, datetime | None],
 ) -> Wanted:
-    from ..runtime.forget import a_fact, some_messages, span_of_time, whole_threads
+    from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
 
     if any(time):
         return await span_of_time(user, *time, thread_id)

@@ -11,7 +11,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeReprese
 from typing_extensions import Unpack
 
 from ..runtime.components import Components
-from ..runtime.forget import forget, whole_threads
+from ..runtime.forget import forget
+from ..runtime.forget_wanted import whole_threads
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn

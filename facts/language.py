@@ -77,7 +77,7 @@ class Language:
         folded = fold(text)
         if not self.spaced:
             return re.sub(r"\s+", "", folded).translate({ord(old): new for old, new in self.expand.items()})
-        for short, long in self.expand.items():
+        for short, long in self.expand.items() if "'" in folded else ():
             if short.endswith("'"):
                 folded = re.sub(rf"(?<!\w){re.escape(short)}", long, folded)
         return re.sub(r"\s+", " ", _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)).strip()

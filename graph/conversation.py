@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage
@@ -13,17 +15,22 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
-from ..runtime.forget import a_fact, forget, some_messages, span_of_time, whole_threads
+from ..runtime.forget import Found, forget
+from ..runtime.forget_savers import foreign, scrub_saver
+from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
+from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import InputError
+from ..state.errors import InputError, StorageError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import recognized
 from .run import Run, read_run, runtime_of
+
+logger = logging.getLogger(__name__)
 
 CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
@@ -57,7 +64,7 @@ class Conversation(CompiledConversation):
         """
         user = self.resources.of_user(user_id)
         wanted = await whole_threads(user, thread_id)
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -98,7 +105,7 @@ class Conversation(CompiledConversation):
             wanted = await a_fact(user, fact)
         else:
             raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
         """`aforget`, blocking."""
@@ -155,6 +162,7 @@ class Conversation(CompiledConversation):
                 stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
+            stack.callback(lambda: node_thread.run_sync(self._scrub_after(run)))
             given = node_thread.run_sync(self._recognized(run))
             yield from super().stream(given, run.config, **run.options)
 
@@ -167,6 +175,7 @@ class Conversation(CompiledConversation):
                 await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
+            stack.push_async_callback(self._scrub_after, run)
             given = await self._recognized(run)
             async for part in super().astream(given, run.config, **run.options):
                 yield part
@@ -263,4 +272,17 @@ class Conversation(CompiledConversation):
                 wanted = await span_of_time(user, None, None, thread_id)
             else:
                 wanted = await some_messages(user, thread_id, removed)
-            await forget(user, wanted, asked_by="client")
+            await forget(user, wanted, asked_by="client", also=partial(self._scrub, held=thread_id))
+
+    async def _scrub(self, found: Found, *, held: str | None = None) -> None:
+        """Forget it in the checkpointer, too, where that is not the storage's; `held`: the only thread that is held."""
+        if (saver := foreign(self.checkpointer)) is not None:
+            await scrub_saver(saver, found, None if held is None else self.resources.locks, held=held or "")
+
+    async def _scrub_after(self, run: Run) -> None:
+        """The same for what the run has forgotten at the user's word."""
+        for found in run.config["configurable"][FORGOTTEN_KEY]:
+            try:
+                await self._scrub(found, held=run.thread_id or "")
+            except StorageError as error:
+                logger.warning("%s", error)

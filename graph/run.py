@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from ..runtime.resources import Resources
 from ..runtime.run_settings import as_context, authenticated_user, names_user
-from ..runtime.turn import CHAINS_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
@@ -81,7 +81,7 @@ def read_run(
     is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
     ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
-    ours[CHAINS_KEY] = LiveChains()
+    ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: []}
     if not (is_nested or _may_stop_between(graph, options)):
         ours[RUN_KEY] = RunCheckpoints()
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}

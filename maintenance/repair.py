@@ -127,8 +127,8 @@ async def _order(thread: ThreadSnapshot) -> None:
     values = {"thread_id": thread.state.thread_id, "ids": list(moved)}
     await thread.state.user.rows.transaction(
         ("archive.lock_thread", values),
-        ("doctor.renumber", {**values, "numbers": [-number for number in moved.values()]}),  # each number stands once
-        ("doctor.renumber", {**values, "numbers": list(moved.values())}),
+        ("archive.renumber", {**values, "numbers": [-number for number in moved.values()]}),  # each number stands once
+        ("archive.renumber", {**values, "numbers": list(moved.values())}),
     )
 
 

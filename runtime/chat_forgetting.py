@@ -29,7 +29,8 @@ from ..state.records import now
 from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
 from .events import tell
-from .forget import Wanted, forget, some_messages
+from .forget import forget
+from .forget_wanted import Wanted, some_messages
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -170,26 +171,33 @@ async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
     parts = {(part.said.thread_id, part.said.id): part for meant in found for part in meant.parts}
     if not parts:
         return Forgotten(may_be_meant=tuple(dict.fromkeys(text for meant in found for text in meant.unclear)))
-    kept = [part for part in parts.values() if part.rest]
-    for part in kept:  # before the rest is gone, so that replies to it are not taken for replies to what goes
-        await _archive_rest(part, turn)
+    kept = _by_thread(part for part in parts.values() if part.rest)
+    for thread_id, some in kept.items():  # before they go, so that replies to a rest are not taken for replies to them
+        await _archive_rests(thread_id, some, turn)
     ids: dict[str, frozenset[str]] = {}
     for thread_id in {thread_id for thread_id, _ in parts}:
         wanted = await some_messages(turn.user, thread_id, [id_ for thread, id_ in parts if thread == thread_id])
         ids |= {thread: ids.get(thread, frozenset()) | some for thread, some in wanted.ids.items()}
-    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat")
-    for part in kept:
-        place = {"thread_id": part.said.thread_id, "id": _rest_id(part.said.id), "seq": part.said.seq}
-        await turn.user.rows.fetch("forgetting.place", **place)
+    done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat", also=turn.note_forgotten)
+    for thread_id, some in kept.items():
+        places = {"ids": [_rest_id(part.said.id) for part in some], "numbers": [part.said.seq for part in some]}
+        await turn.user.rows.fetch("archive.renumber", thread_id=thread_id, **places)
     turn.user.embed_later(turn.settings.timeouts.embedding)
     summaries = done.summaries + done.rewritten
     return Forgotten(messages=len(parts), facts=done.facts, pins=done.pins, summaries=summaries)
 
 
-async def _archive_rest(part: Part, turn: Turn) -> None:
-    thread_id, id_ = part.said.thread_id, part.said.id
-    whole_message = (await turn.user.archive.whole_messages(thread_id, [id_]))[id_]
-    await turn.user.archive.add_messages(thread_id, [_shortened(cast("AnyMessage", whole_message), part)])
+def _by_thread(parts: Iterable[Part]) -> dict[str, list[Part]]:
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.said.thread_id, []).append(part)
+    return found
+
+
+async def _archive_rests(thread_id: str, parts: Sequence[Part], turn: Turn) -> None:
+    messages = await turn.user.archive.whole_messages(thread_id, [part.said.id for part in parts])
+    rests = [_shortened(cast("AnyMessage", messages[part.said.id]), part) for part in parts if part.said.id in messages]
+    await turn.user.archive.add_messages(thread_id, rests)
 
 
 def _rest_id(id_: str) -> str:

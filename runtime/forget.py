@@ -8,11 +8,10 @@ was forgotten, when and at whose word, and nothing of what it said.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from ..facts.release import release_facts
@@ -27,9 +26,9 @@ from .forget_needles import Needles, needles_of
 from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
+from .forget_wanted import Kind, Wanted
 from .user import User
 
-Kind = Literal["messages", "time", "fact", "thread", "user", "age"]
 AskedBy = Literal["program", "command", "client", "chat", "retention"]
 
 STORE_SECONDS: Final = 60.0
@@ -45,78 +44,14 @@ _OF_THREADS: Final = (
 )
 
 
-class Wanted(NamedTuple):
-    """What is to be forgotten: whole threads, ids of messages by thread, ids of facts."""
-
-    kind: Kind
-    threads: tuple[str, ...] = ()
-    ids: Mapping[str, frozenset[str]] = MappingProxyType({})
-    facts: tuple[str, ...] = ()
-    quotes: Sequence[str] | None = None
-    """Sentences by which replies that repeat it were found, and are among the ids; None where none were looked for."""
-
-
-async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wanted:
-    """Messages of a thread, and copies of them in threads that were copied.
-
-    Raises:
-        InputError: the thread has none of them.
-        StorageError: the database fails.
-    """
-    said = await user.rows.fetch("deletion.said", threads=[], thread_id=thread_id, ids=list(ids))
-    if not said:
-        raise InputError(f"There is none of these messages in the thread {thread_id!r}: its history has their ids.")
-    copies = await user.rows.fetch("deletion.copies", thread_id=thread_id, ids=list(ids))
-    return Wanted("messages", ids=joined((row["thread_id"], row["id"]) for row in (*said, *copies)))
-
-
-async def span_of_time(
-    user: User, since: datetime | None, until: datetime | None, thread_id: str | None = None
-) -> Wanted:
-    """What was said from `since` on and before `until`, in one thread or in all.
-
-    Raises:
-        StorageError: the database fails.
-    """
-    rows = await user.rows.fetch("deletion.span", thread_id=thread_id, since=since, until=until)
-    return Wanted("time", ids=joined((row["thread_id"], row["id"]) for row in rows))
-
-
-async def a_fact(user: User, id_: str) -> Wanted:
-    """A fact or pin, with the messages that say it.
-
-    Raises:
-        StorageError: the database fails.
-    """
-    said = await user.rows.fetch("deletion.fact_said_in", id=id_)
-    return Wanted("fact", ids=joined((row["thread_id"], row["id"]) for row in said), facts=(id_,))
-
-
-async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
-    """A thread, or all of the user's.
-
-    Raises:
-        InputError: the user has no such thread.
-        StorageError: the database fails.
-    """
-    found = await user.rows.fetch("deletion.threads", thread_id=thread_id)
-    if thread_id is not None and not found:
-        raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
-    return Wanted("user" if thread_id is None else "thread", tuple(row["thread_id"] for row in found))
-
-
-async def forget_messages(user: User, thread_id: str, ids: Sequence[str], *, asked_by: AskedBy = "chat") -> Deleted:
-    """Forget messages from within a turn of the user's, whose lock is held: that turn takes them out of its state.
-
-    Raises:
-        InputError: the thread has none of these messages.
-        EmbeddingError: a vector store of one's own fails; nothing was forgotten.
-        StorageError: the database fails; nothing was forgotten.
-    """
-    return await forget(user, await some_messages(user, thread_id, ids), asked_by=asked_by)
-
-
-async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: ThreadLocks | None = None) -> Deleted:
+async def forget(
+    user: User,
+    wanted: Wanted,
+    *,
+    asked_by: AskedBy,
+    locks: ThreadLocks | None = None,
+    also: Callable[[Found], Awaitable[None]] | None = None,
+) -> Deleted:
     """Forget it with all that was made from it, and with replies that repeat a sentence of it word for word.
 
     Args:
@@ -124,6 +59,7 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
         wanted: what.
         asked_by: at whose word, for the record that remains.
         locks: those of the open graph: a turn that runs in a thread that holds something of it is waited for.
+        also: what is to be done then, while the threads are held, where the storage is not.
 
     Raises:
         EmbeddingError: a vector store of one's own fails; nothing was forgotten.
@@ -140,10 +76,12 @@ async def forget(user: User, wanted: Wanted, *, asked_by: AskedBy, locks: Thread
             elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
             await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
         whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
-        gone = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
+        gone, found = await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, user.rows.storage))
         if wanted.kind == "user":
             await user.rows.destroy_key()
-    await user.let_go()
+        await user.let_go()
+        if also is not None:
+            await also(found)
     return gone
 
 
@@ -238,8 +176,8 @@ async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], si
     return replace(traces, ids=ids, texts=texts, quotes=tuple(quotes))
 
 
-async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> Deleted:
-    traces, above, _, since, touched = await _find(rows, wanted)
+async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> tuple[Deleted, Found]:
+    traces, above, _, since, touched = found = await _find(rows, wanted)
     facts, numbers = list(wanted.facts), Counter[str]()
     for scope in _scopes(traces.threads, traces.ids):
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
@@ -268,7 +206,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
     done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})
     if any(numbers.values()):
         await rows.fetch("deletion.record", **_record(wanted.kind, asked_by, done))
-    return done
+    return done, found
 
 
 def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from ..storage.open import locks_of
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.retention_rows import Due, RetentionRows, ThreadRetention
 from ..storage.user_rows import UserRows
-from .forget import Wanted, forget
+from .forget import forget
+from .forget_wanted import Wanted
 
 if TYPE_CHECKING:
     from .resources import Resources

@@ -12,6 +12,7 @@ from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.live_chain import LiveChain, LiveChains
+from .forget import Found
 from .resources import Resources
 from .user import User
 
@@ -28,6 +29,9 @@ NESTED_KEY = "__everthread_nested"
 
 CHAINS_KEY = "__everthread_chains"
 """Names in a `configurable` the `LiveChains` of the run."""
+
+FORGOTTEN_KEY = "__everthread_forgotten"
+"""Names in a `configurable` the list of what the run forgets, which a checkpointer of another make is told after it."""
 
 
 class Turn:
@@ -88,6 +92,10 @@ class Turn:
     def is_claimed(self) -> bool:
         """Whether the thread was claimed for the user before the run began."""
         return self.resources.is_claimed(self.settings.user_id, self.thread_id)
+
+    async def note_forgotten(self, found: Found) -> None:
+        """What the turn forgets is gone from the storage: what else keeps states is told when the turn is over."""
+        self.config.get("configurable", {}).get(FORGOTTEN_KEY, []).append(found)
 
     def quiet(self) -> RunnableConfig:
         """A config for calls whose tokens are not the user's to see."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.forget import forget, whole_threads
+from ..runtime.forget import forget
+from ..runtime.forget_wanted import whole_threads
 from ..runtime.resources import Resources
 from ..state.errors import ThreadOwnershipError
 from ..storage.postgres.thread_lock import ThreadLocks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
-from ..state.records import EVERTHREAD_NAMESPACE, Role, now
+from ..state.records import Role, now
 from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
@@ -26,6 +27,7 @@ _SAME: Final = ("content", "tool_calls", "tool_call_id")
 MOST_MESSAGES: Final = 2**40
 """Messages of a thread."""
 
+_EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
 _ROLES: Final = frozenset(get_args(Role))
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
 
@@ -151,9 +153,14 @@ def changed_message(ids: Sequence[str]) -> InputError:
     )
 
 
-def renamed_id(id_: str | None, content: object) -> str:
-    """An id that is made from another one and a content, for what cannot stand under that one."""
-    return str(uuid.uuid5(EVERTHREAD_NAMESPACE, json.dumps([id_, content], default=str)))
+def earlier_id(id_: str) -> str:
+    """The id under which what a message said before it was edited is kept: it tells which message that was."""
+    return f"{id_}@was-{uuid.uuid4().hex}"
+
+
+def said_as(id_: str) -> str:
+    """The id under which a message was said; that of its earlier text is made from it."""
+    return _EARLIER.sub("", id_)
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..state.records import now
-from .archive_rows import as_jsonb, message_rows, renamed_id
+from .archive_rows import as_jsonb, earlier_id, message_rows
 from .term_keys import message_keys
 from .user_rows import Exchange, UserRows
 
@@ -79,7 +79,7 @@ class Branches:
             StorageError: the database fails; nothing was changed.
         """
         new = await asyncio.to_thread(message_rows, self._rows.user_id, messages)
-        earlier = {str(message.id): renamed_id(message.id, now().isoformat()) for message in messages}
+        earlier = {str(message.id): earlier_id(str(message.id)) for message in messages}
 
         async def work(rows: Exchange) -> bool:
             old = {row["id"]: row for row in await rows.fetch("branches.whole", thread_id=thread_id, ids=list(earlier))}

@@ -15,7 +15,7 @@ import pytest
 from blockbuster import BlockBuster
 from conversation import EchoModel, open_with
 from fakes.embeddings import WORDS
-from langchain_core.embeddings import Embeddings
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from schemas import Schemas
 from test_package import ROOMS
 
@@ -98,6 +98,30 @@ def settings(server_url: str, schema: str) -> Settings:
         database_url=server_url, database_schema=schema, web_search="off", summary_model="extractive",
         embedding_model=WORDS.model_name,
     )  # fmt: skip
+
+
+@pytest.fixture(params=["postgres", "sqlite", "json"])
+def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
+    """Settings on each storage, empty."""
+    return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
+
+
+@pytest.fixture
+def opened(stored: Settings) -> Callable[..., open_graph]:
+    """Open the same storage once more, as a new process would."""
+
+    def again(**values: Any) -> open_graph:
+        embeddings = DeterministicFakeEmbedding(size=8)
+        return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
+
+    return again
+
+
+@pytest.fixture
+def at_hand(stored: Settings, data_dir: Path) -> Settings:
+    """The same with all its files in `data_dir`, and summaries soon."""
+    where = {} if stored.data_dir else {"database_url": "postgres", "data_dir": data_dir}
+    return stored.but(n_sum=4, sum_window=2, **where)
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pytest
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
@@ -26,22 +24,10 @@ class Notes(EchoModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(f"Noted: {messages[-1].text[-30:]}"))])
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def stored(request: pytest.FixtureRequest, data_dir: Path, tmp_path: Path) -> Settings:
-    """Settings of each storage; the embedded server is the session's, with all its files."""
-    folder, schema = tmp_path, "everthread"
-    if request.param == "postgres":
-        folder, schema = data_dir, request.getfixturevalue("schema")
-    return Settings(
-        database_url=request.param, data_dir=folder, database_schema=schema, web_search="off", n_sum=4, sum_window=2,
-        summary_model="extractive",
-    )  # fmt: skip
-
-
-async def test_what_was_said_is_gone_from_every_file_of_each_storage(stored: Settings) -> None:
+async def test_what_was_said_is_gone_from_every_file_of_each_storage(at_hand: Settings) -> None:
     """Also where it was summarized, and said in another thread; the request does not name it."""
     embeddings = DeterministicFakeEmbedding(size=8)
-    async with open_with(stored, model=Notes(prompts=[]), embeddings=embeddings) as graph:
+    async with open_with(at_hand, model=Notes(prompts=[]), embeddings=embeddings) as graph:
         await say(graph, "Hello, what a fine day it is here.")
         await say(graph, f"I live in {CANARY}. My dog is called Rex.")
         for n in range(6):

@@ -19,7 +19,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bench.server_folder import stop_server
 from everthread import Settings, SettingsError, StorageError, Summary, open_graph
-from everthread.runtime.forget import forget, some_messages, whole_threads
+from everthread.runtime.forget import forget
+from everthread.runtime.forget_wanted import some_messages, whole_threads
 from everthread.state.search_records import SearchResult
 from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server

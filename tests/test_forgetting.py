@@ -13,7 +13,7 @@ import pytest
 from command import run
 from conversation import EchoModel, say
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread import InputError, Settings, open_graph
@@ -22,6 +22,7 @@ from everthread.maintenance.doctor import examine
 from everthread.maintenance.proof import prove
 from everthread.maintenance.transfer import export_rows
 from everthread.runtime import forget as forgetting
+from everthread.runtime import forget_wanted
 from everthread.runtime.forget_needles import Needles
 from everthread.state.records import now
 from everthread.state.search_records import SearchResult
@@ -63,22 +64,13 @@ class Search:
         return [SearchResult(title="A page", url="https://example.org", content=f"About {query}.", engine="canned")]
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def stored(request: pytest.FixtureRequest, data_dir: Path, tmp_path: Path) -> Settings:
-    """Settings of each storage; the embedded server is the session's, with all its files."""
-    folder, schema = tmp_path, "everthread"
-    if request.param == "postgres":
-        folder, schema = data_dir, request.getfixturevalue("schema")
-    return Settings(
-        database_url=request.param, data_dir=folder, database_schema=schema, web_search="off", n_sum=4, sum_window=2,
-        summary_model="extractive", embedding_model="words", search_engines=("canned",),
-    )  # fmt: skip
-
-
 @pytest.fixture
-async def talk(stored: Settings, embeddings: Embeddings) -> AsyncIterator[Conversation]:
+async def talk(at_hand: Settings, embeddings: Embeddings) -> AsyncIterator[Conversation]:
     async with open_graph(
-        stored, model=Parrot(prompts=[]), embeddings=embeddings, engines={"canned": Search()}
+        at_hand.but(search_engines=("canned",)),
+        model=Parrot(prompts=[]),
+        embeddings=embeddings,
+        engines={"canned": Search()},
     ) as opened:
         assert isinstance(opened, Conversation)
         yield opened
@@ -119,7 +111,7 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     assert {m.thread_id for m in said} == {"t1", "t2"}
     assert any(CANARY in s.content for s in await user.archive.summaries("t1"))
     asked = [m.id for m in said if m.thread_id == "t1" and m.role == "user"]
-    wanted = await forgetting.some_messages(user, "t1", asked)
+    wanted = await forget_wanted.some_messages(user, "t1", asked)
     needles = await forgetting.needles(user, wanted)
     assert CANARY in needles.texts
     before = await user.archive.known_count("t1")
@@ -142,6 +134,23 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     state = await say(talk, "Which bus was late?")
     assert CANARY not in str(state["messages"][:-2])
     assert [row["kind"] for row in await forgetting.records(user.rows)] == ["messages"]
+
+
+async def test_what_a_message_said_before_it_was_edited_goes_with_it(talk: Conversation) -> None:
+    storage, user = talk.resources.database, talk.resources.of_user("ada")
+    for n, text in enumerate((f"My home is {CANARY}.", f"I live in {CANARY} by the sea.", "I live by the sea.")):
+        await say(talk, {"messages": [HumanMessage(text, id="mine")]})
+        if n == 0:
+            await talk.checkpointer.acopy_thread("t1", "copy")
+    await say(talk, "The bus was late.")
+    await talk.asettled()
+    left = [m for m in await user.archive.page("t1", with_left=True) if m.left_at and m.role == "user"]
+    assert len(left) == 2
+    await talk.aforget("ada", "t1", messages=["mine"])
+    for thread in ("t1", "copy"):
+        assert CANARY not in str([m.text for m in await user.archive.page(thread, with_left=True)]), thread
+    assert (await prove(storage, "ada", Needles((CANARY,), 1))).remains == ()
+    assert await asyncio.to_thread(holding, folder_of(talk)) == []
 
 
 async def test_summaries_above_stand_for_what_is_left_and_say_nothing_of_what_is_gone(graph: Conversation) -> None:
@@ -226,7 +235,8 @@ async def test_a_turn_that_remembered_it_writes_nothing_of_it_into_its_report(
         model.wait = True
         turn = asyncio.create_task(say(graph, "When does the ferry leave?", to="t2"))
         await asyncio.to_thread(model.begun.wait, 60)
-        await forgetting.forget_messages(user, "t1", ids)  # as from within a turn, which waits for no other
+        wanted = await forget_wanted.some_messages(user, "t1", ids)
+        await forgetting.forget(user, wanted, asked_by="chat")  # as from within a turn, which waits for no other
         model.go.set()
         state = await turn
         assert state["report"]["hits"]

@@ -43,23 +43,6 @@ LONG_AGO = "2020-01-01T00:00:00.000000+00:00"
 RESULT = SearchResult(title="T", url="https://example.org", content="c", engine="e")
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
-    """Settings on each storage, empty."""
-    return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
-
-
-@pytest.fixture
-def opened(stored: Settings) -> Callable[..., open_graph]:
-    """Open the same storage once more, as a new process would."""
-
-    def again(**values: Any) -> open_graph:
-        embeddings = DeterministicFakeEmbedding(size=8)
-        return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
-
-    return again
-
-
 @pytest.fixture(autouse=True)
 def _at_a_word_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "FIRST_SECONDS", 86_400.0)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 from command import run
-from conversation import EchoModel, open_with, say, thread
+from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
@@ -40,23 +40,6 @@ def settings_of(kind: Kind, settings: Settings, folder: Path) -> Settings:
     if kind == "postgres":
         return settings
     return settings.but(database_url=kind, data_dir=folder)
-
-
-@pytest.fixture(params=KINDS)
-def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
-    """Settings on each storage, empty."""
-    return settings_of(request.param, settings, tmp_path)
-
-
-@pytest.fixture
-def opened(stored: Settings) -> Callable[..., open_graph]:
-    """Open the same storage once more, as a new process would."""
-
-    def again(**values: Any) -> open_graph:
-        embeddings = DeterministicFakeEmbedding(size=8)
-        return open_with(stored, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
-
-    return again
 
 
 async def test_a_thread_goes_on_where_it_was(opened: Callable[..., open_graph]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from ...state.records import now
+from ..archive_rows import said_as
 from ..memory_changes import array_bytes, vector_bytes, vector_of
 
 Row = dict[str, Any]
@@ -125,6 +126,7 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
     ("ago", 1, _ago),
     ("moment", 1, moment),
     ("micros", 1, _micros),
+    ("said_as", 1, said_as),
     ("sound", 1, sound),
     ("zipped", -1, _zipped),
     ("key_bytes", 1, _key_bytes),

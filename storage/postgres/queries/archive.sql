@@ -131,3 +131,7 @@ WHERE t.user_id = :user_id GROUP BY t.thread_id ORDER BY max(m.seq) IS NULL, max
 
 -- name: archive.named
 SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id = ANY(:ids)
+
+-- name: archive.renumber
+UPDATE messages SET seq = new.seq FROM unnest(:ids::text[], :numbers::bigint[]) AS new(id, seq)
+WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id

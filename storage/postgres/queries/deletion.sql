@@ -19,11 +19,16 @@ WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id
   AND (:since::timestamptz IS NULL OR created_at >= :since) AND (:until::timestamptz IS NULL OR created_at < :until)
 
 -- name: deletion.copies
--- The same messages in threads that were copied from this one, or to it.
-SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
-  ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
- AND copy.message #> '{data,content}' = said.message #> '{data,content}' AND copy.created_at = said.created_at
-WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id = ANY(:ids::text[])
+-- These messages of a thread, what they said before they were edited, and the same in threads that were copied.
+WITH mine AS (
+    SELECT thread_id, id, regexp_replace(id, '@was-[0-9a-f]{32}$', '') AS said_as, created_at,
+           message #> '{data,content}' AS content
+    FROM messages
+    WHERE user_id = :user_id AND regexp_replace(id, '@was-[0-9a-f]{32}$', '') = ANY(:said_as::text[])
+)
+SELECT thread_id, id FROM mine WHERE (said_as, created_at, content) IN (
+    SELECT said_as, created_at, content FROM mine
+    WHERE thread_id = :thread_id AND (id = ANY(:ids::text[]) OR said_as = ANY(:ids::text[])))
 
 -- name: deletion.quoting
 -- What holds one of these texts word for word.

@@ -15,10 +15,6 @@ SELECT id, source_id FROM facts WHERE user_id = :user_id AND thread_id = :thread
 UNION ALL
 SELECT id, source_id FROM pins WHERE user_id = :user_id AND thread_id = :thread_id
 
--- name: doctor.renumber
-UPDATE messages SET seq = new.seq FROM unnest(:ids::text[], :numbers::bigint[]) AS new(id, seq)
-WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id
-
 -- name: doctor.queue_messages
 UPDATE messages SET embedded_with = NULL
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)

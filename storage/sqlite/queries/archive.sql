@@ -37,3 +37,9 @@ SELECT below.top, min(m.seq) AS seq FROM below JOIN messages AS m
 
 -- name: archive.named
 SELECT thread_id FROM threads WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:ids))
+
+-- name: archive.renumber
+UPDATE messages SET seq = new.seq
+FROM (SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS seq
+    FROM json_each(zipped(:ids, :numbers)) LIMIT -1) AS new
+WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id

@@ -21,11 +21,14 @@ WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id)
   AND (:since IS NULL OR created_at >= :since) AND (:until IS NULL OR created_at < :until)
 
 -- name: deletion.copies
-SELECT copy.thread_id, copy.id FROM messages AS said JOIN messages AS copy
-  ON copy.user_id = said.user_id AND copy.id = said.id AND copy.thread_id <> said.thread_id
- AND json_extract(copy.message, '$.data.content') = json_extract(said.message, '$.data.content')
- AND copy.created_at = said.created_at
-WHERE said.user_id = :user_id AND said.thread_id = :thread_id AND said.id IN (SELECT value FROM json_each(:ids))
+WITH mine AS MATERIALIZED (
+    SELECT thread_id, id, said_as(id) AS said_as, created_at, json_extract(message, '$.data.content') AS content
+    FROM messages WHERE user_id = :user_id AND said_as(id) IN (SELECT value FROM json_each(:said_as))
+)
+SELECT thread_id, id FROM mine WHERE (said_as, created_at, content) IN (
+    SELECT said_as, created_at, content FROM mine
+    WHERE thread_id = :thread_id AND (id IN (SELECT value FROM json_each(:ids))
+                                      OR said_as IN (SELECT value FROM json_each(:ids))))
 
 -- name: deletion.quoting
 WITH quote AS MATERIALIZED (SELECT value FROM json_each(:quotes))

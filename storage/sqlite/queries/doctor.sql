@@ -1,9 +1,3 @@
--- name: doctor.renumber
-UPDATE messages SET seq = new.seq
-FROM (SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS seq
-    FROM json_each(zipped(:ids, :numbers)) LIMIT -1) AS new
-WHERE user_id = :user_id AND thread_id = :thread_id AND messages.id = new.id
-
 -- name: doctor.queue_messages
 UPDATE messages SET embedded_with = NULL
 WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
