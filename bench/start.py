@@ -22,7 +22,8 @@ PARTS: Final = {
     "python": "pass",
     "import everthread": "import everthread",
     "import open_graph": "from everthread import open_graph",
-    "open_graph on SQLite": "from everthread import Settings, open_graph\nwith open_graph(Settings(database_url='sqlite')): pass",
+    "open_graph on SQLite": "from everthread import Settings, open_graph\n"
+    "with open_graph(Settings(database_url='sqlite')): pass",
     "open_graph on the embedded Postgres": "from everthread import open_graph\nwith open_graph(): pass",
     "embedding model, one question": "from everthread.models.embeddings import load_embeddings\n"
     "from everthread.models.bundled_weights import BUNDLED_MODEL\nload_embeddings(BUNDLED_MODEL).embed_query('hello')",

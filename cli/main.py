@@ -43,7 +43,8 @@ COMMANDS: Final = {
                          "it; and prove that it is gone."),
     "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
                      "key."),
-    "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or HTTP."),
+    "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or "
+                   "HTTP."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

@@ -12,10 +12,12 @@ import typer
 
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
+from .opening import loading
 
 
 def mcp(
     settings: Settings,
+    *,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on; the path is /mcp.")] = 8765,
@@ -37,7 +39,20 @@ def mcp(
         raise SettingsError(
             f"Everybody who reaches {host} would read and write one memory: give --tokens, or listen on 127.0.0.1."
         )
-    asyncio.run(_serve(settings, (host, port) if http else None, users, read_only))
+    with loading():
+        from ..doors.mcp import memory_server
+        from ..doors.memory import open_memory
+
+    async def serve() -> None:
+        async with open_memory(settings) as memory:
+            server = memory_server(memory, read_only=read_only, tokens=users)
+            if http:
+                # Each request stands alone, so that any number of processes may serve behind one address.
+                await server.run_streamable_http_async(host=host, port=port, stateless_http=True, json_response=True)
+            else:
+                await server.run_stdio_async()
+
+    asyncio.run(serve())
 
 
 def read_tokens(path: Path) -> dict[str, str]:
@@ -69,19 +84,3 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-async def _serve(
-    settings: Settings, address: tuple[str, int] | None, users: dict[str, str] | None, read_only: bool
-) -> None:
-    from ..doors.mcp import memory_server
-    from ..doors.memory import open_memory
-
-    async with open_memory(settings) as memory:
-        server = memory_server(memory, read_only=read_only, tokens=users)
-        if address is None:
-            await server.run_stdio_async()
-        else:
-            # Each request stands alone, so that any number of processes may serve behind one address.
-            host, port = address
-            await server.run_streamable_http_async(host=host, port=port, stateless_http=True, json_response=True)

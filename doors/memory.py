@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
 from typing_extensions import Unpack
 
+from ..maintenance.explain import find_report
 from ..runtime.components import Components
 from ..runtime.forget import forget
-from ..runtime.forget_wanted import whole_threads
+from ..runtime.forget_wanted import part_named, whole_threads
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
@@ -21,6 +23,7 @@ from ..state.errors import InputError
 from ..state.fact_records import Fact, Pin
 from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary, now
+from ..state.report_records import TurnReport
 from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
@@ -46,6 +49,19 @@ class ConversationMemory:
         self._resources = resources
         self.user_id = user_id
         self._user = resources.of_user(user_id)
+
+    async def aexplain(self, thread_id: str, turn: int = -1) -> TurnReport:
+        """The report of a turn: 1 is the first, -1 the last.
+
+        Raises:
+            InputError: the user has no such thread, or there is no report of this turn in it.
+            StorageError: the storage fails.
+        """
+        return await find_report(self._resources.database, self.user_id, thread_id, turn)
+
+    def explain(self, thread_id: str, turn: int = -1) -> TurnReport:
+        """`aexplain`, blocking."""
+        return node_thread.run_sync(self.aexplain(thread_id, turn))
 
     def of(self, user_id: str) -> ConversationMemory:
         """The memory of another user, on the same storage and models.
@@ -149,6 +165,24 @@ class ConversationMemory:
             raise InputError(f"There is no fact and no pin with the id {fact_id!r}: `facts` and `pins` list them.")
         return text
 
+    async def aforget(
+        self,
+        thread_id: str | None = None,
+        *,
+        messages: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fact: str | None = None,
+    ) -> Deleted:
+        """Forget messages, a span of time or a fact, with all that was made from it; see `Conversation.aforget`.
+
+        Raises:
+            InputError: not one of these is named, or it is not there.
+            EverthreadError: something failed, and nothing was forgotten.
+        """
+        wanted = await part_named(self._user, thread_id, messages=messages, since=since, until=until, fact=fact)
+        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+
     async def adelete(self, thread_id: str | None = None) -> Deleted:
         """Delete a thread, or all of the user's, with everything that was made from them.
 
@@ -204,6 +238,10 @@ class ConversationMemory:
     def forget_fact(self, fact_id: str) -> str:
         """`aforget_fact`, blocking."""
         return node_thread.run_sync(self.aforget_fact(fact_id))
+
+    def forget(self, thread_id: str | None = None, **what: Any) -> Deleted:
+        """`aforget`, blocking."""
+        return node_thread.run_sync(self.aforget(thread_id, **what))
 
     def delete(self, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""

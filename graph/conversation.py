@@ -17,7 +17,7 @@ from langgraph.types import StateSnapshot, StateUpdate
 
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
-from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
+from ..runtime.forget_wanted import part_named, some_messages, span_of_time, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..runtime.turn import FORGOTTEN_KEY
@@ -97,14 +97,7 @@ class Conversation(CompiledConversation):
             EverthreadError: something failed, and nothing was forgotten.
         """
         user = self.resources.of_user(user_id)
-        if messages and thread_id is not None and not (since or until or fact):
-            wanted = await some_messages(user, thread_id, messages)
-        elif (since or until) and not (messages or fact):
-            wanted = await span_of_time(user, since, until, thread_id)
-        elif fact is not None and not (messages or thread_id or since or until):
-            wanted = await a_fact(user, fact)
-        else:
-            raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+        wanted = await part_named(user, thread_id, messages=messages, since=since, until=until, fact=fact)
         return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
