@@ -21,7 +21,14 @@ ROOMS = (
 )  # fmt: skip
 """The rooms: each imports only from those before it."""
 
-INNER = ("search.router", "storage.embedded", "storage.json", "storage.postgres", "storage.sqlite")
+INNER = (
+    "maintenance.foreign",
+    "search.router",
+    "storage.embedded",
+    "storage.json",
+    "storage.postgres",
+    "storage.sqlite",
+)
 
 
 @pytest.mark.slow
