@@ -36,8 +36,8 @@ COMMANDS: Final = {
     "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
                                "with --dry-run count it."),
     "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
-    "import": ("transfer", "Read what `everthread export`, ChatGPT, Claude and others have written, and embed what is new in "
-                           "it. May be run again."),
+    "import": ("transfer", "Read what `everthread export`, ChatGPT, Claude and others have written, and embed what is "
+                           "new in it. May be run again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
     "forget": ("forget", "Forget a fact, messages, a span of time, a thread or everything, with all that was made from "
                          "it; and prove that it is gone."),
