@@ -24,7 +24,7 @@ from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import ConversationGraph
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember

@@ -32,7 +32,8 @@ from everthread.memory import keywords, recall
 from everthread.memory.recall_cache import RecallCache
 from everthread.memory.user_memory import UserMemory
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources

@@ -29,7 +29,8 @@ from peers import Peer, open_peers
 from server_folder import server_folder
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing

@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector_async
 from server_folder import server_folder
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn

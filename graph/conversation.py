@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
+from contextlib import AsyncExitStack, ExitStack, aclosing
 from datetime import datetime
-from functools import partial
 from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
-from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
+from ..runtime.forget_wanted import part_named, whole_threads
 from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import InputError, StorageError, ThreadOwnershipError
+from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .recognition import is_branch, note_branch, recognized
+from .removed import forget_removed
 from .run import Run, read_run, runtime_of
 from .stopped import kept_when_stopped, kept_when_stopped_sync
 from .time_travel import refuse_missing, there
@@ -99,14 +98,7 @@ class Conversation(CompiledConversation):
             EverthreadError: something failed, and nothing was forgotten.
         """
         user = self.resources.of_user(user_id)
-        if messages and thread_id is not None and not (since or until or fact):
-            wanted = await some_messages(user, thread_id, messages)
-        elif (since or until) and not (messages or fact):
-            wanted = await span_of_time(user, since, until, thread_id)
-        elif fact is not None and not (messages or thread_id or since or until):
-            wanted = await a_fact(user, fact)
-        else:
-            raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+        wanted = await part_named(user, thread_id, messages=messages, since=since, until=until, fact=fact)
         return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
@@ -255,7 +247,7 @@ class Conversation(CompiledConversation):
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
         if run.thread_id is not None and not run.is_nested:
-            await self._forget_removed(run.user_id, run.thread_id, run.messages or ())
+            await forget_removed(self.resources, run.user_id, run.thread_id, run.messages or (), scrub=self._scrub)
         user = self.resources.of_user(run.user_id)
         if run.messages is None or run.thread_id is None:
             return run.input
@@ -276,7 +268,7 @@ class Conversation(CompiledConversation):
             await self.resources.of_user(named[0]).archive.own_thread(named[1])
         if thread_id := ((config or {}).get("configurable") or {}).get("thread_id"):
             user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
-            await self._forget_removed(user_id, str(thread_id), read)
+            await forget_removed(self.resources, user_id, str(thread_id), read, scrub=self._scrub)
 
     async def _check_reader(self, config: RunnableConfig) -> None:
         named = self._named(config)
@@ -289,19 +281,6 @@ class Conversation(CompiledConversation):
         if not thread_id or not (authenticated_user(runtime) or names_user(None, config)):
             return None
         return self.resources.runs.settings_of(runtime, config).user_id, str(thread_id)
-
-    async def _forget_removed(self, user_id: str, thread_id: str, given: Sequence[AnyMessage]) -> None:
-        """Forget the messages of the user's own thread that an input removes, where the operator wants that."""
-        removed = [str(message.id) for message in given if isinstance(message, RemoveMessage)]
-        if not removed or self.resources.settings.removed_messages != "forget":
-            return
-        user = self.resources.of_user(user_id)
-        with suppress(InputError):  # what is not there need not be forgotten
-            if REMOVE_ALL_MESSAGES in removed:
-                wanted = await span_of_time(user, None, None, thread_id)
-            else:
-                wanted = await some_messages(user, thread_id, removed)
-            await forget(user, wanted, asked_by="client", also=partial(self._scrub, held=thread_id))
 
     async def _scrub(self, found: Found, *, held: str | None = None) -> None:
         """Forget it in the checkpointer, too, where that is not the storage's; `held`: the only thread that is held."""

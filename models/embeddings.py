@@ -6,11 +6,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -18,9 +16,9 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .bundled_weights import BUNDLED_MODEL, bundled_folder, check_weights
+from .bundled_weights import BUNDLED_MODEL
 from .embedding_cache import EmbeddingCache
-from .imports import imported
+from .embedding_models import load_embeddings
 from .similarity import PROBES, USUAL, level
 from .worker import Worker
 
@@ -43,7 +41,7 @@ CACHE_BYTES: Final = 16_000_000
 class Embedder:
     """An embedding model by name, or one that is given.
 
-    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
+    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: a large one takes
     seconds. All calls run in that thread, one after the other, questions first. While it hangs in a call that took too
     long, other calls fail at once, so that one slow provider does not delay every turn.
 
@@ -239,62 +237,3 @@ class Embedder:
                 self.level = level(model.embed_documents(list(PROBES)))
             except Exception as error:  # whatever a provider raises; the first real text will tell the user
                 logger.warning("The scale of the embedding model %r is not known: %s", self.name, type(error).__name__)
-
-
-def load_embeddings(name: str) -> Embeddings:
-    """The LangChain embeddings of that name (blocking, seconds).
-
-    Raises:
-        EmbeddingError: there is no such model here.
-    """
-    provider, _, rest = name.partition(":")
-    try:
-        if rest and not Path(name).exists():
-            if "." in provider:
-                return _made_by(name)
-            from langchain.embeddings import init_embeddings
-
-            return init_embeddings(rest, provider=provider)
-        return _sentence_transformer(name)
-    except Exception as error:
-        raise EmbeddingError(
-            f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
-            "sentence-transformers name, a folder, 'provider:name', or 'package.module:factory'."
-        ) from error
-
-
-def _made_by(path: str) -> Embeddings:
-    """The embeddings that an import path names: an `Embeddings`, or what makes one."""
-    made = imported(path)
-    made = made if isinstance(made, Embeddings) else made()
-    if not isinstance(made, Embeddings):
-        raise TypeError(f"{path} gives {type(made).__name__}, expected a LangChain Embeddings")
-    return made
-
-
-def _sentence_transformer(name: str) -> Embeddings:
-    from langchain_huggingface import HuggingFaceEmbeddings
-
-    bundled = bundled_folder() if name == BUNDLED_MODEL else None
-    if bundled is not None:
-        check_weights(bundled)
-    with _no_progress_bar():
-        return HuggingFaceEmbeddings(
-            model_name=str(bundled or name),
-            model_kwargs={"local_files_only": True} if bundled else {},
-            encode_kwargs={"normalize_embeddings": True, "batch_size": BATCH},
-        )
-
-
-@contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing a progress bar into somebody's terminal."""
-    from transformers.utils import logging as bars
-
-    drawn = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types
-    try:
-        yield
-    finally:
-        if drawn:
-            bars.enable_progress_bar()  # type: ignore[no-untyped-call]

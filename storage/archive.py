@@ -18,20 +18,13 @@ from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Place, Summary
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
-from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
+from .archive_rows import ArchivedMessage, Offered, archived, as_jsonb, changed_message, message_of, message_rows
 from .exchanges import exchanges
 from .readable import readable
 from .sources import SummaryTree, newest_sources, summaries_of, summary_tree
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
-
-
-class Offered(NamedTuple):
-    """What became of messages that were offered: ids that were new, and ids that are taken by another content."""
-
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
 
 
 class Standing(NamedTuple):

@@ -24,7 +24,7 @@ from everthread.compression import together
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.settings.settings import Settings
 from everthread.storage.embedded.server import ensure_server
 

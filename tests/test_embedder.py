@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from langchain_core.messages import HumanMessage
 from everthread import EmbeddingError, Settings, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
-from everthread.models.bundled_weights import bundled_folder, check_weights
 from everthread.models.embedding_cache import EmbeddingCache
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.runtime.resources import Resources
 from everthread.storage.user_rows import UserRows
@@ -322,15 +321,6 @@ def test_embeddings_of_ones_own_are_named_by_their_import_path(monkeypatch: pyte
         load_embeddings("my.models:gone")
     with pytest.raises(EmbeddingError, match="cannot be loaded"):
         load_embeddings("my.models:not_embeddings")
-
-
-def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match="are not those that the authors"):
-        check_weights(tmp_path)
-    folder = bundled_folder()
-    assert folder is not None
-    check_weights(folder)
 
 
 async def test_a_question_waits_for_one_short_batch_of_a_slow_model_and_not_for_the_backlog() -> None:

@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, StorageUnreachable, first_line
+from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
@@ -25,6 +25,7 @@ from ..storage import Connection
 from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
+from .errors import sqlite_errors
 from .migrate import bring_up_to_date
 from .pages import give_back_all_pages
 from .queries import QUERIES
@@ -33,10 +34,6 @@ from .values import add_functions
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 30.0
-_PASSING: Final = (
-    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
-)  # fmt: skip
-"""Errors after which the same may succeed later."""
 _LEAST: Final = (3, 35, 0)
 """The first SQLite that knows RETURNING."""
 
@@ -258,31 +255,6 @@ class SqliteDatabase:
             **dict.fromkeys(("SQLITE_CORRUPT", "SQLITE_NOTADB"), damaged),
             **dict.fromkeys(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"), unusable),
         }
-
-
-class sqlite_errors:  # noqa: N801  # reads as a statement
-    """Turns errors of SQLite and of the file system into `StorageError` with one clear sentence.
-
-    Args:
-        path: the file it is about.
-        sentence: says what an error of SQLite means.
-    """
-
-    def __init__(self, path: Path, sentence: Callable[[sqlite3.Error], str]) -> None:
-        self._path = path
-        self._sentence = sentence
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            raise StorageUnreachable(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
-        if isinstance(error, UnicodeError):
-            raise StorageError("The database refused: a text holds a lone surrogate.") from error
-        if isinstance(error, sqlite3.Error):
-            passes = str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING)
-            raise (StorageUnreachable if passes else StorageError)(self._sentence(error)) from error
 
 
 def connect(name: str) -> sqlite3.Connection:
