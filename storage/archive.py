@@ -296,7 +296,5 @@ class Archive:
         return await self._rows.fetch("archive.threads")
 
 
-def _foreign(thread_id: str) -> ThreadOwnershipError:
-    return ThreadOwnershipError(
-        f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
-    )
+def _foreign(id_: str) -> ThreadOwnershipError:
+    return ThreadOwnershipError(f"Thread {id_!r} belongs to another user: choose another thread id for this user.")
