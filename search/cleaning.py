@@ -84,7 +84,7 @@ def harmless(text: str) -> str:
 
 
 def search_query(text: str) -> str:
-    """A message as a query: on one line, at most `MAX_QUERY` characters, without "[image]" and the like, cut at a word."""
+    """A message as a query: one line, at most `MAX_QUERY` characters, cut at a word, without "[image]" and the like."""
     line = " ".join(_BLOCK_MARK.sub(" ", clean_text(text)).split())
     return line if len(line) <= MAX_QUERY else beginning(line, MAX_QUERY).removesuffix(ELLIPSIS)
 
