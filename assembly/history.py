@@ -15,7 +15,7 @@ from ..state.turn_records import Section
 from ..text.shorten import share_out
 from .fit import bounded_message, fit_unit, is_cut
 from .layout import Layout
-from .sections import NO_ROOM, TOO_MANY, Picked
+from .sections import NO_ROOM, Picked
 
 Unit = list[AnyMessage]
 
@@ -57,9 +57,6 @@ class History:
         self._older: list[tuple[int, Unit, int]] = []
         count = cost = 0
         for index, unit in reversed(whole):
-            if layout.max_recent is not None and count + len(unit) > layout.max_recent:
-                self._left_out[TOO_MANY] = self._messages - count
-                break
             if cost > budget:
                 break
             fitted = fit_unit([bounded_message(message, budget) for message in unit], cap, counter)

@@ -29,14 +29,14 @@ class Layout:
         trim: the parts that give way, the first one first.
         shares: what each part may take before the others have theirs: up to 1 a share of the prompt, above it tokens.
         min_recent: recent messages that always stay.
-        max_recent: recent messages, at most.
+        kept: recent messages that stay where the conversation as said is cut, at least.
         max_summaries: summaries, at most, the newest.
         max_memories: memories, at most, the most relevant.
         memory_tokens: tokens of one message in a memory, at most.
         by_importance: whether the most important of the recent messages stay where not all fit, and not the newest.
     """
 
-    order: tuple[str, ...] = ("recent", "facts", "results", "memories")
+    order: tuple[str, ...] = ("facts", "recent", "news", "results", "memories")
     trim: tuple[str, ...] = ("retrieved", "recent", "summaries", "facts")
     shares: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType(
@@ -44,7 +44,7 @@ class Layout:
         )
     )
     min_recent: int = 2
-    max_recent: int | None = None
+    kept: int = 4
     max_summaries: int | None = None
     max_memories: int = RunSettings.model_fields["max_memories"].default
     memory_tokens: int = RunSettings.model_fields["memory_tokens"].default
@@ -57,8 +57,9 @@ class Layout:
         layout = LAYOUTS[settings.profile]
         shares = {**layout.shares, **settings.budgets.model_dump(exclude_none=True)}
         if settings.profile == "hybrid":
-            recent = max(_HYBRID_RECENT, settings.keep_recent)
-            layout = replace(layout, max_recent=recent, max_summaries=settings.max_active_summaries)
+            layout = replace(layout, max_summaries=settings.max_active_summaries)
+        if settings.profile in {"sliding_summary", "hybrid", "layered"}:
+            layout = replace(layout, kept=max(layout.kept, settings.keep_recent))
         return replace(layout, shares=shares, max_memories=settings.max_memories, memory_tokens=settings.memory_tokens)
 
     @property
@@ -83,34 +84,31 @@ class Layout:
         return int(share * budget if share <= 1 else share)
 
 
-_HYBRID_RECENT: Final = 8
-"""Recent messages that `hybrid` shows, at most, where no more are to stay."""
-
-# Facts are chosen for each question: where the seed gives them no place, they stand with the question, so that a
-# provider's prompt cache serves what is before them.
+# What changes with the question stands behind the conversation in all of them, also the snippets of seed 003: so a
+# provider's prompt cache serves what is before it.
 LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
     {
         "multi_strategy": Layout(),
         # 001: [summary] + [recent 10].
-        "sliding_summary": Layout(order=("summaries", "recent", "facts", "results", "memories")),
+        "sliding_summary": Layout(order=("summaries", "facts", "recent", "news", "results", "memories")),
         # 002: summaries, recent, pins; recent 8, never fewer than 3, then pins: before all but three recent messages.
         "hybrid": Layout(
-            order=("summaries", "recent", "facts", "results", "memories"),
+            order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
             min_recent=3,
             by_importance=True,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
         "archive": Layout(
-            order=("summaries", "facts", "results", "memories", "recent"),
+            order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType(
                 {**Layout().shares, "system": 1500, "summaries": 2000, "retrieved": 1500, "recent": 3000}
             ),
-            max_recent=8,
+            kept=8,
         ),
         # 004: facts, summaries, recent; the oldest summaries give way first. No fact is left out while there is room.
         "layered": Layout(
-            order=("facts", "summaries", "recent", "results", "memories"),
+            order=("facts", "summaries", "recent", "news", "results", "memories"),
             trim=("summaries", "retrieved", "recent", "facts"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
         ),

@@ -58,6 +58,7 @@ class Material:
         layout: how many memories at most, and how long a message in one.
         counter: what counts.
         thread_id: the thread of the chain; empty where ids are unique over all threads.
+        unfolded: ids of summaries in whose place their messages stand.
     """
 
     results: Sequence[SearchResult]
@@ -66,6 +67,7 @@ class Material:
     layout: Layout
     counter: TokenCounter
     thread_id: str
+    unfolded: Collection[str] = ()
     _known: dict[tuple[int, frozenset[str], bool], Entry] = field(default_factory=dict, init=False)
 
     def __bool__(self) -> bool:
@@ -104,7 +106,7 @@ class Material:
         """Up to the number wanted; those that stand in the prompt are not left out of it, and not counted as such."""
         entries: list[Entry] = []
         left_out: Counter[str] = Counter()
-        there = {str(message.id) for message in shown if message.id}.difference(cut)
+        there = {str(message.id) for message in shown if message.id}.difference(cut).union(self.unfolded)
         covered = {id_ for message in shown if is_summary(message) for id_ in summary_of(message).source_ids}
         for at, memory in enumerate(self.memories):
             if len(entries) >= self.layout.max_memories:

@@ -32,6 +32,17 @@ class Picked(Generic[T]):
     granted: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
+    def with_(self, other: Picked[T]) -> Picked[T]:
+        """Both together, under the name of the first."""
+        return Picked(
+            self.name,
+            [*self.items, *other.items],
+            self.tokens + other.tokens,
+            self.cut + other.cut,
+            self.granted + other.tokens,
+            self.left_out + other.left_out,
+        )
+
     def section(self) -> Section:
         """The part as the report shows it."""
         return Section(

@@ -6,8 +6,13 @@ from collections.abc import Iterable
 
 from langchain_core.messages import AnyMessage
 
+from everthread.compression.acceptance import text_hash
+from everthread.compression.chain import summaries_of
+from everthread.compression.ends import ended, planned
 from everthread.compression.engine import Batch, compress, next_batch, outdated_ids
-from everthread.compression.writing import Summarizer, Written, write_summary
+from everthread.compression.summarizer import Summarizer
+from everthread.compression.together import is_worth_a_call, write_due
+from everthread.compression.writing import Written, write_summary
 from everthread.settings.settings import Settings
 from everthread.state.chain import Chain, ChainView, empty_chain, taken_in, view_of, without
 from everthread.state.records import Summary
@@ -59,6 +64,22 @@ class Compressed:
             self.put(batch, written.summary)
             done.append(written)
         return done
+
+    async def settle_later(self) -> list[Written]:
+        """What a model is asked for beside the turns, once it is worth a call; all of it stands when this returns."""
+        self.drop_outdated()
+        self.chain = ended(self.chain, self.view, self.settings)
+        done: list[Written] = []
+        while is_worth_a_call(plan := self._plan(), self.settings):
+            hashes = [text_hash(message.text) for message in summaries_of(self.view)]
+            written = await write_due(plan, self.settings, thread_id="t", summarizer=self.summarizer, standing=hashes)
+            for batch, one in zip(plan, written, strict=False):
+                self.put(batch, one.summary)
+            done += written
+        return done
+
+    def _plan(self) -> list[Batch]:
+        return planned(self.chain, self.view, self.settings, thread_id="t", most=16)
 
     def reached(self) -> set[str]:
         """Ids of all that is in the chain, or below a summary in it."""

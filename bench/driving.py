@@ -24,7 +24,7 @@ from bench.server_folder import server_folder
 from everthread.compression.thread import batch_due
 from everthread.graph.build import ConversationGraph
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.nodes.remember import remember
@@ -144,7 +144,7 @@ async def settled(carried: Carried, new: Sequence[AnyMessage], turn: Turn) -> Ca
     """The state after new messages and the nodes `remember` and `summarize`, as often as a summary is due."""
     state = with_new(carried, new)
     state |= plain(await remember(state, turn))
-    while not state["after_reply"].error and batch_due(state, turn.live(state).view, turn.settings) is not None:
+    while not state["after_reply"].error and batch_due(state, turn.live(state), turn.settings) is not None:
         state |= plain(await summarize(state, turn))
     if state["after_reply"].error:
         raise RuntimeError(state["after_reply"].error)

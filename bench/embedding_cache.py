@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage
 from bench.server_folder import server_folder
 from everthread import Settings, open_graph
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.runtime import resources
 
 SUBJECTS = ("heating", "accordion", "whales", "locker", "tomatoes", "bus", "kayak", "lighthouse", "budget", "soup")

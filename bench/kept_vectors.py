@@ -10,7 +10,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 
 
 class KeptVectors(Embeddings):

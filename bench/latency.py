@@ -28,11 +28,12 @@ from datasets import locomo, message
 from langchain_core.messages import AnyMessage, HumanMessage
 from server_folder import server_folder
 
-from everthread.memory import recall
+from everthread.memory import keywords, recall
 from everthread.memory.recall_cache import RecallCache
 from everthread.memory.user_memory import UserMemory
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
@@ -46,7 +47,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "embedding of the question": [(Embedder, "query")],
     "memory brought up to date": [(RecallCache, "of")],
     "vector arm": [(UserMemory, "near")],
-    "keyword arm": [(UserMemory, "counts"), (recall, "_by_words")],
+    "keyword arm": [(UserMemory, "counts"), (keywords, "lexical"), (keywords, "_by_words")],
     "neighbours and fusion": [(recall, "_shared"), (recall, "combined"), (recall, "_ranked")],
 }
 

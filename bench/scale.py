@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector_async
 from server_folder import server_folder
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
@@ -132,7 +132,8 @@ class Fill:
 
 
 async def measure(resources: Resources, fill: Fill, questions: list[str], users: list[int]) -> dict[str, Any]:
-    for settle in ("VACUUM (ANALYZE) messages, vectors", "CHECKPOINT"):
+    schema = resources.settings.database_schema
+    for settle in (f"VACUUM (ANALYZE) {schema}.messages, {schema}.vectors", "CHECKPOINT"):
         await resources.database.run(lambda c, settle=settle: c.execute(settle), one_statement=True)
     first, held, found = [], [], []
     for number, user in enumerate(users):

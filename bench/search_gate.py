@@ -32,7 +32,7 @@ if not __package__:
 from bench.datasets import DATA
 from bench.router_training import CHAT, LICENCES, OWN, Item, Trainer, own_questions
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.nodes.keyword_check import read_words
 from everthread.search.router.keywords import KeywordReading, read_question
 from everthread.search.router.model import WEIGHTS, LocalRouter

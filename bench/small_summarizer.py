@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from bench.compressed import Compressed
 from bench.datasets import Haystack
-from everthread.compression.writing import Summarizer
+from everthread.compression.summarizer import Summarizer
 from everthread.models.chat import chat_model
 from everthread.settings.settings import Settings
 from everthread.state.messages import is_empty

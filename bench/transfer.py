@@ -25,7 +25,8 @@ from everthread.cli.transfer import Import
 from everthread.maintenance.transfer import export_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 from everthread.storage.vector_rows import chunks

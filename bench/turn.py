@@ -44,7 +44,7 @@ from everthread import PostgresCheckpointer, Settings, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.state.records import MASTER_LEVEL, Summary
 
 WARM = 4

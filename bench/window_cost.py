@@ -9,7 +9,7 @@ from bench.compressed import Compressed
 from bench.counting import CountingSummarizer
 from bench.driving import PROFILE_NAMES, Exchange
 from bench.window_peers import peers
-from everthread.compression.writing import Summarizer
+from everthread.compression.summarizer import Summarizer
 from everthread.settings.settings import Settings
 
 BUDGETS = (3000, 6976)
@@ -37,7 +37,7 @@ async def _profile(said: Sequence[Exchange], settings: Settings) -> CountingSumm
     thread = Compressed(settings, summarizer)
     for exchange in said:
         thread.take(exchange.user, exchange.reply)
-        for written in await thread.settle():
+        for written in await thread.settle_later():
             model.rejected += written.summary.rejected is not None
     return model
 

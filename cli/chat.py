@@ -63,7 +63,7 @@ def _converse(runner: asyncio.Runner, session: Session) -> bool:
         except typer.Exit:
             return failed
         except KeyboardInterrupt:
-            session.note("(stopped; what you said is kept)")
+            session.note("(stopped; what you said is kept, and what was shown of the reply)")
     return failed
 
 

@@ -47,6 +47,7 @@ def as_text(report: TurnReport, prices: Prices = Prices()) -> RenderableType:  #
     head = f"Turn {report.turn}, {report.started_at:%Y-%m-%d %H:%M:%S %Z}, {report.milliseconds:g} ms"
     parts: list[RenderableType] = [Text(head, style="bold"), _line(report.question or "(no words)")]
     parts += [_line(report.unfinished, style="red")] if report.unfinished else []
+    parts += [_line("The reply was stopped: what had been shown of it is kept.")] if report.stopped else []
     for title, lines in (
         ("Web search", _search(report)),
         ("Memories", _memories(report)),

@@ -36,8 +36,8 @@ COMMANDS: Final = {
     "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
                                "with --dry-run count it."),
     "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
-    "import": ("transfer", "Read a file that `everthread export` wrote, and embed what is new in it. May be run "
-                           "again."),
+    "import": ("transfer", "Read what `everthread export`, ChatGPT, Claude and others have written, and embed what is "
+                           "new in it. May be run again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),
     "pin": ("curation", "Pin a text: it stands in your prompts as long as pins fit. `everthread facts` lists pins."),
     "unpin": ("curation", "Remove a pin, and leave what was said."),
@@ -47,6 +47,8 @@ COMMANDS: Final = {
                          "it; and prove that it is gone."),
     "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
                      "key."),
+    "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or "
+                   "HTTP."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

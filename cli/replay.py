@@ -63,7 +63,7 @@ async def _feed(
 ) -> int:
     config: Any = {"configurable": {"thread_id": id_}}
     known = await user.archive.known_ids(id_, [str(message.id) for message in messages])
-    if (await graph.aget_state(config)).next:
+    if (await graph.aget_state(config)).tasks:
         await graph.ainvoke(None, config, context=settings)
     added = 0
     with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()) as progress:

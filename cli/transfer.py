@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..maintenance.bulk_embedding import BulkEmbedding
+from ..maintenance.foreign.convert import UNKNOWN, Converted, converted
 from ..maintenance.transfer import Added, export_rows, import_rows
-from ..maintenance.transfer_format import Checked, check_file
+from ..maintenance.transfer_format import Checked, check_file, is_ours
 from ..maintenance.transfer_lines import Counts
 from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
@@ -45,17 +46,50 @@ async def export(
 
 async def import_(
     storage: Storage,
-    file: Annotated[Path, typer.Argument(help="A file that `everthread export` wrote.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file that `everthread export` wrote, or an export of ChatGPT, Claude, Gemini, LangChain, "
+            "LibreChat, Open WebUI or SillyTavern."
+        ),
+    ],
     no_embed: Annotated[bool, typer.Option("--no-embed", help="Leave embedding for the next start.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the file holds, and import nothing.")] = False,
 ) -> None:
-    """Read what `export` wrote into a user's archive, and embed what is new while it is being read.
+    """Read a file into a user's archive, and embed what is new while it is being read.
 
     Raises:
-        InputError: the file cannot be read, or one of its lines is wrong; then nothing was imported.
+        InputError: the file cannot be read, or a part of it is wrong; then nothing was imported.
         ThreadOwnershipError: a thread belongs to another user; then nothing was imported.
         EmbeddingError: the model fails; all was imported, and is embedded after the next start.
     """
-    embedder, embed = Embedder(storage.settings.embedding_model), not no_embed
+    if not await asyncio.to_thread(is_ours, file):
+        converting = converted(file, storage.settings.user_id)
+        with Console().status("Reading the export ..."):
+            found = await asyncio.to_thread(converting.__enter__)
+        try:
+            say(f"{file}: {_found(found)}.")
+            if not dry_run:
+                await _import(storage, found.file, str(file), embed=not no_embed)
+        finally:
+            await asyncio.to_thread(converting.__exit__, None, None, None)
+    elif dry_run:
+        checked = await asyncio.to_thread(check_file, file)
+        say(f"{file}: {', '.join(f'{count} {name}' for name, count in checked.header.counts)}.")
+    else:
+        await _import(storage, file, str(file), embed=not no_embed)
+
+
+def _found(found: Converted) -> str:
+    """What an export holds, as a sentence without its end."""
+    span = f" from {found.since:%Y-%m-%d} to {found.until:%Y-%m-%d}" if found.since and found.until else ""
+    left = f", {found.left} of them on branches that were left" if found.left else ""
+    undated = f"; {found.undated} have no time, and are dated {UNKNOWN:%Y-%m-%d}" if found.undated else ""
+    return f"{found.product}, {found.conversations} conversations{span}, {found.messages} messages{left}{undated}"
+
+
+async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> None:
+    embedder = Embedder(storage.settings.embedding_model)
     beside = embed and storage.settings.vector_store is None
     if embed:
         embedder.load()
@@ -68,7 +102,7 @@ async def import_(
         await into_store(storage, embedder)
     counts = checked.header.counts
     say(
-        f"{file}: {counts.messages} messages, {new.messages} of them new; "
+        f"{shown}: {counts.messages} messages, {new.messages} of them new; "
         f"{counts.summaries} summaries, {new.summaries} of them new; "
         f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new."
     )

@@ -15,12 +15,14 @@ from ..state.records import MASTER_LEVEL
 class Batch(NamedTuple):
     """What is to be summarized next: the level of the summary, and its sources in the order of the chain.
 
-    Sources whose ids are in `kept_ids` stay in the chain as they were said, beside the summary.
+    Sources whose ids are in `kept_ids` stay in the chain as they were said, beside the summary. `end` is what stood
+    last in the chain at the end of the turn as of which it is due; of those before it, nothing is due any longer.
     """
 
     level: int
     sources: tuple[AnyMessage, ...]
     kept_ids: frozenset[str] = NOTHING_KEPT
+    end: str | None = None
 
     @property
     def source_ids(self) -> tuple[str, ...]:

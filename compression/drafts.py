@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ..state.fact_records import FactKind
 from ..state.messages import clean_text
@@ -18,6 +18,7 @@ _KINDS: Final[Mapping[str, str]] = {
     **{kind: kind for kind in get_args(FactKind)},
     "preferences": "preference", "biographical": "biography", "bio": "biography", "profile": "biography",
     "goals": "goal", "plan": "goal", "constraints": "constraint", "commitments": "commitment", "promise": "commitment",
+    **dict.fromkeys(("date", "dates", "decision", "decisions", "need", "needs", "appointment", "deadline"), "pin"),
 }  # fmt: skip
 _MARK: Final = re.compile(r"</?excerpt(?: id=\w+)?>")
 _OPEN_FENCE: Final = re.compile(r"\A\s*```json\s*\n(\s*\{.*)", re.DOTALL)
@@ -29,9 +30,9 @@ _MOST_FACTS: Final = 50
 
 
 class FactDraft(Record):
-    """A fact about the user as the summarizer gave it, not stored yet."""
+    """A fact about the user, or something else to be kept in sight, as the summarizer gave it, not stored yet."""
 
-    kind: FactKind
+    kind: FactKind | Literal["pin"]
     text: str
 
 
@@ -59,6 +60,18 @@ def read_draft(reply: str) -> SummaryDraft:
         return SummaryDraft(_plain(_unescaped(cut_off[1])), cut_off=cut_off.end() >= len(text))
     # What is no readable JSON keeps its shape, by which it is refused.
     return SummaryDraft(_CONTROL.sub(" ", text) if text.startswith(("{", "[{", '["')) else _plain(text))
+
+
+def read_drafts(reply: str) -> tuple[list[str], tuple[FactDraft, ...]] | None:
+    """The summaries and the facts of a reply that has several summaries; None where they cannot be read."""
+    text = without_thoughts(clean_text(_MARK.sub("", reply)))
+    for value in objects(text):
+        if isinstance(texts := value.get("summaries"), dict):
+            texts = list(texts.values())
+        if isinstance(texts, list):
+            plain = [_plain(text) if isinstance(text, str) else "" for text in texts]
+            return plain, _facts(value.get("facts"))
+    return None
 
 
 def _unescaped(text: str) -> str:

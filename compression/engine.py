@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage
 
 from ..settings.profiles import ProfileName
 from ..settings.run import RunSettings
-from ..state.chain import Chain, ChainView, Link, is_instruction, is_summary, summary_link, summary_of
+from ..state.chain import Chain, ChainView, Link, is_instruction, is_summary, relinked, summary_link, summary_of
 from ..state.messages import message_text
 from ..state.records import Summary
 from .acceptance import prefix_hash
@@ -60,7 +60,9 @@ def forced_batch(chain: ChainView, settings: RunSettings) -> Batch | None:
 
 def compress(chain: Chain, batch: Batch, summary: Summary) -> Chain:
     """The chain with the summary where its sources stood; those that the batch keeps stay beside it."""
-    sources = set(batch.source_ids)
+    sources, ends = set(batch.source_ids), chain.get("ends", [])
+    if batch.end in ends:
+        chain = {**chain, "ends": ends[ends.index(batch.end) :]}
     links: list[Link] = []
     for link in chain["links"]:
         if link["id"] == batch.source_ids[0]:
@@ -69,7 +71,7 @@ def compress(chain: Chain, batch: Batch, summary: Summary) -> Chain:
             links.append(link)
         elif link["id"] in batch.kept_ids:
             links.append(Link(id=link["id"], kept=True))
-    return Chain(links=links, known=chain["known"], last=chain["last"])
+    return relinked(chain, links, {batch.source_ids[0]: summary.id})
 
 
 def outdated_ids(chain: ChainView, settings: RunSettings) -> set[str]:

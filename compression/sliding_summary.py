@@ -18,6 +18,7 @@ class SlidingSummary(Policy):
     """
 
     threshold_name = "message_threshold"
+    plans_ahead = False
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """All before the recent messages: the previous summary, and the messages since."""

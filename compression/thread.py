@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
 from ..state.compression_records import ThreadCompression
 from ..state.conversation import ConversationState
+from ..state.live_chain import LiveChain
+from ..state.records import Summary
 from ..state.report_records import Progress
 from .chain import Batch, summaries_of
-from .engine import next_batch, policy_of
+from .ends import behind, first_due
+from .engine import policy_of
 
 LONGEST_WAIT: Final = 64
 """Turns between two tries to make a rejected summary again, at most."""
@@ -36,15 +40,20 @@ def settings_in(state: ConversationState, settings: Settings) -> Settings:
     return settings.model_copy(update={name: control.threshold})
 
 
-def batch_due(state: ConversationState, chain: ChainView, settings: Settings) -> Batch | None:
+def batch_due(state: ConversationState, live: LiveChain, settings: Settings) -> Batch | None:
     """What is to be summarized next in the thread; None where that is turned off.
 
     Args:
         state: the state of the thread.
-        chain: its chain.
+        live: its chain.
         settings: those of the thread, see `settings_in`.
     """
-    return next_batch(chain, settings) if control_of(state).enabled else None
+    return first_due(live.chain, live.view, settings) if control_of(state).enabled else None
+
+
+def is_far_behind(state: ConversationState, live: LiveChain, settings: Settings, *, most: int) -> bool:
+    """Whether more ends of turns wait for their summaries than may."""
+    return control_of(state).enabled and behind(live.chain, live.view, settings) > most
 
 
 def turn_of(state: ConversationState) -> int:
@@ -65,6 +74,18 @@ def regeneration_due(state: ConversationState, chain: ChainView) -> bool:
 def holds_rejected(chain: ChainView) -> bool:
     """Whether a summary stands in the chain whose model's text was rejected."""
     return any(summary_of(message).rejected for message in summaries_of(chain))
+
+
+def after_summaries(
+    control: ThreadCompression, turn: int, made: Sequence[Summary], before: ChainView
+) -> ThreadCompression | None:
+    """What is owed after summaries took their places in a chain; None where nothing changes.
+
+    Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
+    """
+    if any(summary.rejected for summary in made):
+        return after_rejection(control, turn)
+    return control.model_copy(update={"regeneration_owed": True}) if made and holds_rejected(before) else None
 
 
 def after_rejection(control: ThreadCompression, turn: int) -> ThreadCompression:

@@ -9,20 +9,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
 
-from ..models.chat import input_window, model_name
-from ..models.locality import is_local_model
+from ..models.chat import model_name
 from ..models.replies import finish_of
-from ..models.sampling import refuses_temperature, sampled
 from ..prompts import summarize as prompts
 from ..settings.run import RunSettings
-from ..state.errors import ModelError, first_line
 from ..state.messages import content_text
 from ..state.records import Summary
 from ..state.turn_records import Coherence, ModelCall
@@ -34,21 +28,13 @@ from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
+from .summarizer import Summarizer, failed, reply_to
 
 logger = logging.getLogger(__name__)
 
 NO_WORDS: Final = "(nothing was said in words)"
 
 CUT_OFF: Final = "it was cut off before its end"
-
-_OVERHEAD: Final = 400
-"""Tokens kept for the instructions."""
-
-_REPLY: Final = 512
-"""Tokens kept for the reply, at least."""
-
-TEMPERATURE: Final = 0.1
-"""Of the summary model (seed `002`, "generateAISummary"), whatever that of the conversation is."""
 
 _LOCAL_REPLY: Final = 100
 _CLOUD_REPLY: Final = 300
@@ -58,27 +44,7 @@ want longer summaries."""
 _FACTS_REPLY: Final = 700
 """Tokens for the facts beside it."""
 
-_LEAST_ROOM: Final = 300
 _MOST_PARTS: Final = 8
-
-
-@dataclass(frozen=True)
-class Summarizer:
-    """A model that writes summaries, and how it is called. `timeout` is seconds for one call."""
-
-    model: BaseChatModel
-    config: RunnableConfig
-    timeout: float
-
-    @property
-    def local(self) -> bool:
-        """Whether it runs on this machine: then it gets the strict prompt, and is not asked for JSON."""
-        return is_local_model(self.model)
-
-    def room(self, settings: RunSettings) -> int:
-        """Tokens of source that it can be given in one call."""
-        window = input_window(self.model) or getattr(self.model, "n_ctx", None) or settings.max_context_tokens
-        return max(_LEAST_ROOM, int(window) - max(settings.summary_length, _REPLY) - _OVERHEAD)
 
 
 class Written(NamedTuple):
@@ -113,6 +79,7 @@ async def write_summary(
     thread_id: str,
     summarizer: Summarizer | None,
     standing: Collection[str] = (),
+    rejected: str | None = None,
 ) -> Written:
     """The summary of a batch, of its own length at most.
 
@@ -122,34 +89,51 @@ async def write_summary(
         thread_id: the thread, which is part of the summary's id.
         summarizer: the model; None for the extractive summarizer.
         standing: hashes of the summaries that stand in the chain.
+        rejected: why the model's text was not accepted, where it was asked for one already: then it is asked once.
 
     Raises:
         ModelError: the model failed, and `summary_fallback` is off.
     """
     turns = turns_of(batch.sources)
-    if summarizer is None:
-        told = _Told(SummaryDraft(await _extracted(turns, settings)))
+    if summarizer is None or summarizer.down:
+        told = _Told(SummaryDraft(await _extracted(turns, settings)), summarizer.down if summarizer else None)
     else:
-        told = await _told(batch, turns, settings, summarizer, standing)
+        told = await _told(batch, turns, settings, summarizer, standing, rejected=rejected)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
-    summary = Summary(
+    made = summary_with(batch, told.draft.text, thread_id=thread_id, model=written_by, rejected=told.rejected)
+    agrees = await coherence_of(made, source_text(turns))
+    return Written(made, told.draft.facts, told.rejected, coherence=agrees)
+
+
+async def coherence_of(summary: Summary, source: str) -> Coherence:
+    """How far a summary agrees with its source."""
+    share = await asyncio.to_thread(vocabulary_share, summary.content, source)
+    return Coherence(summary_id=summary.id, level=summary.level, method=summary.method, score=round(share, 3))
+
+
+def summary_with(batch: Batch, text: str, *, thread_id: str, model: str | None, rejected: str | None = None) -> Summary:
+    """The summary of a batch with this text; without a model it is the extractive summarizer's."""
+    return Summary(
         id=Summary.id_for(thread_id, batch.level, batch.source_ids),
-        content=told.draft.text,
+        content=text,
         level=batch.level,
         source_ids=batch.source_ids,
-        method="model" if written_by else "extractive",
-        model=written_by,
-        tokens=estimate_tokens(told.draft.text),
+        method="model" if model else "extractive",
+        model=model,
+        tokens=estimate_tokens(text),
         covers=batch.covers,
-        rejected=told.rejected,
+        rejected=rejected,
     )
-    share = await asyncio.to_thread(vocabulary_share, summary.content, source_text(turns))
-    agrees = Coherence(summary_id=summary.id, level=summary.level, method=summary.method, score=round(share, 3))
-    return Written(summary, told.draft.facts, told.rejected, coherence=agrees)
 
 
 async def _told(
-    batch: Batch, turns: Turns, settings: RunSettings, summarizer: Summarizer, standing: Collection[str]
+    batch: Batch,
+    turns: Turns,
+    settings: RunSettings,
+    summarizer: Summarizer,
+    standing: Collection[str],
+    *,
+    rejected: str | None,
 ) -> _Told:
     room = summarizer.room(settings)
     facts = holds_messages(batch.sources) and not summarizer.local
@@ -157,7 +141,7 @@ async def _told(
     instructions = instructions if holds_messages(batch.sources) else prompts.MERGE
     parts = in_parts(await asyncio.to_thread(shortened_source, turns, room * _MOST_PARTS), room)
     if len(parts) == 1:
-        return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts)
+        return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts, rejected=rejected)
     logger.info("A batch larger than the summarizer's window is summarized in %d parts.", len(parts))
     told = [await _asked(part, instructions, settings, summarizer, (), facts=facts) for part in parts]
     merged = await _merged([part.draft.text for part in told], settings, summarizer, standing)
@@ -188,13 +172,13 @@ async def _asked(
     standing: Collection[str],
     *,
     facts: bool = False,
+    rejected: str | None = None,
 ) -> _Told:
     """The model's draft of one part; the extractive one where it was rejected twice, or failed."""
-    source = source_text(turns)
-    reason: str | None = None
+    source, reason = source_text(turns), rejected
     kept: tuple[FactDraft, ...] = ()
     try:
-        for _ in range(2):
+        for _ in range(summarizer.tries if rejected is None else 1):
             prompt = _prompt(source, instructions, settings, summarizer, facts=facts, rejected=reason)
             # A model that thinks may have thought past the limit: the second try is not held to it.
             most = _reply_tokens(settings, summarizer, facts=facts) if reason != CUT_OFF else None
@@ -216,13 +200,7 @@ async def _asked(
                 return _Told(draft._replace(facts=kept))
             logger.warning("A summary of %d characters was not accepted: %s.", len(draft.text), reason)
     except Exception as error:  # a provider may raise anything; the turn must go on
-        if not settings.summary_fallback:
-            raise ModelError(
-                f"The summary model {model_name(summarizer.model)!r} failed: {_kind(error)}. The messages stay as they "
-                "are, and the next turn tries again."
-            ) from error
-        logger.warning("The summary model failed (%s), the extractive summarizer serves.", type(error).__name__)
-        reason = f"the model failed ({type(error).__name__})"
+        reason = failed(error, summarizer, settings)
     return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
 
 
@@ -237,15 +215,7 @@ async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summari
 
     Small local models run to their limit for a sentence or two; another model's cut text has lost its end.
     """
-    async with asyncio.timeout(summarizer.timeout):
-        model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
-        try:
-            reply = await model.ainvoke(prompt, summarizer.config)
-        except Exception as error:
-            if not refuses_temperature(model, error):
-                raise
-            model = sampled(summarizer.model, temperature=TEMPERATURE, max_tokens=most)
-            reply = await model.ainvoke(prompt, summarizer.config)
+    reply = await reply_to(prompt, summarizer, most)
     text = content_text(reply.content)
     draft = read_draft(text)
     finish, _ = finish_of(reply)
@@ -262,6 +232,7 @@ def _prompt(
     told = (prompts.LOCAL if summarizer.local else instructions).format(words=words)
     told += prompts.STRICT.format(reason=rejected) if rejected else ""
     told += prompts.FACTS if facts and not rejected else ""
+    told += prompts.PINS if facts and not rejected and settings.auto_pin_score is not None else ""
     excerpt = prompts.EXCERPT.format(text=source, nonce=secrets.token_hex(4))
     return [SystemMessage(told + prompts.DATA), HumanMessage(excerpt)]
 
@@ -269,7 +240,3 @@ def _prompt(
 async def _extracted(turns: Turns, settings: RunSettings) -> str:
     text = await asyncio.to_thread(extract, turns, settings.summary_length)
     return beginning(text, settings.max_summary_chars) or NO_WORDS
-
-
-def _kind(error: BaseException) -> str:
-    return "it took too long" if isinstance(error, TimeoutError) else first_line(error)

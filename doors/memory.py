@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -13,30 +14,32 @@ from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeReprese
 from typing_extensions import Unpack
 
 from ..facts.forgetting import asked_in
+from ..maintenance.explain import find_report
 from ..runtime.components import Components
-from ..runtime.forget import forget, set_fact_aside
-from ..runtime.forget_wanted import a_fact, whole_threads
-from ..runtime.own_facts import add_fact, confirm_fact, said_in
+from ..runtime.forget import forget
+from ..runtime.forget_wanted import part_named, whole_threads
+from ..runtime.left_out import without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import InputError
-from ..state.fact_records import Fact
 from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary
+from ..state.report_records import TurnReport
 from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .curation import Curated
+from .known import Known
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
 Messages = Sequence[MessageLikeRepresentation]
 """Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
 
 
-class ConversationMemory(Curated):
+class ConversationMemory(Curated, Known):
     """What is kept of one user: said, summarized, known; and how it is found again.
 
     Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
@@ -51,6 +54,19 @@ class ConversationMemory(Curated):
         self._resources = resources
         self.user_id = user_id
         self._user = resources.of_user(user_id)
+
+    async def aexplain(self, thread_id: str, turn: int = -1) -> TurnReport:
+        """The report of a turn: 1 is the first, -1 the last.
+
+        Raises:
+            InputError: the user has no such thread, or there is no report of this turn in it.
+            StorageError: the storage fails.
+        """
+        return await find_report(self._resources.database, self.user_id, thread_id, turn)
+
+    def explain(self, thread_id: str, turn: int = -1) -> TurnReport:
+        """`aexplain`, blocking."""
+        return node_thread.run_sync(self.aexplain(thread_id, turn))
 
     def of(self, user_id: str) -> ConversationMemory:
         """The memory of another user, on the same storage and models.
@@ -79,25 +95,31 @@ class ConversationMemory(Curated):
         turn = self._turn(thread_id)
         async with self._resources.locks.hold(thread_id):
             await self._user.archive.own_thread(thread_id)
-            return await kept(await unknown(read_input(list(messages)), turn), turn)
+            given = await without_left_out(self._user, thread_id, read_input(list(messages)), asked=True)
+            return await kept(await unknown(given, turn), turn)
 
-    async def arecall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+    async def arecall(
+        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+    ) -> list[Memory]:
         """What was said that bears on a query, the best first: exchanges and summaries, with sources and scores.
 
         Args:
             query: any text.
             thread_id: the only thread to search; None for all of the user's.
             limit: memories, at most.
+            as_of: a moment, with its zone: nothing that was said later, and "yesterday" is the day before it.
 
         Raises:
-            InputError: the query is empty.
+            InputError: the query is empty, or `as_of` has no zone.
             StorageError: the storage fails.
         """
         if not query.strip():
             raise InputError("The query is empty: expected a non-empty text.")
+        if as_of is not None and as_of.tzinfo is None:
+            raise InputError("The moment `as_of` has no zone: expected an aware datetime, such as datetime.now(UTC).")
         scope = "user" if thread_id is None else "thread"
         turn = self._turn(thread_id or "", max_memories=limit, memory_scope=scope)
-        return list((await recalled(query, turn)).memories)[:limit]
+        return list((await recalled(query, turn, as_of)).memories)[:limit]
 
     async def acontext(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
@@ -141,45 +163,22 @@ class ConversationMemory(Curated):
         """The summaries of a thread, each with the ids that it was made from."""
         return list(await self._user.archive.summaries(thread_id))
 
-    async def afacts(self) -> list[Fact]:
-        """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
-        return await self._user.facts.all_facts()
-
-    async def aadd_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
-        """Keep what the user wants known of them, also in the place of a fact; returns the facts in it.
-
-        Raises:
-            InputError: the text is empty, or there is no fact with the id `corrects` that holds.
-        """
-        return await add_fact(self._user.rows, text, corrects=corrects)
-
-    async def aconfirm_fact(self, fact_id: str) -> Fact:
-        """Say that a fact holds.
+    async def aforget(
+        self,
+        thread_id: str | None = None,
+        *,
+        messages: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fact: str | None = None,
+    ) -> Deleted:
+        """Forget messages, a span of time or a fact, with all that was made from it; see `Conversation.aforget`.
 
         Raises:
-            InputError: there is none with this id that holds.
+            InputError: not one of these is named, or it is not there.
+            EverthreadError: something failed, and nothing was forgotten.
         """
-        return await confirm_fact(self._user.facts, fact_id)
-
-    async def afact_source(self, fact: Fact) -> str | None:
-        """Why a fact is believed: the message that it was said in; None where that is gone."""
-        return await said_in(self._user.archive, fact)
-
-    async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
-        """Forget a fact or a pin with the messages that say it, and with all that was made from these.
-
-        Args:
-            fact_id: its id.
-            keep_said: whether the messages stay, and are found: then the fact is only never used again.
-
-        Raises:
-            InputError: there is none with this id.
-            StorageError: the storage fails; nothing was forgotten.
-        """
-        if keep_said:
-            await set_fact_aside(self._user, fact_id, asked_by="program")
-            return Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
-        wanted = await a_fact(self._user, fact_id)
+        wanted = await part_named(self._user, thread_id, messages=messages, since=since, until=until, fact=fact)
         return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
 
     async def adelete(self, thread_id: str | None = None) -> Deleted:
@@ -200,9 +199,11 @@ class ConversationMemory(Curated):
         """`aremember`, blocking."""
         return node_thread.run_sync(self.aremember(messages, thread_id=thread_id))
 
-    def recall(self, query: str, *, thread_id: str | None = None, limit: int = 5) -> list[Memory]:
+    def recall(
+        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+    ) -> list[Memory]:
         """`arecall`, blocking."""
-        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit))
+        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit, as_of=as_of))
 
     def context(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
@@ -226,25 +227,9 @@ class ConversationMemory(Curated):
         """`asummaries`, blocking."""
         return node_thread.run_sync(self.asummaries(thread_id))
 
-    def facts(self) -> list[Fact]:
-        """`afacts`, blocking."""
-        return node_thread.run_sync(self.afacts())
-
-    def add_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
-        """`aadd_fact`, blocking."""
-        return node_thread.run_sync(self.aadd_fact(text, corrects=corrects))
-
-    def confirm_fact(self, fact_id: str) -> Fact:
-        """`aconfirm_fact`, blocking."""
-        return node_thread.run_sync(self.aconfirm_fact(fact_id))
-
-    def fact_source(self, fact: Fact) -> str | None:
-        """`afact_source`, blocking."""
-        return node_thread.run_sync(self.afact_source(fact))
-
-    def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
-        """`aforget_fact`, blocking."""
-        return node_thread.run_sync(self.aforget_fact(fact_id, keep_said=keep_said))
+    def forget(self, thread_id: str | None = None, **what: Any) -> Deleted:
+        """`aforget`, blocking."""
+        return node_thread.run_sync(self.aforget(thread_id, **what))
 
     def delete(self, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
@@ -16,16 +16,18 @@ from typing_extensions import Unpack
 
 from ..graph.prepared import with_update
 from ..runtime.components import Components
+from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
+from ..state.errors import ThreadOwnershipError
 from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of
+from .steps import found_for, kept, prompt_of, sent_again
 
 R = TypeVar("R")
 
@@ -74,8 +76,9 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """`aclose`, blocking."""
         node_thread.run_sync(self.aclose())
 
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
-        """Claim the thread for the user before the model is asked.
+    @hook_config(can_jump_to=["end"])
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Claim the thread for the user before the model is asked, and recognize what was said already.
 
         Raises:
             SettingsError: the context holds a value that is not allowed.
@@ -83,7 +86,8 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             ThreadOwnershipError: the thread belongs to another user.
         """
         turn = self._turn(runtime, get_config())
-        await turn.user.archive.own_thread(turn.thread_id)
+        await self._claim(state, turn)
+        return await sent_again(list(state["messages"]), turn)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -101,12 +105,14 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, state["messages"]), None)
         async with self.resources.locks.hold(turn.thread_id):
-            await kept(list(state["messages"]), turn)
+            await self._keep(state, turn)
 
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    @hook_config(can_jump_to=["end"])
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """`abefore_agent`, blocking."""
         turn = self._turn(runtime, get_config())
-        node_thread.run_sync(turn.user.archive.own_thread(turn.thread_id))
+        node_thread.run_sync(self._claim(state, turn))
+        return node_thread.run_sync(sent_again(list(state["messages"]), turn))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]
@@ -119,11 +125,22 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, state["messages"]), None)
         with self.resources.locks.hold_sync(turn.thread_id):
-            node_thread.run_sync(kept(list(state["messages"]), turn))
+            node_thread.run_sync(self._keep(state, turn))
+
+    async def _claim(self, state: AgentState[Any], turn: Turn) -> None:
+        try:
+            await turn.user.archive.own_thread(turn.thread_id)
+        except ThreadOwnershipError:  # the agent's state has it already
+            await note_refused(self.resources, turn.thread_id, state["messages"])
+            raise
+
+    async def _keep(self, state: AgentState[Any], turn: Turn) -> None:
+        await kept(list(await without_left_out(turn.user, turn.thread_id, state["messages"])), turn)
 
     async def _assembled(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         """The request with the assembled prompt in place of the agent's messages."""
-        turn, messages = self._turn(request.runtime, config), list(request.messages)
+        turn = self._turn(request.runtime, config)
+        messages = list(await without_left_out(turn.user, turn.thread_id, request.messages))
         key = _key(turn, messages)
         if (state := self._found.get(key)) is None:
             state = self._found[key] = await found_for(messages, turn)

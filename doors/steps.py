@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import cast
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from ..graph.build import no_summary_due
 from ..graph.prepared import with_update
 from ..graph.recognition import new_by_content
+from ..memory.pairing import with_fragments
 from ..models.cache_marks import with_cache_marks
 from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
 from ..nodes.pairing import pairing
@@ -18,15 +21,20 @@ from ..nodes.remember import remember
 from ..nodes.summarize import summarize
 from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState
+from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import check_input
-from ..state.records import Recall
-from ..state.tool_calls import results_after_calls
+from ..state.records import Memory, Recall
+from ..state.tool_calls import open_calls, results_after_calls
 
 
-async def recalled(query: str, turn: Turn) -> Recall:
+async def recalled(query: str, turn: Turn, as_of: datetime | None = None) -> Recall:
     """What bears on a query, as memories, where no conversation goes on.
+
+    Args:
+        query: any text.
+        turn: whose memory, and in which thread.
+        as_of: leave out what was said later; None leaves out nothing.
 
     Raises:
         StorageError: the storage fails.
@@ -38,11 +46,21 @@ async def recalled(query: str, turn: Turn) -> Recall:
         limit=settings.max_memories * HITS_A_MEMORY,
         threshold=settings.similarity_threshold,
         this_thread_only=settings.memory_scope == "thread",
+        as_of=as_of,
         timeout=settings.timeouts.embedding,
     )
     state: ConversationState = {"messages": [HumanMessage(query)], "recall": recall}
     paired = await pairing(state, turn)
-    return cast("Recall", paired.get("recall", recall))
+    found = cast("Recall", paired.get("recall", recall))
+    return found if as_of is None else found.model_copy(update={"memories": tuple(_until(as_of, found.memories))})
+
+
+def _until(moment: datetime, memories: Iterable[Memory]) -> Iterator[Memory]:
+    """The memories without what was said after that moment: a reply may have come later than what it answers."""
+    for memory in memories:
+        early = [part for part in memory.fragments if part.created_at is None or part.created_at <= moment]
+        if early:
+            yield with_fragments(memory, early)
 
 
 async def found_for(messages: list[AnyMessage], turn: Turn) -> ConversationState:
@@ -84,8 +102,40 @@ async def unknown(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage
     return [message if message.id else message.model_copy(update={"id": str(uuid.uuid4())}) for message in new]
 
 
+async def sent_again(messages: list[AnyMessage], turn: Turn) -> Update | None:
+    """What an agent's messages become where some of them were sent again; None where all is as it should be.
+
+    A history that came without ids has those of the archive again; a question that was answered has its reply, and the
+    agent ends.
+
+    Raises:
+        StorageError: the storage fails.
+    """
+    page = await turn.user.archive.page(turn.thread_id, limit=len(messages) + 1)
+    whole = [cast("AnyMessage", row.message) for row in page]
+    places = {message.id: at for at, message in enumerate(whole)}
+    known = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].id in places), 0)
+    said, given = messages[:known], messages[known:]
+    if said and not given:
+        after = whole[places[said[-1].id] + 1 :]
+        return {"messages": after, "jump_to": "end"} if is_answered([*said, *after]) else None
+    new = new_by_content(given, whole, ()) if len(given) > 1 else given
+    if len(new) == len(given):
+        return None
+    stands = said or whole
+    update: Update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stands, *new]}
+    return update if new or not is_answered(stands) else {**update, "jump_to": "end"}
+
+
+def is_answered(messages: Sequence[AnyMessage]) -> bool:
+    """Whether messages end with a reply."""
+    return isinstance(messages[-1], AIMessage) and not open_calls(messages)
+
+
 async def kept(messages: list[AnyMessage], turn: Turn) -> int:
     """Archive messages and make the summaries that are due; returns how many messages were new.
+
+    What a model writes is written in the background: see `runtime.later_summaries`.
 
     Raises:
         ModelError: the summary model fails, and the settings want no fallback; the messages are kept.

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..compression.drafts import FactDraft
-from ..state.fact_records import Fact
+from ..state.fact_records import Fact, Pin
 from ..text.words import is_question
 from .extraction import Occasion, extract
 from .language import Language, language_in
+from .marked import MARKED_SCORE
 from .words import asked_terms, content_terms, key
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Occasion, str]])
     read = [(said, _terms(text)) for said, text in sources]
     facts: dict[str, Fact] = {}
     dropped = 0
-    for draft in drafts:
+    for draft in (draft for draft in drafts if draft.kind != "pin"):
         fact = _accepted(draft, read)
         if fact is None:
             dropped += 1
@@ -43,6 +44,27 @@ def accept(drafts: Iterable[FactDraft], sources: Sequence[tuple[Occasion, str]])
     if dropped:
         logger.info("%d facts of a summary were dropped: their words are not in its sources.", dropped)
     return list(facts.values())
+
+
+def accept_pins(drafts: Iterable[FactDraft], sources: Sequence[tuple[Occasion, str]]) -> list[Pin]:
+    """What a model's list wants kept in sight beside facts: as far as one of the user's messages says it.
+
+    Arguments as for `accept`.
+    """
+    read = [(said, _terms(text)) for said, text in sources]
+    pins: dict[str, Pin] = {}
+    for draft in drafts:
+        words = _terms(draft.text) - _TALKED_OF
+        if draft.kind != "pin" or not words or len(draft.text) > _LONGEST or not read:
+            continue
+        said, held = max(read, key=lambda source: len(words & source[1]))
+        if len(words & held) >= SHARED * len(words):
+            id_ = Pin.id_for(said.source_id, key(draft.text))
+            pins[id_] = Pin(
+                id=id_, text=draft.text, kind="automatic", score=MARKED_SCORE, thread_id=said.thread_id,
+                source_id=said.source_id, created_at=said.said_at,
+            )  # fmt: skip
+    return list(pins.values())
 
 
 def _accepted(draft: FactDraft, sources: Sequence[tuple[Occasion, frozenset[str]]]) -> Fact | None:

@@ -13,6 +13,7 @@ from .commands import FactCommand, commands
 from .extraction import Occasion, extract
 from .language import language_in
 from .ledger import forget_pins, forgotten_facts, merge
+from .marked import MARKED_SCORE, marked
 from .speakers import others_speech
 from .wish import Wish
 from .words import content_terms, key
@@ -70,6 +71,8 @@ def read_facts(message: Message, *, score: Score, auto_pin_score: float | None) 
     is_own = auto_pin_score is not None and not asked and not _quotes(message.text)
     if is_own and (rank := score(message.text)) >= (auto_pin_score or 0.0):
         pins.append(_automatic(message, rank))
+    elif is_own:
+        pins += [_made(message, sentence, "automatic", MARKED_SCORE) for sentence in marked(message.text)]
     return FactReading(message, facts, pins, [command for command in asked if command.act != "remember"])
 
 

@@ -159,6 +159,10 @@ class FactRows:
 
         await self._rows.exclusive(work)
 
+    async def related(self, told: Collection[Fact]) -> list[Fact]:
+        """The facts that may have to do with these: of the same thing, or saying the same."""
+        return list((await _load(self._rows, told, everything=False)).facts)
+
     async def forget(self, id_: str, moment: datetime) -> str | None:
         """Forget one fact or pin from this moment on; returns its text, or None where there is none to forget."""
         values: dict[str, Any] = {"id": id_, "moment": moment}
@@ -177,7 +181,7 @@ async def _weigh(rows: Exchange, before: Iterable[Fact], after: Iterable[Fact], 
     await Importance(rows).move([(fact.thread_id, fact.source_id) for fact in corrected], step=CORRECTED)
 
 
-async def _load(rows: Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:
+async def _load(rows: UserRows | Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:
     wanted = [fact_row(rows.user_id, fact) for fact in candidates]
     facts: list[DictRow] = []
     if wanted:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactSheet, Pin
+from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactSheet, Pin, fact_line, pin_line
 from ..text.scope import scope_of
 from .language import language_in
 from .words import asked_terms, key
@@ -85,7 +86,9 @@ def choose(
         if (words := key(fact.text)) not in told:
             told.add(words)
             facts.append(fact)
-    standing = [fact for fact in facts if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
+    # By what is asked, others would stand from turn to turn, where there are more than may.
+    by_weight = sorted(facts, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
+    standing = [fact for fact in by_weight if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
     named = [fact for fact in facts if fact not in standing]
     if most_asked is not None:
         named = _named(named, frozenset(asked))[:most_asked]
@@ -99,3 +102,36 @@ def _named(facts: Sequence[Fact], asked: frozenset[str]) -> list[Fact]:
     often = Counter(term for terms in shared.values() for term in terms)
     rank = {id_: sum(1 / often[term] for term in terms) for id_, terms in shared.items()}
     return sorted((fact for fact in facts if rank[fact.id]), key=lambda fact: rank[fact.id], reverse=True)
+
+
+class Parted(NamedTuple):
+    """The lines of a sheet: those that stand in the long-lived part of a prompt, and those for this turn alone."""
+
+    standing: tuple[str, ...]
+    news: tuple[str, ...]
+
+
+def parted(sheet: FactSheet, *, thread_id: str, shown: Collection[str], since: datetime | None) -> Parted:
+    """The sheet as it stood when the conversation was cut, and what of it is newer or what the question names.
+
+    A fact of a message that is shown as it was said is in neither.
+
+    Args:
+        sheet: of a turn.
+        thread_id: the thread.
+        shown: ids of its messages that are shown as they were said.
+        since: when the first of these was said; None where all that is known is older.
+    """
+
+    def is_shown(one: Fact | Pin) -> bool:
+        return one.thread_id == thread_id and one.source_id in shown
+
+    def is_new(one: Fact | Pin, moment: datetime) -> bool:
+        return is_shown(one) or (one.thread_id != thread_id and since is not None and moment >= since)
+
+    facts = [fact for fact in sheet.facts if is_standing(fact) and not is_new(fact, fact.said_at)]
+    pins = [pin for pin in sheet.pins if not is_new(pin, pin.created_at)]
+    told = {*(fact.id for fact in facts), *(pin.id for pin in pins)}
+    new = [fact for fact in sheet.facts if fact.id not in told and not is_shown(fact)]
+    new_pins = [pin for pin in sheet.pins if pin.id not in told]
+    return Parted((*map(pin_line, pins), *map(fact_line, facts)), (*map(pin_line, new_pins), *map(fact_line, new)))

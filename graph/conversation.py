@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing
 from datetime import datetime
-from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
-from ..runtime.forget_wanted import a_fact, some_messages, span_of_time, whole_threads
+from ..runtime.forget_wanted import part_named, whole_threads
+from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
 from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import InputError, StorageError
+from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from .recognition import recognized
+from .recognition import is_branch, note_branch, recognized
+from .removed import forget_removed
 from .run import Run, read_run, runtime_of
+from .stopped import kept_when_stopped, kept_when_stopped_sync
+from .time_travel import refuse_missing, there
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +44,7 @@ class Conversation(CompiledConversation):
     It refuses a message that cannot be read or answered. It claims the thread for the user, or refuses the turn. And it
     recognizes what was said already: a message sent again, the whole history sent again.
 
-    It also waits for a turn that runs in the same thread, in this process, and with the locks of `open_graph` in
-    another: else the last writer would win, and what the other wrote would be lost.
+    It also waits for a turn that runs in the same thread, and with the locks of `open_graph` in another process.
     """
 
     def __init__(self, *, resources: Resources, **compiled: Any) -> None:
@@ -97,14 +98,7 @@ class Conversation(CompiledConversation):
             EverthreadError: something failed, and nothing was forgotten.
         """
         user = self.resources.of_user(user_id)
-        if messages and thread_id is not None and not (since or until or fact):
-            wanted = await some_messages(user, thread_id, messages)
-        elif (since or until) and not (messages or fact):
-            wanted = await span_of_time(user, since, until, thread_id)
-        elif fact is not None and not (messages or thread_id or since or until):
-            wanted = await a_fact(user, fact)
-        else:
-            raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+        wanted = await part_named(user, thread_id, messages=messages, since=since, until=until, fact=fact)
         return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
@@ -154,16 +148,20 @@ class Conversation(CompiledConversation):
             InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used.
             SettingsError: the context holds a value that is not allowed.
             ThreadOwnershipError: the thread belongs to another user.
+            OverloadError: too many turns run and wait in this process.
         """
         run = read_run(self, self.resources, input, config, options)
         node_thread.run_sync(self._claim(run))
         with ExitStack() as stack:
             if run.is_to_be_locked:
                 stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
+            if not run.is_inside:
+                stack.enter_context(self.resources.admission.admitted_sync(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             stack.callback(lambda: node_thread.run_sync(self._scrub_after(run)))
             given = node_thread.run_sync(self._recognized(run))
+            stack.enter_context(kept_when_stopped_sync(self, run, given))
             yield from super().stream(given, run.config, **run.options)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
@@ -173,11 +171,16 @@ class Conversation(CompiledConversation):
         async with AsyncExitStack() as stack:
             if run.is_to_be_locked:
                 await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
+            if not run.is_inside:
+                await stack.enter_async_context(self.resources.admission.admitted(run.user_id))
             if run.thread_id is not None:
                 stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
             stack.push_async_callback(self._scrub_after, run)
             given = await self._recognized(run)
-            async for part in super().astream(given, run.config, **run.options):
+            await stack.enter_async_context(kept_when_stopped(self, run, given))
+            parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
+            await stack.enter_async_context(aclosing(parts))
+            async for part in parts:
                 yield part
 
     # `update_state` ends here as well.
@@ -189,28 +192,35 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user than the one whom the config names.
         """
         node_thread.run_sync(self._check_update(config, supersteps))
-        return super().bulk_update_state(config, supersteps)
+        updated = super().bulk_update_state(config, supersteps)
+        if is_branch(config):
+            node_thread.run_sync(note_branch(self.resources, super().get_state(updated)))
+        return updated
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """LangGraph's `abulk_update_state`. Errors as for `bulk_update_state`."""
         await self._check_update(config, supersteps)
-        return await super().abulk_update_state(config, supersteps)
+        updated = await super().abulk_update_state(config, supersteps)
+        if is_branch(config):
+            await note_branch(self.resources, await super().aget_state(updated))
+        return updated
 
     def get_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `get_state`.
 
         Raises:
+            InputError: the checkpoint that the config names is not there any more.
             ThreadOwnershipError: the config names another user than the one whose thread it is.
         """
         node_thread.run_sync(self._check_reader(config))
-        return super().get_state(config, **options)
+        return there(super().get_state(config, **options), config)
 
     async def aget_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
         """LangGraph's `aget_state`. Errors as for `get_state`."""
         await self._check_reader(config)
-        return await super().aget_state(config, **options)
+        return there(await super().aget_state(config, **options), config)
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
         """LangGraph's `get_state_history`. Errors as for `get_state`."""
@@ -224,17 +234,28 @@ class Conversation(CompiledConversation):
             yield snapshot
 
     async def _claim(self, run: Run) -> None:
-        if run.thread_id is not None:
+        if run.thread_id is None:
+            return
+        try:
             await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
+        except ThreadOwnershipError:
+            if run.is_nested:  # the state of the graph around this one has it already
+                await note_refused(self.resources, run.thread_id, run.messages or ())
+            raise
+        await refuse_missing(self.checkpointer, run.config)
 
     async def _recognized(self, run: Run) -> Any:
         """The input without what was said already; None where a turn that broke off is to be resumed."""
         if run.thread_id is not None and not run.is_nested:
-            await self._forget_removed(run.user_id, run.thread_id, run.messages or ())
-        if run.messages is None or run.is_nested or run.thread_id is None or self.checkpointer in {None, False}:
+            await forget_removed(self.resources, run.user_id, run.thread_id, run.messages or (), scrub=self._scrub)
+        user = self.resources.of_user(run.user_id)
+        if run.messages is None or run.thread_id is None:
             return run.input
-        archive = self.resources.of_user(run.user_id).archive
-        new = await recognized(run.messages, self, run.config, archive, run.thread_id)
+        own = await without_left_out(user, run.thread_id, run.messages, asked=not run.is_nested)
+        if run.is_nested or self.checkpointer in {None, False}:
+            return run.input if own is run.messages else {**run.input, "messages": own}
+        archive = user.archive
+        new = await recognized(list(own), self, run.config, archive, run.thread_id)
         return None if new is None else {**run.input, "messages": new}
 
     async def _check_update(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> None:
@@ -247,7 +268,7 @@ class Conversation(CompiledConversation):
             await self.resources.of_user(named[0]).archive.own_thread(named[1])
         if thread_id := ((config or {}).get("configurable") or {}).get("thread_id"):
             user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
-            await self._forget_removed(user_id, str(thread_id), read)
+            await forget_removed(self.resources, user_id, str(thread_id), read, scrub=self._scrub)
 
     async def _check_reader(self, config: RunnableConfig) -> None:
         named = self._named(config)
@@ -260,19 +281,6 @@ class Conversation(CompiledConversation):
         if not thread_id or not (authenticated_user(runtime) or names_user(None, config)):
             return None
         return self.resources.runs.settings_of(runtime, config).user_id, str(thread_id)
-
-    async def _forget_removed(self, user_id: str, thread_id: str, given: Sequence[AnyMessage]) -> None:
-        """Forget the messages of the user's own thread that an input removes, where the operator wants that."""
-        removed = [str(message.id) for message in given if isinstance(message, RemoveMessage)]
-        if not removed or self.resources.settings.removed_messages != "forget":
-            return
-        user = self.resources.of_user(user_id)
-        with suppress(InputError):  # what is not there need not be forgotten
-            if REMOVE_ALL_MESSAGES in removed:
-                wanted = await span_of_time(user, None, None, thread_id)
-            else:
-                wanted = await some_messages(user, thread_id, removed)
-            await forget(user, wanted, asked_by="client", also=partial(self._scrub, held=thread_id))
 
     async def _scrub(self, found: Found, *, held: str | None = None) -> None:
         """Forget it in the checkpointer, too, where that is not the storage's; `held`: the only thread that is held."""

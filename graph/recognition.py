@@ -9,11 +9,20 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from ..runtime.resources import Resources
 from ..state.messages import content_hash, is_empty, message_text, role_of
+from ..state.tool_calls import open_calls
 from ..storage.archive import Archive
+from ..storage.thread_copy import owner_of
 
 _FEWEST: Final = 2
-"""Messages that must be the same from the start on before an input counts as the history sent again: an exchange."""
+"""Messages that must be the same before an input counts as the history sent again: an exchange."""
+
+LAST_NODE: Final = "command"
+"""The node in whose name a state is written between turns: after it a turn is over, so that nothing is left to run."""
+
+_MOST_OF_A_TURN: Final = 200
+"""Messages of a turn that broke off that are looked for in the archive."""
 
 
 async def recognized(
@@ -21,8 +30,8 @@ async def recognized(
 ) -> list[AnyMessage] | None:
     """What of an input is new: messages, and removals of what an edit leaves behind.
 
-    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the turn of the last
-    question broke off, and is to be resumed.
+    Where nothing is new, the list is empty: the reply that there is answers it. It is None where the last turn broke
+    off, before or after its reply, and is to be resumed.
 
     Args:
         given: the messages of the input.
@@ -39,16 +48,51 @@ async def recognized(
     snapshot: StateSnapshot = await graph.aget_state(config)
     said = cast("list[AnyMessage]", snapshot.values.get("messages") or [])
     new = list(given)
-    if len(given) > 1 and not all(message.id for message in given):
+    if len(given) > 1 and not _are_named(given, said):
         earlier = await archive.page(thread_id, before=_first_id(said), limit=len(given)) if said else []
         new = new_by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
     if len(new) == len(given) and any(message.id for message in given):
         older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
         new = by_id(given, said, older)
-    if new or not said:
+    if new or not said or not (snapshot.next or snapshot.tasks):
         return new
-    is_broken_off = bool(snapshot.next or snapshot.tasks) and isinstance(said[-1], HumanMessage)
-    return None if is_broken_off else []
+    if ended := await _ended(archive, thread_id, said[-1]):
+        await graph.aupdate_state(config, {"messages": ended}, as_node=LAST_NODE)
+        return []
+    return None
+
+
+async def _ended(archive: Archive, thread_id: str, last: AnyMessage) -> list[AnyMessage]:
+    """What a turn said after its question, where it is archived and the end of the turn was never stored."""
+    page = await archive.page(thread_id, limit=_MOST_OF_A_TURN)
+    ids = [row.id for row in page]
+    after = page[ids.index(last.id) + 1 :] if last.id in ids else []
+    said = [cast("AnyMessage", row.message) for row in after]
+    is_whole = bool(said) and isinstance(said[-1], AIMessage) and not open_calls(said)
+    return said if is_whole and not any(isinstance(message, HumanMessage) for message in said) else []
+
+
+def _are_named(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> bool:
+    """Whether the ids of an input are those of the conversation: some clients give replies ids of their own."""
+    known = {message.id for message in said}
+    return all(message.id and (message.id in known or not isinstance(message, AIMessage)) for message in given)
+
+
+def is_branch(config: RunnableConfig) -> bool:
+    """Whether a state that is made with this config goes on from an earlier checkpoint of the thread."""
+    configurable = (config or {}).get("configurable") or {}
+    return bool(configurable.get("checkpoint_id")) and not configurable.get("checkpoint_ns")
+
+
+async def note_branch(resources: Resources, snapshot: StateSnapshot) -> None:
+    """Note that what was said after a state has left the conversation.
+
+    Raises:
+        StorageError: the archive cannot be written.
+    """
+    thread_id, messages = snapshot.config["configurable"]["thread_id"], snapshot.values.get("messages") or []
+    if (owner := await owner_of(resources.database, thread_id)) is not None:
+        await resources.of_user(owner).branches.settle(thread_id, [str(message.id) for message in messages])
 
 
 def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:
@@ -93,23 +137,21 @@ def new_by_content(
 def _repeated(given: Sequence[AnyMessage], whole: Sequence[AnyMessage]) -> tuple[int, Sequence[AnyMessage]] | None:
     """How many messages of the input repeat what was said, and what was said after these; None where it is no history.
 
+    It repeats the conversation from its start on; or it is the end of it, as clients send that keep the newest only.
     Only what people and the assistant said in words is compared: clients seldom send anything else.
     """
     spoken = [index for index, message in enumerate(whole) if _is_spoken(message)]
-    # Where the archive has more than was asked for, the history may begin at a later message than the first.
-    first = next((index for index, message in enumerate(given) if _is_spoken(message)), None)
-    if first is None or not spoken:
+    words = [_words(whole[index]) for index in spoken]
+    places = [index for index, message in enumerate(given) if _is_spoken(message)]
+    sent = [_words(given[index]) for index in places]
+    count = next((at for at, (one, other) in enumerate(zip(sent, words, strict=False)) if one != other), None)
+    from_start = min(len(sent), len(words)) if count is None else count
+    to_end = next((n for n in range(min(len(sent), len(words)), _FEWEST - 1, -1) if sent[:n] == words[-n:]), 0)
+    if max(from_start, to_end) < _FEWEST:
         return None
-    at, matched, count = 0, first, 0
-    for index, message in enumerate(given):
-        if not _is_spoken(message):
-            continue
-        if at >= len(spoken) or _words(message) != _words(whole[spoken[at]]):
-            break
-        at, matched, count = at + 1, index + 1, count + 1
-    if count < _FEWEST:
-        return None
-    return matched, whole[spoken[at - 1] + 1 :]
+    if to_end >= from_start or (to_end and from_start == len(sent)):  # rather twice than not at all
+        return places[to_end - 1] + 1, ()
+    return places[from_start - 1] + 1, whole[spoken[from_start - 1] + 1 :]
 
 
 def _is_spoken(message: AnyMessage) -> bool:

@@ -14,9 +14,10 @@ from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from ..models.callbacks import ShownReply
 from ..runtime.resources import Resources
-from ..runtime.run_settings import as_context, authenticated_user, names_user
-from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, NESTED_KEY, THREAD_KEY
+from ..runtime.run_settings import as_context, authenticated_user, names_user, warn_of_unread
+from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, NESTED_KEY, SHOWN_KEY, THREAD_KEY
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
@@ -39,6 +40,7 @@ class Run(NamedTuple):
         thread_id: None where the graph runs without one.
         is_nested: whether it is a part of another graph.
         is_to_be_locked: whether the thread is not held by a run around this one.
+        is_inside: whether it is part of a turn of everthread, and waits for no admission of its own.
     """
 
     input: Any
@@ -49,6 +51,7 @@ class Run(NamedTuple):
     thread_id: str | None
     is_nested: bool
     is_to_be_locked: bool
+    is_inside: bool
 
 
 def read_run(
@@ -73,6 +76,7 @@ def read_run(
     """
     messages = _checked(given)
     options = {**options, "context": _as_context(options.get("context"), resources)}
+    options |= _durability(resources, options, config)
     config = ensure_config(config)
     configurable = config.get("configurable") or {}
     if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):
@@ -81,7 +85,7 @@ def read_run(
     is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
     ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
-    ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: []}
+    ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: [], SHOWN_KEY: ShownReply()}
     if not (is_nested or _may_stop_between(graph, options)):
         ours[RUN_KEY] = RunCheckpoints()
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
@@ -89,6 +93,8 @@ def read_run(
     around = configurable.get(RUNTIME_KEY)
     context = options["context"] if options["context"] is not None else getattr(around, "context", None)
     runtime = runtime_of(context, own)
+    if not is_nested:
+        warn_of_unread(context, config)
     if resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
         raise SettingsError(
             'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
@@ -96,7 +102,16 @@ def read_run(
         )
     user_id = resources.runs.settings_of(runtime, own).user_id
     is_to_be_locked = thread_id is not None and not is_held
-    return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked)
+    is_inside = bool(configurable.keys() & {_HELD_KEY, THREAD_KEY})
+    return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked, is_inside)
+
+
+def _durability(resources: Resources, options: Mapping[str, Any], config: RunnableConfig | None) -> dict[str, Any]:
+    """The operator's durability, where the run names none and is not a part of another graph, which has its own."""
+    is_nested = bool(((config or {}).get("configurable") or {}).get("checkpoint_ns"))
+    if is_nested or any(options.get(name) is not None for name in ("durability", "checkpoint_during")):
+        return {}
+    return {"durability": resources.settings.turns.durability}
 
 
 def _may_stop_between(graph: CompiledStateGraph[Any, Any, Any, Any], options: Mapping[str, Any]) -> bool:

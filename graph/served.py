@@ -15,12 +15,14 @@ from langgraph_sdk.runtime import ServerRuntime
 from ..runtime.resources import Resources
 from ..settings.client import client_context, client_form
 from ..settings.run_context import RunContext
+from ..storage.open import locks_of
 from ..storage.postgres.checkpointer import shared_database
 from .build import ConversationGraph
 from .conversation import Conversation
 
 resources = Resources(shared_database().settings, database=shared_database())
 """What the turns of the server share."""
+resources.locks = locks_of(resources.database)
 
 
 class ServedConversation(Conversation):

@@ -12,7 +12,8 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from ..storage.loop_thread import io_thread
-from ..storage.postgres.database import Database, storage_errors
+from ..storage.postgres.database import Database
+from ..storage.postgres.errors import storage_errors
 from ..storage.storage import Connection, Storage
 
 TABLES: Final = (

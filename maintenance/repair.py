@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AnyMessage
 from langgraph.types import StateSnapshot
 
-from ..runtime.chain_texts import chain_from_archive, command_ids
+from ..runtime.chain_texts import command_ids, restored
 from ..state.messages import is_empty, unmarked
 from ..state.records import now
 from ..storage.archive_rows import as_jsonb, message_rows
@@ -139,7 +139,8 @@ async def _edit(thread: ThreadSnapshot) -> None:
 
 
 async def _rebuild_chain(thread: ThreadSnapshot) -> None:
-    await thread.state.write(await chain_from_archive(thread.state.messages, thread.state.turn))
+    update = await restored(thread.state.messages, thread.state.turn)
+    await thread.state.write(update["chain"], update.get("messages"))
 
 
 async def _embed(thread: ThreadSnapshot) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 from langchain_core.messages import AnyMessage
-from langgraph.types import StateSnapshot
+from langgraph.types import Overwrite, StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
+from ..graph.recognition import LAST_NODE
 from ..runtime.turn import Turn
 from ..runtime.user import User
 from ..state.chain import Chain, empty_chain
+from ..state.conversation import Update
 from ..state.errors import InputError
-
-_LAST_NODE: Final = "command"
-"""The node in whose name the chain is written: after it a turn is over, so that nothing is left to run."""
 
 
 class ThreadState:
@@ -54,11 +52,14 @@ class ThreadState:
                 "message, and try again then."
             )
 
-    async def write(self, chain: Chain) -> None:
-        """Make this the chain of the thread, where it is another than the one it has."""
-        if chain != self.chain:
-            await self.conversation.aupdate_state(self.turn.config, {"chain": chain}, as_node=_LAST_NODE)
-            self.chain = chain
+    async def write(self, chain: Chain, messages: list[AnyMessage] | None = None) -> None:
+        """Make this the chain of the thread, and these its messages, where they are others than those it has."""
+        update: Update = {"chain": chain} if chain != self.chain else {}
+        if messages is not None:
+            update["messages"] = Overwrite(messages)
+        if update:
+            await self.conversation.aupdate_state(self.turn.config, update, as_node=LAST_NODE)
+            self.chain, self.messages = chain, self.messages if messages is None else messages
 
 
 @asynccontextmanager

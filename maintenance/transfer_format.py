@@ -24,6 +24,7 @@ from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLin
 from .transfer_sources import Sources
 
 FORMAT: Final = "everthread"
+_HEADER_BYTES: Final = 10_000
 
 _KIND_OF: Final = {
     "threads": "thread", "messages": "message", "summaries": "summary", "versions": "version", "facts": "fact",
@@ -37,6 +38,18 @@ class Checked(NamedTuple):
 
     header: Header
     threads: dict[str, ThreadLine]
+
+
+def is_ours(file: Path) -> bool:
+    """Whether a file begins as `everthread export` writes it, or cannot be read at all (blocking)."""
+    try:
+        with file.open("rb") as lines:
+            header = json.loads(lines.readline(_HEADER_BYTES).decode("utf-8-sig"))
+    except OSError:
+        return True
+    except ValueError:
+        return False
+    return isinstance(header, dict) and header.get("kind") == "header"
 
 
 def header_line(user: str, counts: Counts) -> str:

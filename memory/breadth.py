@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,58 @@ SPREAD: Final = 3.0
 """The score, in units of idf, by which a candidate is e times as likely as another; by trial on two conversations of
 LoCoMo."""
 
-LEAST: Final[Mapping[Scope, float]] = MappingProxyType({"one": 0.006, "many": 0.004, "order": 0.004, "whole": 0.004})
-"""Relevance from which a hit is told, by what the question asks for; by trial on two conversations of LoCoMo."""
 
-LEAST_FOR_REMARK: Final = 0.12
+class Bounds(NamedTuple):
+    """From where on what was found is told.
+
+    Attributes:
+        relevance: of a hit, in [0, 1].
+        certainty: of the question, that anything bears on it: log odds.
+    """
+
+    relevance: float
+    certainty: float
+
+
+ALL: Final = Bounds(0.0, -np.inf)
+"""All that was asked for, however little it bears on the question."""
+
+LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
+    {
+        "one": Bounds(0.006, -1.5),
+        "many": Bounds(0.004, -1.9),
+        "order": Bounds(0.004, -1.9),
+        "whole": Bounds(0.004, -1.9),
+    }
+)
+"""From where on hits are told, by what the question asks for; by trial on two conversations of LoCoMo."""
+
+LEAST_FOR_REMARK: Final = Bounds(0.12, 0.5)
 """The same for a message that asks for nothing."""
 
-LEAST_IN_PASSING: Final = 0.03
+LEAST_IN_PASSING: Final = Bounds(0.06, -1.0)
 """The same for one that asks for something in passing, in less than half of its sentences."""
+
+BELOW: Final = 2.0
+"""How far below the best that is no question a hit may be, in idf of the rarest term: in a small memory little stands
+out by its shares."""
+
+TOGETHER: Final = 10
+"""Hits that together should say most of the question's words."""
+
+FIRST: Final = 5
+"""Hits of which one should be near to the question."""
+
+APART: Final = 0.2
+"""How far the nearest stands out, in cosine before the fifth (or 0), to count as much as all words of the question."""
+
+CERTAINTY: Final = (-5.43, 3.47, 0.20, 3.51)
+"""Log odds that what is asked for was said: a constant, and by how the question is met in words or meaning, the best
+score in idf of the rarest term, and the cosine.
+
+Fitted on two conversations of LoCoMo and on LongMemEval, whole and in parts (their questions, those whose evidence is
+in other parts, and those of other sets), and on the tests' own memory, which is asked in other words.
+"""
 
 NOTHING: Final = 16.0
 """How far above the last of the crowd the answer mostly stands, where there is one; by trial on LoCoMo, with questions
@@ -34,11 +78,37 @@ about another conversation beside its own."""
 Numbers = NDArray[np.float64]
 
 
-def relevances(scores: Numbers) -> Numbers:
+def certainty(scores: Numbers, met: NDArray[np.float32], cosines: Numbers, rarest: float) -> float:
+    """Log odds that what is asked for was said, and not something else of the same kind; infinite without cosines.
+
+    A question is met where its words are said in few places, or where one thing alone is near to what it means: people
+    ask in other words than they told. What was never said has neither, as a rule.
+
+    Args:
+        scores: of the candidates.
+        met: how much of each term of the question, in rows, each of them and what stands around it says: of all 1.
+        cosines: of each; NaN where the vector arm did not bring it.
+        rarest: idf of a term that is in one message.
+    """
+    best = np.argsort(-scores)[:TOGETHER]
+    near = cosines[best[:FIRST]]
+    nearest = np.sort(np.append(cosines[~np.isnan(cosines)], np.zeros(FIRST)))[-FIRST:]
+    if np.isnan(near).all():
+        return np.inf
+    either = max(met[:, best].max(axis=1).sum(), (nearest[-1] - nearest[0]) / APART)
+    return float(np.dot(CERTAINTY, (1.0, either, scores.max() / rarest, np.nanmax(near))))
+
+
+def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbers:
     """How likely it is, by its score, that each candidate is what is asked for, and not nothing: one a score.
 
     One far above the others has nearly all of it, and where many are as good as each other, each has a little: so a
     clear answer stands alone, and a question that much bears on brings much.
+
+    Args:
+        scores: of the candidates.
+        asks: whether each is a question: the same one, asked earlier, is the best hit, and answers nothing.
+        rarest: idf of a term that is in one message.
     """
     if not len(scores):
         return scores
@@ -46,4 +116,5 @@ def relevances(scores: Numbers) -> Numbers:
     crowd = np.sort(np.append(scores, np.zeros(max(0, CROWD - len(scores)))))[-CROWD:]
     total = np.exp((crowd - best) / SPREAD).sum() + np.exp((crowd[0] + NOTHING - best) / SPREAD)
     shares: Numbers = np.exp((scores - best) / SPREAD) / total
+    shares[scores < scores.max(where=~asks, initial=scores.min()) - BELOW * rarest] = 0
     return shares

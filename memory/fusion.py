@@ -9,7 +9,7 @@ message is worth about as much as two rare words.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,20 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 
-def lexical_scores(timeline: Timeline, counts: Numbers) -> Numbers:
-    """BM25 with soft neighbours: a score in units of idf for each position, 0 where no term of the question reaches.
+class Lexical(NamedTuple):
+    """What the words of a question find: arrays of one value, or one column, a position.
+
+    Attributes:
+        scores: BM25 with soft neighbours, in units of idf; 0 where no term of the question reaches.
+        met: how much of each term of the question, in rows, is said there and around it, weighed by idf: of all 1.
+    """
+
+    scores: Numbers
+    met: NDArray[np.float32]
+
+
+def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
+    """What the words of a question find.
 
     Args:
         timeline: all of the user's messages.
@@ -61,12 +73,13 @@ def lexical_scores(timeline: Timeline, counts: Numbers) -> Numbers:
     """
     number = len(timeline.seqs)
     if not counts.any():
-        return np.zeros(number)
+        return Lexical(np.zeros(number), np.full((1, number), float(not len(counts)), np.float32))
     rarity = idf(number, (counts > 0).sum(axis=1)).astype(np.float32)
     frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
     worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
-    scores: Numbers = np.einsum("t,tn->n", rarity, worth).astype(np.float64)
-    return scores
+    scores = np.einsum("t,tn->n", rarity, worth)
+    known = np.minimum(rarity, idf(number, np.ones(1)).astype(np.float32))  # what nobody said tells no more than that
+    return Lexical(scores.astype(np.float64), np.minimum(frequencies, 1) * (known / known.sum())[:, None])
 
 
 def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
@@ -97,7 +110,7 @@ def day_scores(timeline: Timeline, named: Sequence[Period]) -> Numbers:
 
 
 def combined(
-    lexical: Numbers,
+    by_words: Numbers,
     cosine: Numbers,
     *,
     lengths: Numbers,
@@ -110,7 +123,7 @@ def combined(
     """The scores of messages: arrays of one length.
 
     Args:
-        lexical: of the keyword arm; 0 where that did not find it.
+        by_words: of the keyword arm; 0 where that did not find it.
         cosine: shared with its neighbours.
         lengths: in terms.
         asks: whether it ends in a question mark: a question seldom holds the answer.
@@ -119,7 +132,7 @@ def combined(
         tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
         reply: what is taken off a reply, times the logarithm of its length.
     """
-    scores: Numbers = lexical + COSINE_WEIGHT * cosine
+    scores: Numbers = by_words + COSINE_WEIGHT * cosine
     scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + reply * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores

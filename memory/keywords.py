@@ -1,15 +1,30 @@
-"""The keyword arm's index: the terms of each message, as numbers made of user and term, in the rows of the archive."""
+"""The keyword arm: its index, and what it finds.
+
+The index are the terms of each message, as numbers made of user and term, in the rows of the archive.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from ..storage.term_keys import message_keys
+from ..storage.sealed_columns import Sealing
+from ..storage.term_keys import TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
+from ..text.dates import asks_when, periods
+from ..text.terms import search_terms
+from .fusion import Flags, Numbers, day_scores, lexical
+from .timeline import Timeline
+from .user_memory import UserMemory, View
+
+DEPTH: Final = 300
+"""Candidates that the keyword arm brings."""
 
 _BATCH: Final = 500
 
@@ -30,3 +45,40 @@ async def index_pending(rows: UserRows) -> int:
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
     keys = message_keys(user_id, row["text"], row["created_at"])
     return {"thread_id": row["thread_id"], "id": row["id"], "keys": keys}
+
+
+class KeywordHits(NamedTuple):
+    """What the keyword arm found: arrays of one value, or one column, a position of the view.
+
+    Attributes:
+        scores: of the positions that the question's words and days reach best; else 0.
+        met: how much of each term of the question is said there and around it: of all 1.
+        tells_time_asked_for: whether the question asks for a time, and the message tells one.
+    """
+
+    scores: Numbers
+    met: NDArray[np.float32]
+    tells_time_asked_for: Flags
+
+
+def keyword_hits(
+    memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing, moment: datetime
+) -> tuple[View, KeywordHits]:
+    """What is searched, and what the keyword arm finds in it, where it is this moment: "yesterday" depends on it."""
+    keys = sealing.terms(term_keys(sealing.user_id, list(dict.fromkeys(search_terms(question)))))
+    asked_for = sealing.terms(term_keys(sealing.user_id, [TELLS_WHEN] if asks_when(question) else []))
+    with memory.lock:
+        view = memory.view(thread_only)
+        counts = memory.counts(view, keys)
+        telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
+    found = lexical(view.timeline, counts)
+    return view, KeywordHits(_by_words(question, view.timeline, found.scores, moment), found.met, telling)
+
+
+def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:
+    """The scores of the keyword arm for the positions that the question's words and days reach best; else 0."""
+    named = [period for period in periods(question, moment) if period.end < moment]
+    scores = by_terms + day_scores(timeline, named)
+    if len(scores) > DEPTH:
+        scores[scores < np.partition(scores, -DEPTH)[-DEPTH]] = 0
+    return scores

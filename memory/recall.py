@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
-from ..storage.sealed_columns import Sealing
-from ..storage.term_keys import TELLS_WHEN, term_keys
 from ..storage.user_rows import UserRows
-from ..text.dates import asks_when, periods
+from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.terms import search_terms
-from .breadth import relevances
-from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, day_scores, lexical_scores, shared_cosines, spread
-from .keywords import index_pending
+from .breadth import ALL, Bounds, certainty, relevances
+from .fusion import COSINE_WEIGHT, REPLY, Flags, Numbers, combined, shared_cosines, spread
+from .keywords import KeywordHits, index_pending, keyword_hits
 from .recall_cache import RecallCache
 from .timeline import Timeline
 from .user_memory import Indices, Near, SummarySource, UserMemory, View
 from .vectors import Lookup, NearSource, VectorIndex, nearest_in
-
-DEPTH: Final = 300
-"""Candidates that the keyword arm brings."""
 
 VECTOR_DEPTH: Final = 400
 """Candidates that the vector arm brings; the others are taken to be like the last."""
@@ -45,14 +42,20 @@ class Candidates(NamedTuple):
         summaries: the summaries.
         scores: of both arms together.
         lexical: of the keyword arm; 0 where it did not find it.
+        met: how much of each term of the question, in rows, is said in it and around it: of all 1.
         cosines: of the vector arm; NaN where it did not find it.
+        asks: whether it ends in a question mark.
+        rarest: idf of a term that is in one message.
     """
 
     rows: Indices
     summaries: Sequence[SummarySource]
     scores: Numbers
     lexical: Numbers
+    met: NDArray[np.float32]
     cosines: Numbers
+    asks: Flags
+    rarest: float
 
 
 class MemorySearch:
@@ -76,8 +79,9 @@ class MemorySearch:
         *,
         limit: int,
         threshold: float,
-        least: float = 0.0,
+        least: Bounds = ALL,
         this_thread_only: bool = False,
+        as_of: datetime | None = None,
         timeout: float,
     ) -> Recall:
         """What of the user's memory bears on the question, the best first. Where the vector arm fails, `error` says so.
@@ -87,8 +91,9 @@ class MemorySearch:
             question: any text.
             limit: hits, at most.
             threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
-            least: relevance in [0, 1] below which no more than `FEWEST` hits are returned.
+            least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any.
             this_thread_only: leave out the user's other threads.
+            as_of: leave out what was said later, and take "yesterday" from there; None for now.
             timeout: seconds for the embedding model.
 
         Raises:
@@ -113,19 +118,21 @@ class MemorySearch:
         sealing = await self._rows.sealing()
         # Side by side: the keyword arm does not wait for the embedding of the question.
         (view, words), (lookup, failed) = await asyncio.gather(
-            asyncio.to_thread(_words, memory, thread_only, question, sealing), by_meaning()
+            asyncio.to_thread(keyword_hits, memory, thread_only, question, sealing, as_of or now()), by_meaning()
         )
 
         def recall() -> Recall:
             with memory.lock:
                 near = lookup(memory, view) if lookup is not None else None
+                if as_of is not None:
+                    near = _until(as_of, view, words, near)
                 candidates = _candidates(memory, view, words, near, question)
                 enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
                 hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit, least))
             cosines = candidates.cosines[~np.isnan(candidates.cosines)]
             told = None if failed is None else f"{failed} Memory was searched by keywords alone."
             nearest = _similarity(float(cosines.max())) if len(cosines) else None
-            return Recall(hits=hits, least=least, nearest=nearest, error=told)
+            return Recall(hits=hits, least=least.relevance, nearest=nearest, error=told)
 
         return await asyncio.to_thread(recall)
 
@@ -166,32 +173,19 @@ class MemorySearch:
         return (await self._memories.of(self._rows) if changed else known).memory, error
 
 
-class KeywordHits(NamedTuple):
-    """What the keyword arm found: arrays of one length, one value a position of the view.
-
-    Attributes:
-        scores: of the positions that the question's words and days reach best; else 0.
-        tells_time_asked_for: whether the question asks for a time, and the message tells one.
-    """
-
-    scores: Numbers
-    tells_time_asked_for: Flags
-
-
-def _words(memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing) -> tuple[View, KeywordHits]:
-    """What is searched, and what the keyword arm finds in it."""
-    keys = sealing.terms(term_keys(sealing.user_id, list(dict.fromkeys(search_terms(question)))))
-    asked_for = sealing.terms(term_keys(sealing.user_id, [TELLS_WHEN] if asks_when(question) else []))
-    with memory.lock:
-        view = memory.view(thread_only)
-        counts = memory.counts(view, keys)
-        telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
-    return view, KeywordHits(_by_words(question, view.timeline, counts), telling)
+def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) -> Near | None:
+    """Take out of what both arms found what was said later."""
+    late = view.timeline.times > moment.timestamp()
+    words.scores[late] = 0
+    if near is None:
+        return None
+    near.messages[view.rows[late]] = np.nan
+    return Near(near.messages, [found for found in near.summaries if found[0].created_at <= moment])
 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, telling = words
+    by_words, met, telling = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
@@ -214,7 +208,10 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         [source for source, _ in near.summaries],
         np.concatenate([scores, COSINE_WEIGHT * of_summaries]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
+        np.pad(met[:, at], [(0, 0), (0, len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
+        np.concatenate([messages["asks"], np.zeros(len(of_summaries), dtype=bool)]),
+        float(idf(max(1, len(view.rows)), np.ones(1))[0]),
     )
 
 
@@ -226,16 +223,6 @@ def _named(memory: UserMemory, question: str) -> list[int]:
         for name, number in memory.speakers.items()
         if name and not words.isdisjoint(search_terms(name, keep_stop_words=True))
     ]
-
-
-def _by_words(question: str, timeline: Timeline, counts: Numbers) -> Numbers:
-    """The scores of the keyword arm for the positions that the question's words and days reach best; else 0."""
-    moment = now()
-    named = [period for period in periods(question, moment) if period.end < moment]
-    scores = lexical_scores(timeline, counts) + day_scores(timeline, named)
-    if len(scores) > DEPTH:
-        scores[scores < np.partition(scores, -DEPTH)[-DEPTH]] = 0
-    return scores
 
 
 def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
@@ -251,19 +238,21 @@ def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
     return shared_cosines(timeline, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
 
 
-def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int, least: float) -> Iterator[Hit]:
+def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int, least: Bounds) -> Iterator[Hit]:
     """The best of the candidates that are recalled, as hits, with their ranks in each arm and overall."""
     by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
-    relevant = relevances(candidates.scores)
+    relevant = relevances(candidates.scores, candidates.asks, candidates.rarest)
+    if certainty(candidates.scores, candidates.met, candidates.cosines, candidates.rarest) < least.certainty:
+        relevant[:] = 0
 
     def source(n: int) -> tuple[str, str]:
         return memory.ids[candidates.rows[n]] if n < known else candidates.summaries[n - known][:2]
 
     order = sorted(recalled.tolist(), key=lambda n: (-candidates.scores[n], source(n)[1]))
     for rank, n in enumerate(order[:limit], start=1):
-        if rank > FEWEST and relevant[n] < least:
+        if rank > FEWEST and relevant[n] < least.relevance:
             return
         thread_id, id_ = source(n)
         row = int(candidates.rows[n]) if n < known else None

@@ -1,4 +1,4 @@
-"""Callbacks that listen to chat models: how much of a reply was streamed, and which requests were made."""
+"""Callbacks that listen to chat models: what of a reply was streamed, and which requests were made."""
 
 from __future__ import annotations
 
@@ -48,6 +48,35 @@ class StreamCounter(AsyncCallbackHandler):
         delta = event.get("delta") if isinstance(event, dict) else None
         if isinstance(delta, dict) and delta.get("type") in {"text-delta", "text"}:
             self.characters += len(str(delta.get("text", "")))
+
+
+class ShownReply(AsyncCallbackHandler):
+    """Holds what was streamed of the newest reply: its text, and the id under which it was shown."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.id: str | None = None
+        self._run_id: UUID | None = None
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: UUID, **_: Any) -> None:
+        """Another reply begins."""
+        self.text, self.id, self._run_id = "", None, run_id
+
+    async def on_llm_new_token(
+        self, token: Any, *, run_id: UUID, chunk: GenerationChunk | ChatGenerationChunk | None = None, **_: Any
+    ) -> None:
+        """Hold a chunk."""
+        message = getattr(chunk, "message", None)
+        if run_id == self._run_id and isinstance(message, AIMessageChunk):
+            self.text, self.id = self.text + message.text, self.id or message.id
+
+    async def on_stream_event(self, event: Any, *, run_id: UUID, **_: Any) -> None:
+        """Hold an event of the streaming protocol v3."""
+        delta = event.get("delta") if isinstance(event, dict) else None
+        if run_id == self._run_id and isinstance(delta, dict) and delta.get("type") in {"text-delta", "text"}:
+            self.text += str(delta.get("text", ""))
 
 
 class CallRecorder(BaseCallbackHandler):

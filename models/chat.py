@@ -146,7 +146,7 @@ def _gguf(path: Path, max_tokens: int | None, sampling: Mapping[str, Any] = Mapp
     if not path.is_file():
         raise ModelError(f"There is no model file at {path}: give the path of a GGUF file.")
     if importlib.util.find_spec("xllamacpp") is None:
-        raise ModelError("A GGUF model needs the package xllamacpp: pip install xllamacpp.")
+        raise ModelError("A GGUF model needs the package xllamacpp: pip install 'everthread[local]'.")
     limit = {} if max_tokens is None else {"max_tokens": max_tokens}
     # Room for the prompt stays, however long the replies may be.
     window = max(_WINDOW, 2 * (max_tokens or 0))

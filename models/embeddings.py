@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -17,9 +16,9 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .bundled_weights import BUNDLED_MODEL, bundled_folder, check_weights
+from .bundled_weights import BUNDLED_MODEL
 from .embedding_cache import EmbeddingCache
-from .imports import imported
+from .embedding_models import load_embeddings
 from .similarity import PROBES, USUAL, level
 from .worker import Worker
 
@@ -27,8 +26,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_CHOOSE: Final = "Choose another EVERTHREAD_EMBEDDING_MODEL."
+
 BATCH: Final = 32
 """Texts in one call of the model."""
+
+SLOW_SECONDS: Final = 1.0
+"""A call that takes longer is one of fewer texts the next time: for so long a question may wait."""
 
 CACHE_BYTES: Final = 16_000_000
 """Bytes of vectors that are kept: about 9,000 of 384 dimensions."""
@@ -37,9 +41,9 @@ CACHE_BYTES: Final = 16_000_000
 class Embedder:
     """An embedding model by name, or one that is given.
 
-    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: importing torch takes
-    seconds. All calls run in that thread, one after the other. While it hangs in a call that took too long, other
-    calls fail at once, so that one slow provider does not delay every turn.
+    The model is loaded once, in a thread of its own, when `load` or the first text asks for it: a large one takes
+    seconds. All calls run in that thread, one after the other, questions first. While it hangs in a call that took too
+    long, other calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
         name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
@@ -59,6 +63,7 @@ class Embedder:
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
+        self._batch = BATCH
         self.level = USUAL
         self.observer = Observer()
         if model is not None:
@@ -90,7 +95,8 @@ class Embedder:
         if known is not None:
             return known
         self._refuse_while_late()
-        future = self._asking_for(text, user_id) if cached else self._worker.submit(partial(self._ask, text))
+        alone = partial(self._ask, text)
+        future = self._asking_for(text, user_id) if cached else self._worker.submit(alone, is_urgent=True)
         with self.observer.embedding("query", 1):
             return await self._result(future, timeout)
 
@@ -119,9 +125,9 @@ class Embedder:
         """
         known = {text: self._cache.get("document", text, user_id) if cached else None for text in texts}
         wanted = [text for text, vector in known.items() if vector is None]
-        for start in range(0, len(wanted), BATCH):
+        while wanted:
             # One call a batch, so that a question need not wait for all of them.
-            batch = wanted[start : start + BATCH]
+            batch, wanted = wanted[: self._batch], wanted[self._batch :]
             self._refuse_while_late()
             call = self._worker.submit(partial(self._embed, batch))
             try:
@@ -140,7 +146,8 @@ class Embedder:
         with self._asking:
             future = self._asked.get((user_id, text))
             if future is None:
-                future = self._asked[user_id, text] = self._worker.submit(partial(self._ask_once, text, user_id))
+                ask = partial(self._ask_once, text, user_id)
+                future = self._asked[user_id, text] = self._worker.submit(ask, is_urgent=True)
         return future
 
     def _ask_once(self, text: str, user_id: str) -> list[float]:
@@ -158,7 +165,11 @@ class Embedder:
         return vector
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
-        return self._get().embed_documents(texts)
+        model, started = self._get(), time.monotonic()
+        vectors = model.embed_documents(texts)
+        is_slow = time.monotonic() - started > SLOW_SECONDS
+        self._batch = min(max(self._batch // 2 if is_slow else self._batch * 2, 1), BATCH)
+        return vectors
 
     async def _result(self, future: Future[T], timeout: float) -> T:
         waiting = asyncio.wrap_future(future)
@@ -193,23 +204,19 @@ class Embedder:
         Raises:
             EmbeddingError: it is something else.
         """
+        returned = f"The embedding model {self.name!r} returned"
         try:
             with np.errstate(over="ignore"):
                 found = [np.asarray(vector, dtype=np.float32) for vector in vectors]
         except (TypeError, ValueError, OverflowError):
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned something else than vectors: expected a list of numbers "
-                "for each text. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            ) from None
+            told = f"{returned} something else than vectors: expected a list of numbers for each text. {_CHOOSE}"
+            raise EmbeddingError(told) from None
         if len(found) != number:
-            raise EmbeddingError(
-                f"The embedding model {self.name!r} returned {len(found)} vectors for {number} texts: "
-                "expected one each. Choose another EVERTHREAD_EMBEDDING_MODEL."
-            )
+            raise EmbeddingError(f"{returned} {len(found)} vectors for {number} texts: expected one each. {_CHOOSE}")
         if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in found):
             raise EmbeddingError(
-                f"The embedding model {self.name!r} returned a vector that is empty or holds NaN or Infinity: expected "
-                "finite numbers in single precision. Choose another EVERTHREAD_EMBEDDING_MODEL."
+                f"{returned} a vector that is empty or holds NaN or Infinity: expected finite numbers in single "
+                f"precision. {_CHOOSE}"
             )
         return [vector.tolist() for vector in found]
 
@@ -230,62 +237,3 @@ class Embedder:
                 self.level = level(model.embed_documents(list(PROBES)))
             except Exception as error:  # whatever a provider raises; the first real text will tell the user
                 logger.warning("The scale of the embedding model %r is not known: %s", self.name, type(error).__name__)
-
-
-def load_embeddings(name: str) -> Embeddings:
-    """The LangChain embeddings of that name (blocking, seconds).
-
-    Raises:
-        EmbeddingError: there is no such model here.
-    """
-    provider, _, rest = name.partition(":")
-    try:
-        if rest and not Path(name).exists():
-            if "." in provider:
-                return _made_by(name)
-            from langchain.embeddings import init_embeddings
-
-            return init_embeddings(rest, provider=provider)
-        return _sentence_transformer(name)
-    except Exception as error:
-        raise EmbeddingError(
-            f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
-            "sentence-transformers name, a folder, 'provider:name', or 'package.module:factory'."
-        ) from error
-
-
-def _made_by(path: str) -> Embeddings:
-    """The embeddings that an import path names: an `Embeddings`, or what makes one."""
-    made = imported(path)
-    made = made if isinstance(made, Embeddings) else made()
-    if not isinstance(made, Embeddings):
-        raise TypeError(f"{path} gives {type(made).__name__}, expected a LangChain Embeddings")
-    return made
-
-
-def _sentence_transformer(name: str) -> Embeddings:
-    from langchain_huggingface import HuggingFaceEmbeddings
-
-    bundled = bundled_folder() if name == BUNDLED_MODEL else None
-    if bundled is not None:
-        check_weights(bundled)
-    with _no_progress_bar():
-        return HuggingFaceEmbeddings(
-            model_name=str(bundled or name),
-            model_kwargs={"local_files_only": True} if bundled else {},
-            encode_kwargs={"normalize_embeddings": True, "batch_size": BATCH},
-        )
-
-
-@contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing a progress bar into somebody's terminal."""
-    from transformers.utils import logging as bars
-
-    drawn = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types
-    try:
-        yield
-    finally:
-        if drawn:
-            bars.enable_progress_bar()  # type: ignore[no-untyped-call]

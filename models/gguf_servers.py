@@ -50,7 +50,7 @@ def _open_server(path: Path, n_ctx: int) -> Any:
     try:
         import xllamacpp
     except ImportError:
-        raise ModelError("A GGUF model needs the package xllamacpp: pip install xllamacpp.") from None
+        raise ModelError("A GGUF model needs the package xllamacpp: pip install 'everthread[local]'.") from None
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = n_ctx, 1

@@ -18,7 +18,6 @@ from ..compression.thread import as_channel, control_of
 from ..runtime.chain_texts import with_chain
 from ..runtime.commands import command_answer
 from ..runtime.turn import Turn
-from ..state.chain import Chain
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import content_hash, message_text
@@ -56,7 +55,7 @@ async def command(state: ConversationState, turn: Turn) -> Update:
     chain = answer.chain or before.get("chain")
     if chain is not None:
         aside = {str(message.id): content_hash(message) for message in (asked, reply)}
-        update["chain"] = Chain(links=chain["links"], known={**chain["known"], **aside}, last=chain["last"])
+        update["chain"] = {**chain, "known": {**chain["known"], **aside}}
     return {
         **update,
         "messages": Overwrite([*before["messages"], asked, reply]) if "messages" in update else [reply],

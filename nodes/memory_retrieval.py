@@ -12,18 +12,18 @@ from typing import Final
 
 from langgraph.types import Overwrite
 
-from ..assembly.layout import Layout
 from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
-from ..runtime.relevance import least_relevance
+from ..runtime.relevance import least_told
+from ..runtime.said import with_said, within_reach
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
-from ..state.fact_records import FactSheet, Forgotten
+from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
 
@@ -36,22 +36,24 @@ HITS_A_MEMORY: Final = 3
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """Find the user's messages and summaries that bear on the question, and what is known about the user.
 
-        Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
+    Without the embedding model the keyword arm goes on alone, without the database nothing is recalled; either is
     reported in `recall.error`, and also where vectors of another model are left.
 
-        Raises:
-            ThreadOwnershipError: the thread belongs to another user.
+    Raises:
+        ThreadOwnershipError: the thread belongs to another user.
     """
     question = newest_question(state["messages"])
-    update: Update = {}
-    forgotten: Forgotten | None = None
+    update, forgotten = Update(), None
     tell("remembering")
     try:
         if not turn.is_claimed:
             await turn.user.archive.own_thread(turn.thread_id)
         state, update = await with_chain(state, turn)
         state, gone, forgotten = await forget_asked(state, turn)
-        update |= gone
+        state, laid = await turn.resources.later.resumed(state, turn)
+        update |= gone | laid
+        state, said = await with_said(state, turn)
+        update |= said
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
     except ThreadOwnershipError:
         raise
@@ -76,26 +78,26 @@ async def _recall(state: ConversationState, turn: Turn, question: str) -> Recall
 
 
 async def _search(state: ConversationState, turn: Turn, question: str) -> Recall:
-    """What the search found: so many hits outside the chain as are wanted, and those in the chain that rank among them.
+    """What the search found: as many hits as are wanted beside what the prompt may show, and those ranked among them.
 
-    What stands in the chain may be found, too: which of it the prompt shows, assembly decides.
+    What may be shown may be found, too: which of it the prompt shows, assembly decides.
     """
-    resources, settings, chain = turn.resources, turn.settings, turn.live(state).view
+    resources, settings, shown = turn.resources, turn.settings, within_reach(state, turn)
     if not resources.embedder.ready:
         resources.embedder.load()
-        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(chain, settings)):
+        if not await turn.user.archive.has_more_than(turn.thread_id, _surely_shown(turn.live(state).view, settings)):
             return Recall()
     wanted = settings.max_memories * HITS_A_MEMORY
     recall = await turn.user.search.find(
         turn.thread_id,
         question,
-        limit=wanted + len(chain),
+        limit=wanted + len(shown),
         threshold=settings.similarity_threshold,
-        least=await asyncio.to_thread(least_relevance, question),
+        least=await asyncio.to_thread(least_told, question),
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
-    there = {(turn.thread_id, str(message.id)) for message in chain}
+    there = {(turn.thread_id, id_) for id_ in shown}
     update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
     if recall.error is None:
         update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
@@ -114,6 +116,4 @@ def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) 
 def _surely_shown(chain: ChainView, settings: Settings) -> list[str]:
     """Ids of a chain that is so short that any prompt shows it whole; of another none."""
     is_short = sum(len(message_text(message)) for message in chain) <= settings.max_context_tokens
-    most = Layout.of(settings).max_recent
-    are_few = most is None or len(chain) <= most
-    return [str(message.id) for message in chain] if is_short and are_few else []
+    return [str(message.id) for message in chain] if is_short else []

@@ -17,6 +17,7 @@ from ..memory.pairing import (
     told,
     with_fragments,
 )
+from ..runtime.said import within_reach
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
@@ -40,7 +41,7 @@ async def pairing(state: ConversationState, turn: Turn) -> Update:
     if not hits:
         return {}
     question = newest_question(state["messages"])
-    chain = {(turn.thread_id, str(message.id)) for message in turn.live(state).view}
+    chain = {(turn.thread_id, id_) for id_ in within_reach(state, turn)}
     try:
         exchanges = await turn.user.archive.exchanges(hits)
         memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)

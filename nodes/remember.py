@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+from typing import cast
 
 from langgraph.types import Overwrite
 
+from ..compression.ends import ended
 from ..compression.engine import outdated_ids
+from ..compression.thread import control_of, settings_in
 from ..runtime.archiving import archive_new
 from ..runtime.chain_texts import with_chain
-from ..runtime.chat_forgetting import forget_asked, set_aside
+from ..runtime.chat_forgetting import forget_asked, set_aside, turn_messages
 from ..runtime.facts import learn
+from ..runtime.left_out import leave_out
+from ..runtime.make_summary import with_archived
+from ..runtime.regenerate_rejected import after_try
 from ..runtime.turn import Turn
-from ..state.chain import Chain, without
+from ..state.chain import without
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.records import Recall
@@ -38,8 +44,15 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
             update |= gone
         is_cut = False
         if forgotten is not None and forgotten.is_set_aside:
+            said = turn_messages(state)
             state, is_cut = set_aside(state, turn)
+            kept = turn_messages(state) if is_cut else []
+            await leave_out(turn.user, turn.thread_id, [message for message in said if message not in kept])
         chain, archived = await archive_new(state, turn)
+        # What was archived adds nothing to the chain of the state.
+        chain = without(chain, outdated_ids(turn.live(state).view, turn.settings))
+        state, laid = await with_archived(cast("ConversationState", {**state, "chain": chain}), turn)
+        update |= laid
     except StorageError as error:
         logger.warning("The turn was not wholly remembered: %s", error)
         return {
@@ -47,14 +60,37 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
         }
     learn(turn, state.get("recall", Recall()))
     turn.user.embed_later(turn.settings.timeouts.embedding)
-    # What was archived adds nothing to the chain of the state.
-    chain = without(chain, outdated_ids(turn.live(state).view, turn.settings))
+    if control_of(state).enabled:
+        live = turn.live(state)
+        state = cast(
+            "ConversationState", {**state, "chain": ended(live.chain, live.view, settings_in(state, turn.settings))}
+        )
+    update |= _noted(state, archived, turn)
+    turn.resources.later.begin(cast("ConversationState", {**state, **update}), turn, at_end=True)
+    chain = state["chain"]
     shown = visible(state["messages"], turn.settings.visible_messages)
     known = {str(message.id): chain["known"][str(message.id)] for message in shown}
-    chain = Chain(links=chain["links"], known=known, last=chain["last"])
-    update |= {"chain": chain, "after_reply": AfterReply(archived=archived, error=turn.resources.database.write_error)}
+    update["chain"] = {**chain, "known": known}
     update.pop("messages", None)
     if is_cut or [message.id for message in shown] != [message.id for message in before]:
         # Overwrite, because single removals would show up in the stream of messages.
         update["messages"] = Overwrite(shown)
+    return update
+
+
+def _noted(state: ConversationState, archived: int, turn: Turn) -> Update:
+    """What the turn tells of what was archived, and of what went on beside the turns since the last one."""
+    told = turn.resources.later.told(turn)
+    after_reply = state.get("after_reply", AfterReply()).model_copy(
+        update={
+            "archived": archived,
+            "error": turn.resources.database.write_error or told.error,
+            "degraded": tuple(told.degraded),
+            "calls": tuple(told.calls),
+            "coherence": tuple(told.coherence),
+        }
+    )
+    update: Update = {"after_reply": after_reply}
+    if told.tried is not None:
+        update |= after_try(cast("ConversationState", {**state, **update}), told.tried)
     return update

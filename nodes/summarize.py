@@ -2,25 +2,17 @@
 
 The summary is stored first, and only then the chain shrinks. One run of the node makes one summary; the edge behind it
 leads back while more is due, level by level. Where none is, a summary may be made again that had been rejected: one a
-turn at most.
+turn at most. What a model writes is left to `runtime.later_summaries`, unless the thread is far behind.
 """
 
 from __future__ import annotations
 
 import logging
 
-from ..compression.thread import (
-    after_rejection,
-    as_channel,
-    batch_due,
-    control_of,
-    holds_rejected,
-    settings_in,
-    turn_of,
-)
+from ..compression.thread import after_summaries, as_channel, batch_due, control_of, settings_in, turn_of
 from ..runtime.events import tell
 from ..runtime.make_summary import shrink
-from ..runtime.regenerate_rejected import regenerate_owed
+from ..runtime.regenerate_rejected import after_try, try_owed
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
@@ -36,10 +28,10 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     """
     settings = settings_in(state, turn.settings)
     live = turn.live(state)
-    batch = batch_due(state, live.view, settings)
+    batch = batch_due(state, live, settings)
     after_reply = state.get("after_reply", AfterReply())
     if batch is None:
-        return await regenerate_owed(state, settings, turn)
+        return after_try(state, await try_owed(state, settings, turn))
     tell("summarizing", messages=len(batch.sources), level=batch.level)
     try:
         known = state.get("chain_texts")
@@ -61,9 +53,6 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
         done["degraded"] = (*after_reply.degraded, degraded)
     texts = {**(state.get("chain_texts") or {}), summary.id: summary}
     update: Update = {"chain": chain, "chain_texts": texts, "after_reply": after_reply.model_copy(update=done)}
-    # Also where a rejected one has just become part of a higher one, and stands in the chain no longer.
-    if summary.rejected:
-        update["compression"] = as_channel(after_rejection(control_of(state), turn_of(state)))
-    elif holds_rejected(live.view):
-        update["compression"] = as_channel(control_of(state).model_copy(update={"regeneration_owed": True}))
+    if (owed := after_summaries(control_of(state), turn_of(state), [summary], live.view)) is not None:
+        update["compression"] = as_channel(owed)
     return update

@@ -1,7 +1,7 @@
 """How facts, summaries, memories and web results are set into the prompt: as fenced, labelled data."""
 
 OPEN = "<context id={nonce}>"
-"""Opens the fence. The nonce is made from what is inside, so that no text inside can close it."""
+"""Opens the fence. The nonce is the thread's; no text inside can close it, as what looks like it is changed."""
 
 CLOSE = "</context id={nonce}>"
 """Closes the fence."""
@@ -26,6 +26,9 @@ SUMMARIZED = ", summarized above"
 
 FACTS = "Known about the user (noted earlier):"
 """Stands before facts and pins."""
+
+NEWS = "Also known about the user:"
+"""Stands before those that are there for this turn alone."""
 
 FACT = "- {fact}"
 """One fact or pin."""

@@ -49,9 +49,9 @@ async def answered(prompt: Prompt, state: ConversationState, turn: Turn) -> Answ
     if turn.resources.responder is not None:
         return await _respond(turn.resources.responder, prompt, state, turn)
     settings = turn.settings
-    policy = RetryPolicy(settings.timeouts.model, settings.timeouts.reply, settings.model_retries)
+    policy = RetryPolicy(settings.timeouts.model, settings.timeouts.reply, settings.timeouts.retries)
     tools = turn.resources.toolbox.bound if settings.max_tool_rounds else []
-    answer = await Answering(prompt, tools, policy, turn.config).first(turn.resources.models.candidates(settings))
+    answer = await Answering(prompt, tools, policy, turn.shown()).first(turn.resources.models.candidates(settings))
     return Answered([answer.reply], answer.model, answer.calls, answer.degraded)
 
 
@@ -127,7 +127,7 @@ async def _attempt(
     turn: Turn,
 ) -> Response:
     before, started = len(recorder.calls), time.perf_counter()
-    config, own = heard_by(recorder, turn.config), turn.own_context
+    config, own = heard_by(recorder, turn.shown()), turn.own_context
     try:
         return await responder.respond(
             messages,

@@ -34,4 +34,4 @@ async def archive_new(state: ConversationState, turn: Turn) -> tuple[Chain, int]
         await turn.user.branches.edit(turn.thread_id, edited)
     newest = next((str(m.id) for m in reversed(said)), before["last"])
     known = {**before["known"], **{str(message.id): content_hash(message) for message in new}}
-    return Chain(links=chain["links"], known=known, last=newest), len(offered.added)
+    return {**chain, "known": known, "last": newest}, len(offered.added)

@@ -1,7 +1,7 @@
-"""`Background`: what is done beside the turns of a user: embedding, and reading for facts.
+"""`Background`: what is done beside the turns: embedding, reading for facts, and the summaries that a model writes.
 
-A turn does not wait for it, so that the next message can be typed as soon as the answer stands; the next turn waits for
-the step that is under way, so that it knows what the one before said.
+A turn does not wait for it, so that the next message can be typed as soon as the answer stands. What is read for facts
+the next turn waits for, as far as the step that is under way: so it knows what the one before said.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ..state.errors import EverthreadError
 from ..state.observer import Observer
@@ -23,13 +24,14 @@ logger = logging.getLogger(__name__)
 PAUSE_SECONDS: Final = 0.2
 """Before a job begins, so that it does not slow down the rest of the turn that asked for it; nobody waits for that."""
 
-Kind = Literal["embedding", "facts"]
+Kind = Literal["embedding", "facts", "summaries"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Step = Callable[[], Awaitable[bool]]
 """Does a part of the work; whether more is left."""
 
 
 class _Job:
-    """Work of one kind for one user.
+    """Work of one kind for one user, or for one of their threads.
 
     Attributes:
         asked: how often it was asked for.
@@ -60,7 +62,7 @@ class _Job:
 
 
 class Background:
-    """Jobs that run on the database's loop, one of each kind a user.
+    """Jobs that run on the database's loop, one of each kind a user, or a thread.
 
     Attributes:
         observer: notified of a job that could not be done.
@@ -71,18 +73,28 @@ class Background:
         self._jobs: dict[tuple[Kind, str], _Job] = {}
         self._change = threading.Lock()
 
-    def begin(self, kind: Kind, user_id: str, step: Step) -> None:
-        """Do `step` until nothing is left. Where such a job runs already, it looks once more for what is to be done."""
+    def begin(self, kind: Kind, whose: str, step: Step) -> None:
+        """Do `step` until nothing is left. Where such a job runs already, it looks once more for what is to be done.
+
+        Args:
+            kind: of the work.
+            whose: the user; of work for a thread, a key that has both.
+            step: does a part of it.
+        """
         with self._change:
-            if (running := self._jobs.get((kind, user_id))) is not None:
+            if (running := self._jobs.get((kind, whose))) is not None:
                 running.asked += 1
                 return
-            job = self._jobs[kind, user_id] = _Job()
-            job.work = asyncio.run_coroutine_threadsafe(self._run(job, kind, user_id, step), io_thread.loop)
+            job = self._jobs[kind, whose] = _Job()
+            job.work = asyncio.run_coroutine_threadsafe(self._run(job, kind, whose, step), io_thread.loop)
 
-    async def caught_up(self, kind: Kind, user_id: str) -> None:
+    def counts(self) -> Counter[Kind]:
+        """How many jobs of each kind there are."""
+        return Counter(kind for kind, _ in list(self._jobs))
+
+    async def caught_up(self, kind: Kind, whose: str) -> None:
         """Wait until a step was done that began after all that was asked for until now; not for all of a long job."""
-        if (job := self._jobs.get((kind, user_id))) is not None:
+        if (job := self._jobs.get((kind, whose))) is not None:
             await io_thread.run(job.until_done(job.asked))
 
     async def settled(self, timeout: float | None = None) -> None:
@@ -100,7 +112,7 @@ class Background:
             if kind in {None, of}:
                 job.work.cancel()
 
-    async def _run(self, job: _Job, kind: Kind, user_id: str, step: Step) -> None:
+    async def _run(self, job: _Job, kind: Kind, whose: str, step: Step) -> None:
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(job.wanted.wait(), PAUSE_SECONDS)
@@ -110,7 +122,7 @@ class Background:
                 await job.note(asked)
                 with self._change:
                     if not more and asked == job.asked:
-                        del self._jobs[kind, user_id]
+                        del self._jobs[kind, whose]
                         return
         except Exception as error:  # nobody else would know
             ours = isinstance(error, EverthreadError)
@@ -120,6 +132,6 @@ class Background:
             self.observer.left_undone(kind)
         finally:
             with self._change:
-                if self._jobs.get((kind, user_id)) is job:
-                    del self._jobs[kind, user_id]
+                if self._jobs.get((kind, whose)) is job:
+                    del self._jobs[kind, whose]
             await job.note(job.asked)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -15,6 +17,8 @@ from ..state.conversation import ConversationState, Update
 from ..state.messages import content_hash, message_text
 from .turn import Turn
 from .user_defaults import default_channel
+
+logger = logging.getLogger(__name__)
 
 MOST_STANDING: Final = 2_000
 """Messages of a chain that is made from the archive, at most, the newest."""
@@ -33,7 +37,7 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     """
     update: Update = {}
     if state.get("chain") is None:
-        update = await _restored(state.get("messages") or [], turn)
+        update = await restored(state.get("messages") or [], turn)
         if state.get("compression") is None and (chosen := await default_channel(turn)):
             update["compression"] = chosen
         state = cast("ConversationState", {**state, **update})
@@ -41,7 +45,9 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     if texts is None:
         ids = summary_ids(state["chain"])
         last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
-        if (settled := await _settle(state, last, turn)) is not None:
+        if overtaken := await _overtaken(state, last, turn):
+            update |= overtaken
+        elif (settled := await _settle(state, last, turn)) is not None:
             update["chain"] = settled
         texts = update["chain_texts"] = dict(standing)
         state = cast("ConversationState", {**state, **update})
@@ -58,8 +64,14 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     return state, update
 
 
-async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
-    """The chain, and the messages with earlier ones; a run from an earlier checkpoint goes on from that alone."""
+async def restored(messages: list[AnyMessage], turn: Turn) -> Update:
+    """The chain as the archive tells, and the messages with those that the archive has beside them.
+
+    A run from an earlier checkpoint goes on from that alone.
+
+    Raises:
+        StorageError: the archive cannot be read.
+    """
     if turn.is_fork:
         return {"chain": empty_chain()}
     chain = await chain_from_archive(messages, turn)
@@ -73,7 +85,22 @@ async def _restored(messages: list[AnyMessage], turn: Turn) -> Update:
     archived = [cast("AnyMessage", row.message) for row in page]
     new = [message for message in messages if message.id not in chain["known"]]
     known = {**chain["known"], **{str(message.id): content_hash(message) for message in archived}}
-    return {"chain": Chain(links=chain["links"], known=known, last=chain["last"]), "messages": [*archived, *new]}
+    return {"chain": {**chain, "known": known}, "messages": [*archived, *new]}
+
+
+async def _overtaken(state: ConversationState, last: str | None, turn: Turn) -> Update:
+    """The chain and the messages, made again, where the archive goes on with what the state never had.
+
+    The end of a turn was archived and not stored, by a crash say. A branch that somebody wanted has been noted when it
+    began, so that what it left is not the end of the archive.
+    """
+    there = {str(message.id) for message in state.get("messages") or []}
+    there |= {link["id"] for link in state["chain"]["links"]}
+    is_known = last is None or last == state["chain"]["last"] or last in there
+    if is_known or turn.is_fork or turn.is_nested or not there or removed_ids(state["chain"], state["messages"]):
+        return {}
+    logger.warning("What was archived in thread %s after its state was stored is part of it again.", turn.thread_id)
+    return await restored(state["messages"], turn)
 
 
 async def _settle(state: ConversationState, last: str | None, turn: Turn) -> Chain | None:
@@ -121,7 +148,7 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
         summary_link(standing.summaries[id_]) if id_ in standing.summaries else _message_link(id_, id_ in standing.kept)
         for id_ in standing.positions
     ]
-    aside = command_ids(messages)
+    aside = await asyncio.to_thread(command_ids, messages)  # which may read word lists
     known = {str(m.id): content_hash(m) for m in messages if m.id in archived or m.id in aside}
     return Chain(links=links, known=known, last=standing.last)
 

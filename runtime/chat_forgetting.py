@@ -20,7 +20,7 @@ from ..facts.extraction import Occasion
 from ..facts.forgetting import Meant, Part, Said, asked_in, meant_by, rest_of, sources_of, whole, without_repeats
 from ..facts.language import Language, language_in
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
-from ..state.chain import Chain, summary_ids
+from ..state.chain import relinked, summary_ids
 from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
@@ -86,25 +86,31 @@ def note(done: Forgotten | None) -> tuple[str, ...]:
     return (UNCLEAR.format(sentences=quoted) if quoted else NOT_FOUND,)
 
 
+def turn_messages(state: ConversationState) -> list[AnyMessage]:
+    """The messages of the newest turn: from the user's newest one on."""
+    messages = state["messages"]
+    start = max((at for at, message in enumerate(messages) if role_of(message) == "user"), default=len(messages))
+    return messages[start:]
+
+
 def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, bool]:
     """The state after a reply to a request that was done, so that neither is archived; whether messages changed.
 
     What a message says beside its request stays, and so does what the reply says to that.
     """
-    requests, messages = _requests(state, turn), state["messages"]
-    start = max((at for at, message in enumerate(messages) if role_of(message) == "user"), default=len(messages))
-    turn_messages = messages[start:]
-    if not requests or not turn_messages:
+    requests, said = _requests(state, turn), turn_messages(state)
+    if not requests or not said:
         return state, False
-    if rest := rest_of(message_text(turn_messages[0])):
-        kept = [turn_messages[0].model_copy(update={"content": rest}), *turn_messages[1:]]
+    if rest := rest_of(message_text(said[0])):
+        kept = [said[0].model_copy(update={"content": rest}), *said[1:]]
         kept[1:] = [_without_repeats(message, requests) for message in kept[1:]]
-        return cast("ConversationState", {**state, "messages": [*messages[:start], *kept]}), True
+        before = state["messages"][: -len(said)]
+        return cast("ConversationState", {**state, "messages": [*before, *kept]}), True
     chain = state["chain"]
-    known = {**chain["known"], **{str(message.id): content_hash(message) for message in turn_messages}}
-    ids = {str(message.id) for message in turn_messages}
+    known = {**chain["known"], **{str(message.id): content_hash(message) for message in said}}
+    ids = {str(message.id) for message in said}
     links = [link for link in chain["links"] if link["id"] not in ids]
-    return cast("ConversationState", {**state, "chain": Chain(links=links, known=known, last=chain["last"])}), False
+    return cast("ConversationState", {**state, "chain": {**relinked(chain, links), "known": known}}), False
 
 
 def _count(number: int, name: str) -> str:

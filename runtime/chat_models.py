@@ -70,15 +70,24 @@ class ChatModels:
 
     async def summarizer(self, settings: Settings) -> BaseChatModel | None:
         """The model that writes summaries, or None for the extractive summarizer."""
+        chosen = self._summarizer(settings)
+        if not isinstance(chosen, str):
+            return chosen
+        return await aload(chosen, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
+
+    def summarizes(self, settings: Settings) -> bool:
+        """Whether a model writes the summaries, and not the extractive summarizer."""
+        return self._summarizer(settings) is not None
+
+    def _summarizer(self, settings: Settings) -> BaseChatModel | str | None:
+        """The model that writes summaries, or its name."""
         name = settings.summary_model
         if PROFILES[settings.profile].summarizes_locally and name != "extractive" and self._answers_locally(settings):
             name = None
         if name is None and self._model is not None:
             return self._model
         name = name or settings.model
-        if name == "extractive" or not is_capable(name):
-            return None
-        return await aload(name, max_tokens=settings.max_reply_tokens, timeout=settings.timeouts.model)
+        return None if name == "extractive" or not is_capable(name) else name
 
     def _answers_locally(self, settings: Settings) -> bool:
         return is_local_model(self._model) if self._model is not None else is_local_name(settings.model)

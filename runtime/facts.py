@@ -10,9 +10,10 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from ..compression.drafts import FactDraft
-from ..facts.accept import accept
+from ..facts.accept import accept, accept_pins
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
+from ..facts.reading import Ledger
 from ..facts.sheet import choose, most_asked, question_terms
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
@@ -20,6 +21,7 @@ from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
 from ..state.records import Recall
 from ..storage.archive_rows import said_at
+from .relevance import asking_share
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -65,10 +67,17 @@ async def keep_summary_facts(turn: Turn, drafts: Iterable[FactDraft], sources: S
         for message in sources
         if role_of(message) == "user"
     ]
+    drafts = list(drafts)
     facts = await asyncio.to_thread(accept, drafts, said)
-    if not facts:
+    pins = await asyncio.to_thread(accept_pins, drafts, said) if turn.settings.auto_pin_score is not None else []
+    if not facts and not pins:
         return 0
-    return len(await turn.user.facts.update(facts, lambda ledger: ledger._replace(facts=merge(ledger.facts, facts))))
+
+    def change(ledger: Ledger) -> Ledger:
+        known = {pin.id: pin for pin in (*pins, *ledger.pins)}
+        return Ledger(merge(ledger.facts, facts), tuple(known.values()))
+
+    return len(await turn.user.facts.update(facts, change))
 
 
 async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
@@ -79,7 +88,7 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
     question = newest_question(state["messages"])
-    terms, most = await asyncio.to_thread(lambda: (question_terms(question), most_asked(question)))
+    terms, most = await asyncio.to_thread(_asked, question)
     try:
         found, pins = await turn.user.facts.sheet(
             turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
@@ -90,3 +99,8 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
     return choose(found, pins, settings.max_facts, terms, most)
+
+
+def _asked(question: str) -> tuple[tuple[str, ...], int | None]:
+    """The words by which a message names facts, and how many it asks for; what asks for nothing names none."""
+    return question_terms(question), most_asked(question) if asking_share(question) else 0

@@ -17,8 +17,10 @@ from typing import Any, Final, Literal, NamedTuple
 from ..facts.release import release_facts
 from ..state.errors import InputError
 from ..state.records import Deleted, now
+from ..storage.archive_rows import message_of
 from ..storage.open import checkpointer_of
 from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.readable import readable
 from ..storage.sealed_checkpoints import with_keys
 from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
@@ -28,6 +30,7 @@ from .forget_reports import quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
 from .forget_wanted import Kind, Wanted
+from .left_out import keys_of
 from .user import User
 
 AskedBy = Literal["program", "command", "client", "chat", "retention"]
@@ -38,6 +41,7 @@ STORE_SECONDS: Final = 60.0
 _OF_THREADS: Final = (
     "deletion.turn_reports",
     "deletion.all_numbers",
+    "deletion.left_out",
     *OF_THREAD,
     "deletion.own_threads",
 )
@@ -188,6 +192,9 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         facts += await _read_beside(rows, scope)
         numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
         await rows.fetch("deletion.numbers", **scope)
+        if scope["ids"]:
+            whole = readable(rows, "messages", await rows.fetch("archive.whole", **scope), message_of)
+            await rows.fetch("left_out.add", thread_id=scope["thread_id"], keys=keys_of(whole))
         numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
         numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
         texts = {**scope, "ids": [*scope["ids"], *traces.rewritten]}

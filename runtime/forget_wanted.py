@@ -74,6 +74,30 @@ async def _with_copies(user: User, places: Mapping[str, frozenset[str]]) -> dict
     return joined(found)
 
 
+async def part_named(
+    user: User,
+    thread_id: str | None,
+    *,
+    messages: Sequence[str],
+    since: datetime | None,
+    until: datetime | None,
+    fact: str | None,
+) -> Wanted:
+    """Messages of a thread, a span of time (in one thread or in all), or a fact: whichever of them is named.
+
+    Raises:
+        InputError: not one of these is named, or it is not there.
+        StorageError: the database fails.
+    """
+    if messages and thread_id is not None and not (since or until or fact):
+        return await some_messages(user, thread_id, messages)
+    if (since or until) and not (messages or fact):
+        return await span_of_time(user, since, until, thread_id)
+    if fact is not None and not (messages or thread_id or since or until):
+        return await a_fact(user, fact)
+    raise InputError("Name what to forget: messages of a thread, a span of time, or a fact; or use `adelete`.")
+
+
 async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
     """A thread, or all of the user's.
 

@@ -11,7 +11,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
+from ..assembly.cut import Marks, cut
 from ..assembly.layout import Layout
+from ..facts.sheet import parted
 from ..models.cache_marks import with_cache_marks
 from ..models.chat import input_window, model_name
 from ..models.counting import TokenCounter, counter_for
@@ -19,6 +21,7 @@ from ..models.failures import Failure
 from ..models.gguf import GGUFChatModel
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
+from ..state.chain import is_summary
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
@@ -31,6 +34,7 @@ from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..text.shorten import truncate_to_tokens
 from .chat_forgetting import note
 from .events import tell
+from .said import with_said
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -81,11 +85,19 @@ async def assembled(
     counter = await _counter(state, turn, model) if model is not None else TokenCounter()
     search, progress = state.get("search"), Progress.read(state.get("progress"))
     recall, sheet = state.get("recall", Recall()), state.get("facts", FactSheet())
-    whole, light = offload(turn.live(state).view)
+    try:
+        state, _ = await with_said(state, turn)
+    except StorageError as error:
+        logger.warning("What was said under the summaries could not be read: %s", error)
+    budget = budget if budget is not None else _room_for(model, turn)
+    layout, live = Layout.of(turn.settings), turn.live(state)
+    shown = cut(live.view, live.texts, state.get("places") or {}, Marks.of(layout, budget), counter)
+    whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
+    said = {str(message.id) for message in whole if not is_summary(message)}
+    known = parted(sheet, thread_id=turn.thread_id, shown=said, since=shown.since)
     results = search.results if search is not None else ()
 
-    layout = Layout.of(turn.settings)
     importance = await _importance(chain, turn) if layout.by_importance else {}
 
     def make() -> Assembled:
@@ -94,14 +106,16 @@ async def assembled(
             recall.memories,
             results,
             system_prompt=instructions,
-            budget=budget if budget is not None else _room_for(model, turn),
-            facts=(*note(sheet.forgotten), *sheet.lines),
+            budget=budget,
+            facts=known.standing,
+            news=(*note(sheet.forgotten), *known.news),
             tools=tools,
             counter=counter,
             layout=layout,
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
             light=light,
+            unfolded=shown.unfolded,
             importance=importance,
         )
 

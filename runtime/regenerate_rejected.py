@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
@@ -30,24 +30,44 @@ MOST_DRIFT: Final = 0.75
 summary may differ from its source, see `LEAST_SHARE` in `compression/acceptance.py`."""
 
 
-async def regenerate_owed(state: ConversationState, settings: Settings, turn: Turn) -> Update:
+class Tried(NamedTuple):
+    """What came of trying to make a rejected summary again.
+
+    Attributes:
+        made: the summary with its new text; None where it has none.
+        reason: why it has none.
+        is_owed: whether there was a rejected one.
+    """
+
+    made: Summary | None = None
+    reason: str = ""
+    is_owed: bool = True
+
+
+async def try_owed(state: ConversationState, settings: Settings, turn: Turn) -> Tried:
     """Make one rejected summary of the thread again, if there is one; the turn goes on whatever comes of it.
 
     The one that was tried least comes first, and of these the oldest, so that a higher summary comes after its sources.
     """
-    after_reply, control, number = state.get("after_reply", AfterReply()), control_of(state), turn_of(state)
-    view, texts = turn.live(state).view, dict(state.get("chain_texts") or {})
     try:
         found = await turn.user.summaries.rejected(turn.thread_id, limit=1)
         if not found:
-            return {"compression": as_channel(nothing_owed(control, number))}
-        made, reason = await _tried(found[0], settings, turn, standing=summaries_of(view))
+            return Tried(is_owed=False)
+        return await _tried(found[0], settings, turn, standing=summaries_of(turn.live(state).view))
     except StorageError as error:
-        made, reason = None, str(error)
+        return Tried(reason=str(error))
+
+
+def after_try(state: ConversationState, tried: Tried) -> Update:
+    """What a turn notes of it: in its report, and when the next try comes."""
+    after_reply, control, number = state.get("after_reply", AfterReply()), control_of(state), turn_of(state)
+    texts, made = dict(state.get("chain_texts") or {}), tried.made
+    if not tried.is_owed:
+        return {"compression": as_channel(nothing_owed(control, number))}
     control = after_regeneration(control, number, failed=made is None)
     if made is None:
         sentence = (
-            f"A summary that had been rejected was not made again ({reason.rstrip('.')}): "
+            f"A summary that had been rejected was not made again ({tried.reason.rstrip('.')}): "
             f"the next try is in turn {control.regeneration_turn}."
         )
         after_reply = after_reply.model_copy(update={"not_regenerated": sentence})
@@ -58,16 +78,13 @@ async def regenerate_owed(state: ConversationState, settings: Settings, turn: Tu
     return {"chain_texts": texts, "after_reply": after_reply, "compression": as_channel(control)}
 
 
-async def _tried(
-    summary: Summary, settings: Settings, turn: Turn, standing: Sequence[AnyMessage]
-) -> tuple[Summary | None, str]:
-    """The summary with its new text; None, and why, where it has none."""
+async def _tried(summary: Summary, settings: Settings, turn: Turn, standing: Sequence[AnyMessage]) -> Tried:
     try:
         made = await regenerate_summary(summary, settings, turn, standing=standing)
     except (ModelError, InputError) as error:
         await turn.user.summaries.count_try(turn.thread_id, summary.id)
-        return None, str(error).split(". ", maxsplit=1)[0]
-    return (made.summary if made.replaced else None), made.reason or ""
+        return Tried(reason=str(error).split(". ", maxsplit=1)[0])
+    return Tried(made.summary if made.replaced else None, made.reason or "")
 
 
 async def regenerate_summary(
@@ -90,7 +107,7 @@ async def regenerate_summary(
         ModelError: the summary model failed, and the settings want no fallback.
     """
     rows = turn.user.summaries
-    sources = await rows.sources(turn.thread_id, summary)
+    sources = await rows.sources(turn.thread_id, summary.source_ids)
     if sources.missing:
         raise InputError(
             f"Summary {summary.id!r} cannot be made again: its source {sources.missing[0]!r} is not in the archive. "

@@ -25,13 +25,16 @@ from ..state.observer import Observer
 from ..storage.json import database as _files  # noqa: F401  # now: `storage_of` must not read files in an event loop
 from ..storage.loop_thread import io_thread
 from ..storage.open import storage_of
+from ..storage.postgres import claims as _claims  # noqa: F401
 from ..storage.postgres import database as _postgres  # noqa: F401
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
+from .admission import Admission
 from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
+from .later_summaries import LaterSummaries
 from .responder import Responder
 from .retention import repeat_retention
 from .run_settings import LayeredSettings
@@ -82,6 +85,7 @@ class Resources:
 
         self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
+        self.admission = Admission(settings.turns)
 
         embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)
@@ -92,6 +96,7 @@ class Resources:
         self.runs = LayeredSettings(settings)
         self.observer = Observer()
         self.background = Background()
+        self.later = LaterSummaries(self.background)
         self._users = lru_cache(maxsize=USERS)(self._user)
         self._turns: dict[str, str] = {}
         self._checking: Future[None] | None = None

@@ -1,7 +1,8 @@
 """Retention: what is older than the operator wants it kept goes, in the background, a little at a time.
 
 One process does it at a time. A thread in which a turn runs is left to the next run; a turn that comes waits for one
-batch at most. After each batch it rests for longer than that took, so that turns have the storage for themselves.
+batch at most. After each batch it rests, in the background for much longer than that took, so that turns have the
+storage for themselves.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ FIRST_SECONDS: Final = 30.0
 EVERY: Final = timedelta(hours=1)
 """Between two runs, of whichever process."""
 
-_RESTS: Final = 9.0
-"""How much longer than a batch it rests after it: it takes a tenth of the time."""
+RESTS: Final = 9.0
+"""How much longer than a batch it rests after it in the background: it takes a tenth of the time."""
 
 _TRIES: Final = 5
 _TRY_SECONDS: Final = 1.0
@@ -57,7 +58,7 @@ async def repeat_retention(resources: Resources, stop: asyncio.Event) -> None:
     while not await _is_set(stop, seconds):
         try:
             if await _is_due(RetentionRows(resources.database), resources.settings.retention):
-                await RetentionPass(resources, stop).run()
+                await RetentionPass(resources, stop, rests=RESTS).run()
         except EverthreadError as error:
             logger.warning("Retention could not be applied: %s", error)
         except Exception as error:  # nobody else would know; its text may quote what was said
@@ -99,14 +100,16 @@ class RetentionPass:
     Args:
         resources: of the graph.
         stop: ends it between two batches.
+        rests: after each batch, for so many times as long as that took.
     """
 
-    def __init__(self, resources: Resources, stop: asyncio.Event | None = None) -> None:
+    def __init__(self, resources: Resources, stop: asyncio.Event | None = None, *, rests: float = 1.0) -> None:
         self._resources = resources
         self._of_all = resources.settings.retention
         self._rows = RetentionRows(resources.database)
         self._locks = _FreeThreads(resources.locks)
         self._stop = stop or asyncio.Event()
+        self._rests = rests
         self._counts: Counter[str] = Counter()
         self._now, self._begun = now(), time.perf_counter()
 
@@ -247,7 +250,7 @@ class RetentionPass:
             if not number:
                 return True
             self._counts[kind] += number
-            await _is_set(self._stop, (time.perf_counter() - begun) * _RESTS)
+            await _is_set(self._stop, (time.perf_counter() - begun) * self._rests)
         return False
 
     async def _tried(self, delete: Callable[[], Awaitable[int]], of: str | None) -> int | None:

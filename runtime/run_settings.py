@@ -7,7 +7,9 @@ key `everthread` of `configurable`. A `user_id` there counts as well, as other m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -20,11 +22,16 @@ from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 _MOST_KEPT: Final = 256
 """Settings that are kept made, at most."""
 
+
+_TOLD: Final[set[str]] = set()
+"""Names in `configurable` of which was warned."""
 
 Layer = Settings | RunContext | Mapping[str, Any]
 """What is laid over the base."""
@@ -140,10 +147,23 @@ def authenticated_user(runtime: Runtime[Any]) -> str | None:
 
 def names_user(context: Any, config: RunnableConfig | None) -> bool:
     """Whether a run says whose turn it is."""
-    return any(
-        "user_id" in (layer if isinstance(layer, Mapping) else layer.model_fields_set)
-        for layer in given(context, config).settings
-    )
+    return any("user_id" in _names_of(layer) for layer in given(context, config).settings)
+
+
+def warn_of_unread(context: Any, config: RunnableConfig | None) -> None:
+    """Warn, once of each, of what stands in `configurable` as if it were read there: settings, a misspelt `user_id`."""
+    configurable = (config or {}).get("configurable") or {}
+    chosen = {name for layer in given(context, config).settings for name in _names_of(layer)}
+    for name in configurable.keys() - _TOLD - chosen:
+        is_user = "user_id" not in chosen and get_close_matches(name.lower(), ["user_id"], cutoff=0.85)
+        if is_user or name in RunContext.model_fields:
+            _TOLD.add(name)
+            known = "Did you mean 'user_id'?" if is_user else f"Settings are in the context, or under {KEY!r} there."
+            logger.warning("%r in configurable is not read. %s", name, known)
+
+
+def _names_of(layer: Layer) -> Iterable[str]:
+    return layer if isinstance(layer, Mapping) else layer.model_fields_set
 
 
 def without_ours(own: Any) -> Any:

@@ -16,12 +16,12 @@ Every item under "Monitoring and Analytics" of seed `000`, and the metrics that 
 | error rates | everthread.errors, everthread.degraded | node, type; part |
 | (caching) | everthread.cache | cache, found |
 | (context assembly) | everthread.context.tokens, everthread.context.dropped | section |
+| (what goes on beside the turns) | everthread.background.jobs: of users, or threads, with work left | kind |
 | (every node, every turn) | everthread.node.duration, everthread.turn.duration | node, outcome |
 
 Spans: `everthread.turn`, and under it one a node; under these each embedding call and use of the database. Saving a
 checkpoint is timed, and is a span only where the caller has one. A turn that waits to be resumed, or was cancelled,
-ends its span; what is resumed is another one. No attribute holds what was said, what was searched for, or an id of a
-user or thread.
+ends its span; what is resumed is another. No attribute holds what was said or searched for, or an id of user or thread.
 """
 
 from __future__ import annotations
@@ -30,29 +30,27 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
-from weakref import WeakSet
 
 from langgraph.errors import GraphBubbleUp
 
 from ..state.observer import Observer
 from ..state.report_records import TurnReport
 from ..state.turn_records import ModelCall, ReplyReport
-from ..storage.storage import Storage
+from .gauges import connections, jobs, measured
 from .resources import Resources
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.metrics import CallbackOptions, Meter, Observation
+    from opentelemetry.metrics import Meter
     from opentelemetry.trace import Span, Tracer
 
 logger = logging.getLogger(__name__)
 
-_databases: WeakSet[Storage] = WeakSet()
 
 _TURNS: Final = 1024
 """Turns whose spans are open at once, at most."""
@@ -130,8 +128,9 @@ class Telemetry(Observer):
             for name, (unit, buckets) in _HISTOGRAMS.items()
         }
         self._counters = {name: meter.create_counter(f"everthread.{name}") for name in _COUNTERS}
-        _databases.add(resources.database)
-        meter.create_observable_gauge("everthread.database.connections", [_connections])
+        measured.add(resources)
+        meter.create_observable_gauge("everthread.database.connections", [connections])
+        meter.create_observable_gauge("everthread.background.jobs", [jobs])
 
     @contextmanager
     def node(self, name: str, turn: str) -> Iterator[None]:
@@ -276,8 +275,7 @@ class Telemetry(Observer):
         return span
 
     def _end(self, turn: str, error: BaseException | None = None) -> None:
-        span, _ = self._turns.pop(turn, (None, None))
-        if span is not None:
+        if (span := self._turns.pop(turn, (None, None))[0]) is not None:
             if error is not None:
                 _mark_failed(span, error)
             span.end()
@@ -287,12 +285,3 @@ def _mark_failed(span: Span, error: BaseException) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-
-
-def _connections(_: CallbackOptions) -> Iterable[Observation]:
-    """The connections of all databases of this process: of a gauge that is made twice, the first callback counts."""
-    from opentelemetry.metrics import Observation
-
-    counts = [database.connections() for database in list(_databases)]
-    for state in dict.fromkeys(state for count in counts for state in count):
-        yield Observation(sum(count.get(state, 0) for count in counts), {"state": state})

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import uuid
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 
+from ..models.callbacks import heard_by
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
 from ..state.conversation import ConversationState
 from ..state.live_chain import LiveChain, LiveChains
 from .forget import Found
-from .resources import Resources
 from .user import User
+
+if TYPE_CHECKING:
+    from .resources import Resources
 
 THREAD_KEY = "__everthread_thread"
 """Names in a `configurable` the thread of a run that has no thread id."""
@@ -26,6 +29,9 @@ FORK_KEY = "__everthread_fork"
 
 NESTED_KEY = "__everthread_nested"
 """Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
+
+SHOWN_KEY = "__everthread_shown"
+"""Names in a `configurable` the `ShownReply` of the run."""
 
 CHAINS_KEY = "__everthread_chains"
 """Names in a `configurable` the `LiveChains` of the run."""
@@ -92,6 +98,19 @@ class Turn:
     def is_claimed(self) -> bool:
         """Whether the thread was claimed for the user before the run began."""
         return self.resources.is_claimed(self.settings.user_id, self.thread_id)
+
+    def shown(self) -> RunnableConfig:
+        """A config for calls whose tokens are the user's to see, and are held until the turn ends."""
+        listener = self.config.get("configurable", {}).get(SHOWN_KEY)
+        return self.config if listener is None else heard_by(listener, self.config)
+
+    def apart(self) -> Turn:
+        """The same turn for work that goes on after its run: with its callbacks but those of LangGraph's stream."""
+        around = self.config.get("callbacks")
+        handlers = getattr(around, "inheritable_handlers", around if isinstance(around, list) else None) or []
+        callbacks = [handler for handler in handlers if not type(handler).__module__.startswith("langgraph.")]
+        config: RunnableConfig = {"configurable": {"thread_id": self.thread_id}, "callbacks": callbacks}
+        return Turn(self.resources, self.settings, config)
 
     async def note_forgotten(self, found: Found) -> None:
         """What the turn forgets is gone from the storage: what else keeps states is told when the turn is over."""

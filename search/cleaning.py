@@ -36,7 +36,7 @@ _HIDDEN: Final = ("script", "style", "noscript", "template", "svg", "title", "he
 _KNOWN: Final = "|".join([*_BLOCKS, *_INLINE, *_HIDDEN])
 _MARKED_UP: Final = re.compile(rf"</?(?:{_KNOWN})\b|<!--|&[a-zA-Z#]", re.IGNORECASE)
 _NO_TAG: Final = re.compile(rf"<(?!/?(?:{_KNOWN})\b|!)", re.IGNORECASE)
-_BLOCK_MARK: Final = re.compile(r"(?m)^\[\w+\]$")
+_BLOCK_MARK: Final = re.compile(r"(?m)^\[\w+(?:: [^\[\]\n]*)?\]$")
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
@@ -84,7 +84,7 @@ def harmless(text: str) -> str:
 
 
 def search_query(text: str) -> str:
-    """A message as a query: on one line, at most `MAX_QUERY` characters, cut at a word, without "[image]"."""
+    """A message as a query: one line, at most `MAX_QUERY` characters, cut at a word, without "[image]" and the like."""
     line = " ".join(_BLOCK_MARK.sub(" ", clean_text(text)).split())
     return line if len(line) <= MAX_QUERY else beginning(line, MAX_QUERY).removesuffix(ELLIPSIS)
 

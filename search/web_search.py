@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Final, NamedTuple
 
 from ..settings.settings import Settings
@@ -24,6 +25,8 @@ _log = logging.getLogger(__name__)
 _SHARE_OF_ENGINES: Final = 0.6
 """The share of the time that engines may take where pages are to be read after."""
 _MAX_TITLE: Final = 300
+_PACKAGES: Final = ("lxml", "trafilatura")
+"""Of the extra `search`, which read what engines and pages answer."""
 
 
 class WebAnswer(NamedTuple):
@@ -108,10 +111,13 @@ def _usable(
     """The engines that can be asked, and why the others cannot."""
     usable: list[SearchEngine] = []
     failures: list[EngineFailure] = []
+    missing = [package for package in _PACKAGES if find_spec(package) is None]
     for name in dict.fromkeys(settings.search_engines):
         problem = ""
         try:
-            if name not in given and is_import_path(name) and importable is not None and name not in importable:
+            if missing:
+                problem = f"{name} needs packages that are missing: pip install 'everthread[search]'"
+            elif name not in given and is_import_path(name) and importable is not None and name not in importable:
                 problem = f"{name} is an import path, which only the settings of the process may name"
             else:
                 candidate = given[name] if name in given else engine(name)

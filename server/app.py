@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from ..graph.served import is_authenticated, resources
 from ..runtime.retention import repeat_retention
+from ..state.errors import EverthreadError
 from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread
 from .history import history
@@ -31,20 +32,31 @@ async def lifespan(_app: Starlette) -> AsyncIterator[None]:
     is due goes."""
     closing = asyncio.Event()
     listing, retaining = asyncio.create_task(_list_threads()), asyncio.create_task(repeat_retention(resources, closing))
+    loading = asyncio.create_task(_load_models())
     forgetting.append(_forget)
     try:
         yield
     finally:
         forgetting.remove(_forget)
         listing.cancel()
+        loading.cancel()
         closing.set()
-        with suppress(asyncio.CancelledError):
-            await listing
+        for task in (listing, loading):
+            with suppress(asyncio.CancelledError):
+                await task
         await retaining
 
 
 async def _forget(thread_id: str) -> None:
     await forget_thread(resources, thread_id)
+
+
+async def _load_models() -> None:
+    """Load the models now and not in the first run, which tells what is wrong with one."""
+    resources.embedder.load()
+    for load in (resources.models.answering, resources.models.router, resources.models.summarizer):
+        with suppress(EverthreadError):
+            await load(resources.settings)
 
 
 async def _list_threads() -> None:

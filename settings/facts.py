@@ -42,6 +42,7 @@ class FactSettings(Group):
         ge=0.0,
         le=1.0,
         description="The importance from which a message of the user is pinned in its thread by itself, by the table "
-        "of seed 002 (0.5 to 1), such as 0.95. Unset: only what the user asks to remember is pinned.",
+        "of seed 002 (0.5 to 1), such as 0.95; sentences with dates, decisions or needs of others are then, too. "
+        "Unset: only what the user asks to remember is pinned.",
         json_schema_extra=on_node("remember"),
     )

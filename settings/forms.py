@@ -106,8 +106,10 @@ def _pairs(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in split}
 
 
-def written(value: float | timedelta) -> str:
+def written(value: float | str | timedelta) -> str:
     """A number as people write it; an age in its largest whole unit: `30d`."""
+    if isinstance(value, str):
+        return value
     if not isinstance(value, timedelta):
         return f"{value:g}"
     seconds = round(value.total_seconds())

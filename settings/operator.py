@@ -24,6 +24,15 @@ class Timeouts(NamedValues):
     tool: Seconds = Field(60.0, title="One tool call")
     search: Seconds = Field(8.0, title="Web search, all engines together")
     embedding: Seconds = Field(60.0, title="One embedding call, loading the model included")
+    retries: int = Field(2, ge=0, le=20, title="How often a chat model is asked again after a passing failure")
+
+
+class Turns(NamedValues):
+    """How turns run in a process."""
+
+    at_once: int = Field(100, ge=1, le=10_000, title="Turns that run at the same time")
+    wait: Seconds = Field(30.0, title="Seconds that a turn waits for others")
+    durability: Literal["sync", "async", "exit"] = Field("async", title="What a crash may lose")
 
 
 class Prices(NamedValues):
@@ -59,14 +68,15 @@ class RecallSettings(Group):
         title="Megabytes for recall",
         ge=1,
         le=1_000_000,
-        description="Megabytes of users' memories that a process holds to search them: about 2 kB a message. That of "
-        "a user who is not among them is read from the database first. A 32nd of it beside holds embeddings of texts "
-        "that come again.",
+        description="Megabytes of users' memories that a process holds to search them: 2 to 3.5 kB a message, with "
+        "vectors of 384 numbers. That of a user who is not among them is read from the database first, which takes "
+        "8 kB a message while it lasts, and the process keeps that for the next. A 32nd of it beside holds embeddings "
+        "of texts that come again.",
     )
 
 
 class LimitSettings(Group):
-    """How long a turn waits for what may be slow, how often it tries again, and what is kept at hand."""
+    """How long a turn waits for what may be slow, how many run at once, and what is kept at hand."""
 
     group: ClassVar[str] = "Limits"
 
@@ -77,24 +87,28 @@ class LimitSettings(Group):
         "there must be a reply, all retries and fallback models together; each round of tools has as many again, a "
         "responder of your own as many for all that it does. tool: one tool call; the model is told when it took "
         "longer. search: web search in a turn, all engines together. embedding: one embedding call, loading the model "
-        "included, before the turn goes on without it.",
+        "included, before the turn goes on without it. retries: how often a chat model is asked again after a passing "
+        "failure (rate limit, overload, lost connection), beside the retries of the provider's own client.",
     )
-    model_retries: int = Field(
-        2,
-        title="Retries of a chat model",
-        ge=0,
-        le=20,
-        description="How often a chat model is asked again after a passing failure (rate limit, overload, lost "
-        "connection), beside the retries of the provider's own client.",
+    turns: Annotated[Turns, NoDecode] = Field(
+        Turns(),
+        title="Turns in a process",
+        description="How turns run in this process, as at_once=100,wait=30,durability=async. at_once: turns that run "
+        "at the same time; others wait, users in rotation, one turn of each. wait: seconds for which a turn may have "
+        "to wait; one that would have to wait longer is refused at once, and told after how many seconds to retry. "
+        "durability: what a crash of the process may lose. sync: nothing that a step has made. async: what was made "
+        "while the step before was being written. exit: an unfinished turn with its question; the end of a turn is "
+        "written whatever is set.",
     )
     retention: Annotated[Retention, NoDecode] = Field(
         Retention(),
         title="Retention",
         description="How long what is stored is kept, as messages=365d,reports=30d,search_cache=1d,checkpoints=20,"
-        "checkpoint_age=30d; ages in s, m, h, d or w. What is not named is kept. messages: since they were said; what "
-        "was made from them goes with them, and summaries of them are made again from what is left. reports: of turns. "
-        "search_cache: results for the same query; 0s keeps none. checkpoints: the newest of each thread, from "
-        "which an edit can go on. checkpoint_age: theirs; the newest stays. A thread may have its own.",
+        "checkpoint_age=30d; ages in s, m, h, d or w. What is not named is kept, but for checkpoints. messages: since "
+        "they were said; what was made from them goes with them, and summaries of them are made again from what is "
+        "left. reports: of turns. search_cache: results for the same query; 0s keeps none. checkpoints: the newest of "
+        "each thread, from which an edit can go on (16; forever keeps all). checkpoint_age: theirs; the newest stays. "
+        "A thread may have its own.",
     )
     visible_messages: int = Field(
         200,

@@ -17,6 +17,9 @@ _UNITS: Final = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "
 _AGE: Final = re.compile(r"(\d{1,9})\s*([wdhms])")
 _MOST: Final = timedelta(weeks=5_000)
 
+CHECKPOINTS: Final = 16
+"""Of a thread, the newest: two a turn, so that the last eight turns can be edited."""
+
 
 def _age(value: object) -> object:
     """An age as people write it."""
@@ -39,12 +42,16 @@ Number = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValid
 
 
 class Retention(NamedValues):
-    """Beyond what age, or number, something goes; None is never."""
+    """Beyond what age, or number, something goes; None is never.
+
+    Each turn of everthread thins the checkpoints of its own thread. The hourly run goes over all threads, and deletes
+    what is named here.
+    """
 
     messages: Age = Field(None, title="Age of messages")
     reports: Age = Field(None, title="Age of turn reports")
     search_cache: CacheAge = Field(timedelta(minutes=15), title="Age of search results")
-    checkpoints: Number = Field(None, title="Checkpoints of a thread")
+    checkpoints: Number = Field(CHECKPOINTS, title="Checkpoints of a thread")
     checkpoint_age: Age = Field(None, title="Age of checkpoints")
 
     def over(self, base: Retention) -> Retention:
@@ -54,7 +61,7 @@ class Retention(NamedValues):
     @property
     def limits_threads(self) -> bool:
         """Whether anything of threads goes."""
-        return any(value is not None for name, value in self if name != "search_cache")
+        return any(value is not None for name, value in self.given.items() if name != "search_cache")
 
     def __str__(self) -> str:
         return ",".join(f"{name}={FOREVER if value is None else written(value)}" for name, value in self.given.items())

@@ -43,8 +43,7 @@ class StorageSettings(Group):
     prepare_statements: bool = Field(
         True,
         title="Prepare statements",
-        description="Turn off behind PgBouncer in transaction mode. Turns in one thread then wait for each other "
-        "in one process, and not between processes.",
+        description="Turn off behind PgBouncer in transaction mode, which gives each transaction another connection.",
     )
     data_dir: Path | None = Field(
         None,

@@ -76,8 +76,8 @@ class ThresholdSettings(Group):
     summary_window: SummaryWindow = threshold(
         "last",
         title="Which messages are summarized",
-        multi_strategy="the last ones of the chain, as seed 000 says, or the oldest. With the last ones, what was just "
-        "said stands as a summary in the next turn; with the oldest, the newest messages stay as said.",
+        multi_strategy="the last ones of the chain, as seed 000 says, or the oldest. The prompt shows what was just "
+        "said as it was said with either.",
     )
     message_threshold: int = threshold(
         20,
@@ -109,8 +109,7 @@ class ThresholdSettings(Group):
         ge=0,
         le=500,
         sliding_summary="the newest messages that stay in the chain as they were said.",
-        hybrid="the newest messages that stay in the chain as they were said. The prompt shows as many, or the newest "
-        "eight if these are more.",
+        hybrid="the newest messages that stay in the chain as they were said.",
         layered="the newest messages that stay in the chain as they were said.",
     )
     layer_tokens: int = threshold(

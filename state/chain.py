@@ -7,6 +7,7 @@ compression and assembly work on. A summary in it is a `SummaryMessage`, which n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NotRequired, overload
 
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
@@ -17,6 +18,7 @@ from .records import Summary
 from .tool_calls import results_in_place
 
 NOTHING_KEPT: Final[frozenset[str]] = frozenset()
+NOTHING_MOVED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Link(TypedDict):
@@ -44,6 +46,10 @@ class Chain(TypedDict):
 
     last: str | None
     """The newest message that this branch of the conversation has in the archive."""
+
+    ends: NotRequired[list[str]]
+    """What stood last when turns ended after which summaries are still to be made, the oldest first: see
+    `compression.ends`."""
 
 
 class SummaryMessage(SystemMessage):
@@ -144,7 +150,7 @@ def taken_in(chain: Chain, messages: Sequence[AnyMessage]) -> Chain:
     settled = standing | chain["known"].keys()
     links = [link for link in chain["links"] if "level" in link or link["id"] not in removed]
     links += [Link(id=str(message.id)) for message in messages if message.id not in settled and not is_empty(message)]
-    return Chain(links=links, known=chain["known"], last=chain["last"])
+    return relinked(chain, links)
 
 
 def removed_ids(chain: Chain, messages: Sequence[AnyMessage]) -> list[str]:
@@ -173,8 +179,26 @@ def view_of(chain: Chain, messages: Mapping[str, AnyMessage], summaries: Mapping
 
 def without(chain: Chain, ids: Collection[str]) -> Chain:
     """The chain without these messages."""
-    links = [link for link in chain["links"] if link["id"] not in ids]
-    return Chain(links=links, known=chain["known"], last=chain["last"])
+    return relinked(chain, [link for link in chain["links"] if link["id"] not in ids])
+
+
+def relinked(chain: Chain, links: list[Link], at: Mapping[str, str] = NOTHING_MOVED) -> Chain:
+    """The chain with other links. An end that is not among them is where the one before it stands.
+
+    Args:
+        chain: as it was.
+        links: those that take the place of its own.
+        at: by the id of a link that is gone, what stands in its place.
+    """
+    if "ends" not in chain:
+        return {**chain, "links": links}
+    there, before = {link["id"] for link in links}, ""
+    ends: dict[str, str] = dict.fromkeys(chain["ends"], "")
+    for link in chain["links"]:
+        before = link["id"] if link["id"] in there else at.get(link["id"], before)
+        if link["id"] in ends:
+            ends[link["id"]] = before
+    return {**chain, "links": links, "ends": list(dict.fromkeys(filter(None, ends.values())))}
 
 
 def _unread(link: Link) -> Summary:

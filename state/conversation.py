@@ -16,7 +16,7 @@ from typing_extensions import TypedDict  # pydantic asks for it below Python 3.1
 from .chain import Chain
 from .fact_records import FactSheet
 from .messages import add_said
-from .records import Recall, Summary
+from .records import Place, Recall, Summary
 from .report_records import advanced
 from .search_records import SearchOutcome
 from .turn_records import AfterReply, Context, ContextReport, ReplyReport
@@ -71,6 +71,9 @@ class ConversationState(TypedDict, total=False):
 
     chain_texts: Annotated[Mapping[str, Summary | BaseMessage], UntrackedValue]
     """By id, the summaries of the chain, and its messages that are older than `messages`."""
+
+    places: Annotated[Mapping[str, Place], UntrackedValue]
+    """By id, where the messages stand that the chain and its newest summaries are made of."""
 
     search: Annotated[SearchOutcome, UntrackedValue]
     """Whether this turn searches the web, why, and what came of it."""

@@ -41,6 +41,16 @@ class ThreadOwnershipError(EverthreadError):
     """A thread belongs to another user."""
 
 
+class ClaimLostError(EverthreadError):
+    """Another process has gone on with a thread while a turn ran in it: what the turn still had to write is refused."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(
+            f"Another process has gone on with thread {thread_id!r} while this turn was running: its reply is not "
+            "kept. Send the message again."
+        )
+
+
 class ModelError(EverthreadError):
     """A chat model cannot be loaded, or failed to answer.
 
@@ -48,6 +58,19 @@ class ModelError(EverthreadError):
     """
 
     calls: tuple[Any, ...] = ()
+
+
+class OverloadError(EverthreadError):
+    """So many turns run and wait in this process that another one would have to wait too long.
+
+    Args:
+        text: one sentence.
+        retry_after: seconds after which another try is worth it.
+    """
+
+    def __init__(self, text: str, retry_after: float) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 class EmbeddingError(EverthreadError):

@@ -131,11 +131,16 @@ class FactSheet(Record):
     @property
     def lines(self) -> tuple[str, ...]:
         """One line each, in the user's words: data for the context, never an instruction."""
-        pinned = [f"pinned: {one_line(pin.text, _LINE)} (since {pin.created_at:%Y-%m-%d})" for pin in self.pins]
-        return (*pinned, *map(_line, self.facts))
+        return (*map(pin_line, self.pins), *map(fact_line, self.facts))
 
 
-def _line(fact: Fact) -> str:
+def pin_line(pin: Pin) -> str:
+    """A pin, for the context."""
+    return f"pinned: {one_line(pin.text, _LINE)} (since {pin.created_at:%Y-%m-%d})"
+
+
+def fact_line(fact: Fact) -> str:
+    """A fact, for the context."""
     about = "" if fact.subject == USER else f", {one_line(fact.subject, _LINE)}"
     doubts = ", may have changed" if fact.superseded_by is not None else ", contradicted elsewhere"
     doubt = doubts if fact.state == "conflicting" else ""

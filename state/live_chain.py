@@ -32,6 +32,11 @@ class LiveChain:
         """The chain with its texts, as far as the state holds them: see `runtime.chain_texts`."""
         return view_of(self.chain, self._messages, self._summaries)
 
+    @cached_property
+    def texts(self) -> dict[str, Summary | AnyMessage]:
+        """By id, all messages and summaries that the state holds."""
+        return {**self._summaries, **self._messages}
+
     @property
     def missing(self) -> tuple[list[str], list[str]]:
         """Ids of the messages and of the summaries of the chain whose texts the state does not hold."""

@@ -25,6 +25,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from .block_names import block_name
 from .errors import InputError, first_line
 from .records import Role
 from .storable import storable
@@ -39,6 +40,9 @@ _ROLES: Final[dict[str, Role]] = {
 }  # fmt: skip
 _RESERVED: Final = "everthread_"
 """How keys of earlier versions begin among the additional_kwargs of messages; nobody may set them from outside."""
+
+STOPPED_KEY: Final = "stopped"
+"""Marks, in the `response_metadata` of a reply, that it was stopped: the message is what had been shown of it."""
 
 _NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
 """Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
@@ -93,7 +97,10 @@ def _cleaned_parts(value: Any) -> Any:
 
 
 def content_text(content: Any) -> str:
-    """The readable text of a message's content: a string, a list of blocks (images become "[image]"), or nothing."""
+    """The readable text of a message's content: a string, a list of blocks, or nothing.
+
+    An image becomes "[image]", a file that has a name "[file: minutes.pdf]": by it what was shared is found again.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
@@ -115,7 +122,8 @@ def _block_text(block: Any) -> str:
         return ""
     if kind == "tool_result":
         return content_text(block.get("content"))
-    return f"[{kind.removeprefix('input_').removesuffix('_url') or 'block'}]"
+    named = f": {name}" if (name := block_name(block)) else ""
+    return f"[{kind.removeprefix('input_').removesuffix('_url') or 'block'}{named}]"
 
 
 def message_text(message: BaseMessage) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -25,6 +25,13 @@ SourceType = Literal["message", "summary"]
 def now() -> datetime:
     """The current time, aware, in UTC."""
     return datetime.now(UTC)
+
+
+class Place(NamedTuple):
+    """Where a message stands in its conversation, and when it was said."""
+
+    seq: int
+    said_at: datetime
 
 
 class Record(BaseModel):

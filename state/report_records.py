@@ -100,6 +100,7 @@ class TurnReport(Record):
         description="What was archived and summarized after the reply.",
     )
     summaries: tuple[Summary, ...] = Field((), description="The summaries that were made in this turn.")
+    stopped: bool = Field(False, description="Whether the reply was stopped: what had been shown of it is kept.")
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")
 

@@ -15,7 +15,7 @@ from ..text.shorten import one_line
 from ..text.stop_words import stop_words
 from ..text.words import words
 from .conversation import TURN_CHANNELS, ConversationState, Update
-from .messages import message_text, newest_question
+from .messages import STOPPED_KEY, message_text, newest_question
 from .records import Summary, now
 from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, as_plain, brief
 
@@ -74,6 +74,7 @@ def turn_report(state: Mapping[str, Any], progress: Progress) -> TurnReport:
         reply=_brief(of_turn.get("reply")),
         after_reply=_brief(after_reply),
         summaries=tuple(_summaries(of_turn.get("chain_texts", {}), after_reply.summaries if after_reply else ())),
+        stopped=bool(messages) and bool(messages[-1].response_metadata.get(STOPPED_KEY)),
         degraded=tuple(dict.fromkeys(filter(None, _failures(of_turn)))),
     )
 

@@ -15,23 +15,16 @@ from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
-from ..state.records import Fragment, Hit, Summary
+from ..state.records import Fragment, Hit, Place, Summary
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
-from .archive_rows import ArchivedMessage, archived, as_jsonb, changed_message, message_of, message_rows
+from .archive_rows import ArchivedMessage, Offered, archived, as_jsonb, changed_message, message_of, message_rows
 from .exchanges import exchanges
 from .readable import readable
 from .sources import SummaryTree, newest_sources, summaries_of, summary_tree
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
-
-
-class Offered(NamedTuple):
-    """What became of messages that were offered: ids that were new, and ids that are taken by another content."""
-
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
 
 
 class Standing(NamedTuple):
@@ -161,15 +154,24 @@ class Archive:
             ("archive.lock_thread", values),
             ("archive.own", values),
             ("archive.add_messages", {**values, "rows": as_jsonb(rows), "keep_rest": keep_rest}),
+            fenced=thread_id,
         )
         return Offered(
             tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
         )
 
-    async def add_summary(self, thread_id: str, summary: Summary) -> None:
-        """Store a summary: it stands for its sources from now on, messages or summaries of any level."""
+    async def add_summary(self, thread_id: str, summary: Summary) -> Summary:
+        """Store a summary: it stands for its sources from now on, messages or summaries of any level.
+
+        Returns:
+            The one that is stored: where it was there already, perhaps in other words, that one.
+        """
         values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-        await self._rows.fetch("archive.add_summary", **values)
+        there = {"thread_id": thread_id, "ids": [summary.id]}
+        rows = await self._rows.transaction(
+            ("archive.add_summary", values), ("summaries.some", there), fenced=thread_id
+        )
+        return next(iter(summaries_of(self._rows, rows)), summary)
 
     async def messages(self, thread_id: str) -> list[ArchivedMessage]:
         """All messages of a thread, oldest first."""
@@ -243,14 +245,25 @@ class Archive:
         rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
         return dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
 
+    async def below(self, thread_id: str, ids: Iterable[str]) -> dict[str, Summary | BaseMessage]:
+        """By id, those of these messages and summaries that are there."""
+        values = {"thread_id": thread_id, "ids": list(ids)}
+        messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
+        said = readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row)))
+        return dict([*((summary.id, summary) for summary in summaries_of(self._rows, summaries)), *said])
+
+    async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
+        """By id, where those of these messages stand that the archive holds."""
+        rows = await self._rows.fetch("archive.places", thread_id=thread_id, ids=list(ids))
+        return {row["id"]: Place(row["seq"], row["created_at"]) for row in rows}
+
     async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
         return (await self._rows.fetch("archive.compression", thread_id=thread_id))[0]
 
     async def known_ids(self, thread_id: str, ids: Iterable[str]) -> set[str]:
         """Those of the ids that the archive holds for this thread."""
-        rows = await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))
-        return {row["id"] for row in rows}
+        return {row["id"] for row in await self._rows.fetch("archive.known", thread_id=thread_id, ids=list(ids))}
 
     async def known_count(self, thread_id: str) -> int:
         """How many messages the archive holds of this thread."""
@@ -283,7 +296,5 @@ class Archive:
         return await self._rows.fetch("archive.threads")
 
 
-def _foreign(thread_id: str) -> ThreadOwnershipError:
-    return ThreadOwnershipError(
-        f"Thread {thread_id!r} belongs to another user: choose another thread id for this user."
-    )
+def _foreign(id_: str) -> ThreadOwnershipError:
+    return ThreadOwnershipError(f"Thread {id_!r} belongs to another user: choose another thread id for this user.")

@@ -32,6 +32,13 @@ _ROLES: Final = frozenset(get_args(Role))
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
 
 
+class Offered(NamedTuple):
+    """What became of messages that were offered: ids that were new, and ids that are taken by another content."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
 class ArchivedMessage(NamedTuple):
     """A message as the archive holds it. `tokens` is an estimate; `seq` counts from 1 in its thread.
 

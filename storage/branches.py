@@ -67,7 +67,7 @@ class Branches:
             if gone or back or outdated:
                 await rows.fetch("branches.read_anew")
 
-        await self._rows.exclusive(work)
+        await self._rows.exclusive(work, fenced=thread_id)
 
     async def edit(self, thread_id: str, messages: Sequence[AnyMessage]) -> bool:
         """Give archived messages another content under their ids; what they were is kept as having left.
@@ -98,7 +98,7 @@ class Branches:
             await rows.fetch("branches.read_anew")
             return bool(stale)
 
-        return await self._rows.exclusive(work)
+        return await self._rows.exclusive(work, fenced=thread_id)
 
 
 async def _summaries_back(rows: Exchange, thread_id: str) -> None:

@@ -1,4 +1,7 @@
-"""`FileLocks`: locks of threads between processes on one machine, as locks on files, which die with their process."""
+"""`FileLocks`: locks of threads between processes on one machine, as locks on files, which die with their process.
+
+Whoever deletes the file of a lock lets two turns run at once. So before a turn writes, its file must still be there.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import asyncio
 import contextlib
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..state.errors import StorageError
+from ..state.errors import ClaimLostError, StorageError
 from .postgres.thread_lock import POLL_SECONDS, ThreadLocks
 
 if TYPE_CHECKING:
@@ -20,11 +23,13 @@ class FileLocks(ThreadLocks):
 
     Args:
         folder: where the files are; it is made where there is none.
+        claims: of the storage: by thread, what fails where this process has it no longer.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, claims: dict[str, Any]) -> None:
         super().__init__()
         self._folder = folder
+        self._claims = claims
         self._held: dict[str, AsyncFileLock] = {}
 
     async def _take_between_processes(self, thread_id: str) -> None:
@@ -46,9 +51,11 @@ class FileLocks(ThreadLocks):
                 f"The lock {path} cannot be taken: {error.strerror}. Check the folder and its owner."
             ) from error
         self._held[thread_id] = lock
+        self._claims[thread_id] = _Claim(thread_id, path, await asyncio.to_thread(_identity, path))
         return True
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
+        self._claims.pop(thread_id).is_given_back = True
         lock = self._held.pop(thread_id)
         await asyncio.to_thread(remove, Path(lock.lock_file))
         await lock.release()
@@ -60,6 +67,26 @@ def _lock(path: Path) -> AsyncFileLock:
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return AsyncFileLock(path, mode=0o600, poll_interval=POLL_SECONDS)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+class _Claim:
+    """Fails where the file of a lock is another by now; not for what is written late, after the lock was given back."""
+
+    def __init__(self, thread_id: str, path: Path, identity: tuple[int, int] | None) -> None:
+        self._thread_id, self._path, self._identity = thread_id, path, identity
+        self.is_given_back = False
+
+    def __call__(self, *_: Any) -> list[dict[str, Any]]:
+        if not self.is_given_back and (self._identity is None or _identity(self._path) != self._identity):
+            raise ClaimLostError(self._thread_id)
+        return []
 
 
 def remove(path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,15 +20,19 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..state.compression_records import ThreadCompression
 from ..state.fact_records import FactSheet
-from ..state.messages import clean
+from ..state.messages import clean, is_empty
 from ..state.records import Recall, Record
 from ..state.report_records import Progress, TurnReport
 from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
+from .archive import Archive
 from .loop_thread import io_thread
+from .message_serializer import MessageSerializer
 from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
 from .storage import Storage
-from .unwritten import Unwritten, Write
+from .thread_copy import owner_of
+from .unwritten import Write
+from .user_rows import UserRows
 
 EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
     ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, AfterReply, Progress, TurnReport,
@@ -36,9 +41,13 @@ EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
 """The records that checkpoints of earlier versions hold; today's hold plain data."""
 
 
+Fence = tuple[Any, Mapping[str, Any]] | None
+"""What fails where the claim of a thread is lost, that held when a step was made: see `Storage.fence`."""
+
+
 def serializer() -> JsonPlusSerializer:
     """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
-    return JsonPlusSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
+    return MessageSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):
@@ -56,7 +65,8 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
 
     def __init__(self, storage: Storage, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde or serializer())
-        self._unwritten = Unwritten(storage)
+        self._storage = storage
+        self._unwritten = storage.unwritten
         self.before_deletion: Callable[[str], Awaitable[None]] | None = None
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -82,8 +92,10 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         run = run_of(config)
         stored = Stored(step) if run is None else run.take(step)
         if stored is not None:
+            fence = self._fence(config)
             # A question that cannot be stored is refused before it is answered; what follows it has cost something.
-            await self._write(config, lambda: self._store(stored), may_wait=metadata.get("source") == "loop")
+            may_wait = metadata.get("source") == "loop"
+            await self._write(config, lambda: self._store(stored, fence), stored.step, may_wait=may_wait)
         where = {name: config["configurable"].get(name, "") for name in ("thread_id", "checkpoint_ns")}
         return {"configurable": {**where, "checkpoint_id": checkpoint["id"]}}
 
@@ -91,12 +103,12 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote before its step was complete, where it cannot be made again."""
-        run, made = run_of(config), Writes(writes, task_id, task_path)
+        run, made, fence = run_of(config), Writes(writes, task_id, task_path), self._fence(config)
         stored = True if run is None else run.take_writes(config["configurable"]["checkpoint_id"], made)
         if isinstance(stored, Stored):
-            await self._write(config, lambda: self._store(stored))
+            await self._write(config, lambda: self._store(stored, fence), stored.step)
         elif stored:
-            await self._write(config, lambda: self._put_writes(config, made))
+            await self._write(config, lambda: self._put_writes(config, made, fence))
 
     async def caught_up(self, thread_id: str | None = None) -> None:
         """Write what a storage that did not answer has yet to take.
@@ -111,30 +123,46 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         await self.caught_up()
         self._unwritten.give_up()
 
-    async def _write(self, config: RunnableConfig, work: Write, *, may_wait: bool = True) -> None:
+    async def _write(
+        self, config: RunnableConfig, work: Write, step: Step | None = None, *, may_wait: bool = True
+    ) -> None:
         if may_wait and run_of(config) is not None:
-            await io_thread.run(self._unwritten.write(config["configurable"]["thread_id"], work))
+            late = partial(self._too_late, step) if step is not None else None
+            await io_thread.run(self._unwritten.write(config["configurable"]["thread_id"], work, late))
         else:
             await self.caught_up(config["configurable"]["thread_id"])
             await work()
 
-    async def _store(self, stored: Stored) -> None:
+    def _fence(self, config: RunnableConfig) -> Fence:
+        return self._storage.fence(config["configurable"]["thread_id"])
+
+    async def _too_late(self, step: Step) -> None:
+        """What another process has overtaken while it waited: its messages go into the archive all the same."""
+        thread_id, messages = (
+            step.config["configurable"]["thread_id"],
+            step.checkpoint["channel_values"].get("messages"),
+        )
+        if messages and (owner := await owner_of(self._storage, thread_id)) is not None:
+            said = [message for message in messages if not is_empty(message)]
+            await Archive(UserRows(self._storage, owner)).offer_messages(thread_id, said)
+
+    async def _store(self, stored: Stored, fence: Fence) -> None:
         step = stored.step._replace(metadata=cast("CheckpointMetadata", clean(dict(stored.step.metadata))))
-        await self._put(step, stored.replaces)
+        await self._put(step, stored.replaces, fence)
         at: RunnableConfig = {
             **step.config,
             "configurable": {**step.config["configurable"], "checkpoint_id": step.checkpoint["id"]},
         }
         for writes in step.writes:
             if writes.must_be_stored:
-                await self._put_writes(at, writes)
+                await self._put_writes(at, writes, fence)
 
     @abstractmethod
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         """Store a checkpoint, and delete those that it replaces."""
 
     @abstractmethod
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         """Store what a task wrote."""
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:

@@ -56,7 +56,7 @@ def checkpointer_of(storage: Storage) -> LoopCheckpointer:
 def locks_of(storage: Storage) -> ThreadLocks:
     """The locks of threads that hold between all processes that use this storage."""
     if storage.kind == "postgres":
-        from .postgres.thread_lock import PostgresLocks
+        from .postgres.claims import PostgresLocks
 
         return PostgresLocks(cast("Database", storage))
     if storage.kind == "json":
@@ -65,5 +65,5 @@ def locks_of(storage: Storage) -> ThreadLocks:
         return JsonLocks(cast("JsonDatabase", storage))
     from .file_locks import FileLocks
 
-    path = cast("SqliteDatabase", storage).path
-    return FileLocks(path.with_name(f"{path.name}.locks"))
+    database = cast("SqliteDatabase", storage)
+    return FileLocks(database.path.with_name(f"{database.path.name}.locks"), database.claims)

@@ -19,8 +19,8 @@ PAGE: Final = 200
 CHECKPOINTS: Final = 50
 """Checkpoints of a batch: each may hold a megabyte, where the storage keeps its values in it."""
 
-MESSAGES: Final = 100
-"""Messages of a batch."""
+MESSAGES: Final = 500
+"""Messages of a batch: with each the newest checkpoints are rewritten, whose number it does not change."""
 
 ROWS: Final = 1_000
 """Rows of a batch that are small."""
@@ -181,7 +181,7 @@ def _limits(retention: Retention, now: datetime) -> dict[str, Any]:
     return {
         "messages": moment("messages"),
         "reports": moment("reports"),
-        "kept": retention.checkpoints or _ALL,
+        "kept": retention.given.get("checkpoints") or _ALL,
         "since": "" if retention.checkpoint_age is None else _id_at(now - retention.checkpoint_age),
     }
 

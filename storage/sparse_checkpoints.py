@@ -23,9 +23,9 @@ TASKS: Final = "__pregel_tasks"
 
 _REPEATABLE: Final = frozenset(
     {"slm_router", "web_search", "pairing", "context_assembly", "llm_call", "summarize", "keyword_check",
-     "memory_retrieval"}
+     "memory_retrieval", "remember"}
 )  # fmt: skip
-"""Nodes that may be run again without a trace."""
+"""Nodes that may be run again without a trace: what they archive they archive once, by its id."""
 
 _BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
@@ -72,6 +72,10 @@ class Stored(NamedTuple):
 
     step: Step
     replaces: tuple[Passing, ...] = ()
+
+
+THINNED_AT_ONCE: Final = 32
+"""Checkpoints that the end of a turn deletes, at most: of a thread from before, more are due."""
 
 
 class RunCheckpoints:
@@ -148,6 +152,11 @@ def _is_repeatable(step: Step) -> bool:
 def is_end(step: Step) -> bool:
     """Whether a turn ends with a step."""
     return step.metadata.get("source") == "loop" and not waiting_nodes(step.checkpoint)
+
+
+def thins(step: Step) -> bool:
+    """Whether the older checkpoints of the thread go with a step: with the end of a turn of everthread's own."""
+    return run_of(step.config) is not None and is_end(step)
 
 
 def is_passing(step: Step) -> bool:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..settings.settings import Settings
 from ..settings.storage import StorageKind
 from ..state.observer import Observer
 from .queries import Query
 from .user_keys import UserKeys
+
+if TYPE_CHECKING:
+    from .unwritten import Unwritten
 
 T = TypeVar("T")
 
@@ -53,6 +56,7 @@ class Storage(Protocol):
     settings: Settings
     observer: Observer
     keys: UserKeys
+    unwritten: Unwritten
     write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
 
@@ -88,6 +92,10 @@ class Storage(Protocol):
 
     def scope(self, user_id: str | None) -> tuple[Any, Mapping[str, Any]] | None:
         """What says, first in a transaction, whose rows it meets (None: any user's); None where nothing asks for it."""
+
+    def fence(self, thread_id: str) -> tuple[Any, Mapping[str, Any]] | None:
+        """What a transaction says that writes in a thread, so that it fails where this process has lost its claim of
+        it; None where it has none, or where nothing asks for it."""
 
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing where there are none."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage
+from psycopg.rows import DictRow
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
@@ -13,14 +14,24 @@ from ..state.records import Summary, now
 from .archive_rows import message_of
 from .readable import readable
 from .sources import summaries_of
-from .user_rows import UserRows
+from .user_rows import Exchange, UserRows
+
+Fetch = Callable[..., Awaitable[list[DictRow]]]
+"""Runs a query by its name, with its values, and returns its rows."""
 
 
 class SummarySources(NamedTuple):
-    """What a summary was made from, in its order: messages, and summaries as a chain holds them; and what is gone."""
+    """What a summary was made from, in its order: messages, and summaries as a chain holds them.
+
+    Attributes:
+        messages: those that are there.
+        missing: ids of those that are gone.
+        left: ids of those that have left the conversation.
+    """
 
     messages: tuple[AnyMessage, ...]
     missing: tuple[str, ...]
+    left: frozenset[str] = frozenset()
 
 
 class SummaryRows:
@@ -45,14 +56,18 @@ class SummaryRows:
         rows = await self._rows.fetch("summaries.some", thread_id=thread_id, ids=list(ids))
         return {summary.id: summary for summary in summaries_of(self._rows, rows)}
 
-    async def sources(self, thread_id: str, summary: Summary) -> SummarySources:
-        """The direct sources of a summary, in their newest texts."""
-        ids = list(summary.source_ids)
-        rows = await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=ids)
-        found = dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
-        for id_, source in (await self.some(thread_id, ids)).items():
-            found[id_] = SummaryMessage.of(source)
-        return SummarySources(tuple(found[id_] for id_ in ids if id_ in found), tuple(i for i in ids if i not in found))
+    async def sources(self, thread_id: str, ids: Sequence[str]) -> SummarySources:
+        """The direct sources of a summary, which has their ids, in their newest texts."""
+        return await self._sources(self._rows.fetch, thread_id, ids)
+
+    async def _sources(self, fetch: Fetch, thread_id: str, ids: Sequence[str]) -> SummarySources:
+        messages = await fetch("summaries.messages", thread_id=thread_id, ids=list(ids))
+        summaries = await fetch("summaries.some", thread_id=thread_id, ids=list(ids))
+        found = dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))
+        found |= {summary.id: SummaryMessage.of(summary) for summary in summaries_of(self._rows, summaries)}
+        left = frozenset(row["id"] for row in (*messages, *summaries) if row["left_at"] is not None)
+        missing = tuple(id_ for id_ in ids if id_ not in found)
+        return SummarySources(tuple(found[id_] for id_ in ids if id_ in found), missing, left)
 
     async def rejected(self, thread_id: str, limit: int = 10_000) -> list[Summary]:
         """The thread's summaries whose model's text was rejected: those first that were tried least, the oldest first.
@@ -61,6 +76,26 @@ class SummaryRows:
         """
         rows = await self._rows.fetch("summaries.rejected", thread_id=thread_id, limit=limit)
         return summaries_of(self._rows, rows)
+
+    async def add(self, thread_id: str, summaries: Sequence[Summary], sources: SummarySources) -> bool:
+        """Store summaries that took their time, if their sources are still as they were; whether they are there.
+
+        Args:
+            thread_id: which.
+            summaries: the new ones. One that is there already, perhaps in other words, stays as it is.
+            sources: what they were made from, as it was read before.
+        """
+        ids = [str(message.id) for message in sources.messages]
+
+        async def work(rows: Exchange) -> bool:
+            if await self._sources(rows.fetch, thread_id, ids) != sources:
+                return False
+            for summary in summaries:
+                values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
+                await rows.fetch("archive.add_summary", **values)
+            return True
+
+        return await self._rows.exclusive(work)
 
     async def above(self, thread_id: str, summary_id: str) -> list[Summary]:
         """The summaries that were made from this one, and from these, and so on; the lower ones first."""

@@ -10,13 +10,21 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
-from ..state.errors import StorageError, StorageUnreachable
+from ..state.errors import ClaimLostError, StorageError, StorageUnreachable
 from .storage import Storage
 
 logger = logging.getLogger(__name__)
 
 Write = Callable[[], Awaitable[None]]
+
+
+class _Waiting(NamedTuple):
+    """A write, and what is done instead where another process has gone on with the thread meanwhile."""
+
+    work: Write
+    too_late: Write | None
 
 
 class Unwritten:
@@ -28,24 +36,26 @@ class Unwritten:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._threads: dict[str, deque[Write]] = {}
+        self._threads: dict[str, deque[_Waiting]] = {}
         self._turn = asyncio.Lock()
 
-    async def write(self, thread_id: str, work: Write) -> None:
+    async def write(self, thread_id: str, work: Write, too_late: Write | None = None) -> None:
         """Do `work` after what waits of its thread; where the storage does not answer, it waits.
 
         Args:
             thread_id: which.
             work: what writes; it must be safe to repeat.
+            too_late: what is done instead where it has waited, and another process has gone on with the thread.
 
         Raises:
             StorageError: the storage refuses it.
+            ClaimLostError: another process has gone on with the thread.
         """
         try:
             await self.catch_up(thread_id)
             await work()
         except StorageUnreachable as error:
-            self._threads.setdefault(thread_id, deque()).append(work)
+            self._threads.setdefault(thread_id, deque()).append(_Waiting(work, too_late))
             self._storage.write_error = f"The reply is not kept yet, and will be with a later turn: {error}"
             logger.error("The end of a turn waits in memory: %s", error)  # noqa: TRY400  # the sentence says it all
 
@@ -79,6 +89,11 @@ class Unwritten:
     async def _write_all(self, thread_id: str) -> None:
         works = self._threads.get(thread_id, deque())
         while works:
-            await works[0]()
+            try:
+                await works[0].work()
+            except ClaimLostError:
+                logger.error("The end of a turn came too late: another process has gone on with the thread.")  # noqa: TRY400
+                if works[0].too_late is not None:
+                    await works[0].too_late()
             works.popleft()
         self._threads.pop(thread_id, None)

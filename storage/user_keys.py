@@ -259,7 +259,10 @@ class UserKeys:
         statement = self._database.queries[query]
 
         async def work(connection: Connection) -> list[Row]:
-            cursor = await connection.execute(statement, values)
+            async with connection.pipeline():
+                if (scope := self._database.scope(None)) is not None:
+                    await connection.execute(*scope)
+                cursor = await connection.execute(statement, values)
             return await cursor.fetchall() if cursor.description is not None else []
 
         return await self._database.run(work, one_statement=True)

@@ -33,6 +33,11 @@ async def enter(database: Storage, connection: Connection, user_id: str | None) 
         await connection.execute(*scope)
 
 
+async def _hold(database: Storage, connection: Connection, thread_id: str | None) -> None:
+    if thread_id is not None and (fence := database.fence(thread_id)) is not None:
+        await connection.execute(*fence)
+
+
 async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
     """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
 
@@ -93,11 +98,16 @@ class UserRows:
 
         return sealing.rows(query, values, await self._database.run(work, one_statement=True))
 
-    async def transaction(self, *queries: tuple[str, Mapping[str, Any]]) -> list[DictRow]:
+    async def transaction(self, *queries: tuple[str, Mapping[str, Any]], fenced: str | None = None) -> list[DictRow]:
         """Run several queries in one transaction; returns the rows of the last one.
+
+        Args:
+            *queries: names, and values.
+            fenced: the thread that is written to: refused where this process has claimed it, and the claim is lost.
 
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
+            ClaimLostError: the claim is lost; nothing was written.
         """
         sealing = await self.sealing()
         named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
@@ -106,6 +116,7 @@ class UserRows:
             rows: list[DictRow] = []
             async with connection.pipeline():
                 await enter(self._database, connection, self.user_id)
+                await _hold(self._database, connection, fenced)
                 cursors = [await connection.execute(query, given) for query, given in named]
             if cursors[-1].description is not None:
                 rows = await cursors[-1].fetchall()
@@ -158,19 +169,25 @@ class UserRows:
         found = await self._database.run(work, one_statement=True)
         return [sealing.rows(*query, rows) for query, rows in zip(queries, found, strict=True)]
 
-    async def exclusive(self, work: Callable[[Exchange], Awaitable[T]]) -> T:
+    async def exclusive(self, work: Callable[[Exchange], Awaitable[T]], *, fenced: str | None = None) -> T:
         """Read rows, and write what follows from them, in one transaction that waits for others of the same user.
 
         It is done once more from its start if the connection is lost: so `work` must be safe to repeat.
 
+        Args:
+            work: what reads and writes.
+            fenced: as for `transaction`.
+
         Raises:
             StorageError: a query does not ask for the user, or the database fails.
+            ClaimLostError: the claim is lost; nothing was written.
         """
         sealing = await self.sealing()
 
         async def in_turn(connection: Connection) -> T:
             async with connection.pipeline():
                 await enter(self._database, connection, self.user_id)
+                await _hold(self._database, connection, fenced)
                 await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
             return await work(Exchange(connection, self._query, sealing, self.skipped))
 

@@ -20,10 +20,11 @@ from schemas import Schemas
 from test_package import ROOMS
 
 from bench.server_folder import stop_server
+from everthread.compression import together
 from everthread.graph.conversation import CompiledConversation
 from everthread.graph.open import open_graph
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embeddings import load_embeddings
+from everthread.models.embedding_models import load_embeddings
 from everthread.settings.settings import Settings
 from everthread.storage.embedded.server import ensure_server
 
@@ -143,6 +144,12 @@ def default_environment(environment: dict[str, str]) -> dict[str, str]:
     """The environment for a process of its own with the default embedding model, which takes seconds to load."""
     del environment["EVERTHREAD_EMBEDDING_MODEL"]
     return environment
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model is asked for each summary as soon as it is due, and not only once there is enough for a call."""
+    monkeypatch.setattr(together, "LEAST_MESSAGES", 1)
 
 
 @pytest.fixture(scope="session")

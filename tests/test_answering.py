@@ -56,7 +56,7 @@ async def test_a_passing_failure_is_tried_again(reopen: Callable[..., open_graph
 
 async def test_retries_end_and_the_error_says_what_it_was(reopen: Callable[..., open_graph]) -> None:
     model = scripted(Refused(503, "come back later"))
-    async with reopen(model=model, model_retries=1) as graph:
+    async with reopen(model=model, timeouts="retries=1") as graph:
         with pytest.raises(ModelError, match=r"'scripted' failed: come back later\. What you said is kept"):
             await say(graph, "hello")
     assert len(model.prompts) == 2
@@ -80,7 +80,7 @@ async def test_fallbacks_are_asked_in_order_and_may_be_named_in_the_settings(
     assert Settings(fallback_models="a:b, offline").fallback_models == ("a:b", "offline")  # type: ignore[arg-type]
     first = scripted(Refused(500), name="first")
     names = ("nowhere:model", "offline")
-    async with reopen(model=first, fallback_models=names, model_retries=0) as graph:
+    async with reopen(model=first, fallback_models=names, timeouts="retries=0") as graph:
         state = await say(graph, "hello")
     assert state["messages"][-1].text.startswith(DISCLAIMER)
     assert [call.model for call in state["reply"].calls] == ["first", "nowhere:model", "offline"]
@@ -149,10 +149,10 @@ async def test_no_text_is_in_the_stream_twice(reopen: Callable[..., open_graph])
 
 async def test_what_nobody_has_seen_may_be_said_anew(reopen: Callable[..., open_graph]) -> None:
     first, second = scripted(BreaksOff("The answer is ", ConnectionError("cut"))), scripted("Forty-two.")
-    async with reopen(model=first, fallbacks=[second], model_retries=0) as graph:
+    async with reopen(model=first, fallbacks=[second], timeouts="retries=0") as graph:
         assert (await say(graph, "x"))["messages"][-1].text == "Forty-two."
     before = scripted(ConnectionError("cut"))
-    async with reopen(model=before, fallbacks=[second], model_retries=0) as graph:
+    async with reopen(model=before, fallbacks=[second], timeouts="retries=0") as graph:
         assert "".join(chunk.text for chunk in await streamed(graph, "x")) == "Forty-two."
 
 
@@ -459,7 +459,7 @@ async def test_after_a_rate_limit_nothing_is_lost_and_the_turn_goes_on_where_it_
 ) -> None:
     """Field reports graphiti #787, #1516: after a rate limit nobody knew what had been written."""
     model = scripted("One.", LIMITED, "Two.")
-    async with reopen(model=model, model_retries=0) as graph:
+    async with reopen(model=model, timeouts="retries=0") as graph:
         await say(graph, "First.")
         with pytest.raises(ModelError, match="Rate limit reached"):
             await say(graph, "Second.")
@@ -477,7 +477,7 @@ async def test_a_turn_that_is_resumed_is_told_the_summaries_and_memories_again(
         await say(graph, "My dog is called Biscuit.", to="other")
         for text in ["I moved to Lisbon in May 2021.", "I work as a nurse.", "My sister Clara lives in Porto."]:
             await say(graph, text)
-    async with reopen(model=scripted(ConnectionError("down")), model_retries=0, n_sum=6) as graph:
+    async with reopen(model=scripted(ConnectionError("down")), timeouts="retries=0", n_sum=6) as graph:
         with pytest.raises(ModelError, match="down"):
             await say(graph, "What is my dog called, and where does Clara live?")
     model = scripted("Biscuit. In Porto.")

@@ -146,7 +146,7 @@ async def test_an_image_that_the_model_refused_does_not_fail_the_turns_after_it(
         with pytest.raises(ModelError, match="takes no images"):
             await say(graph, {"messages": [HumanMessage(image)]})
         state = await say(graph, "Then in words: what is the capital of Peru?")
-    assert state["messages"][-1].content.endswith("[image]\n\nThen in words: what is the capital of Peru?")
+    assert state["messages"][-1].content.endswith("[image: a.png]\n\nThen in words: what is the capital of Peru?")
 
 
 async def test_an_image_alone_is_a_message(graph: CompiledConversation) -> None:

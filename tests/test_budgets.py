@@ -16,9 +16,12 @@ from everthread.models.counting import TokenCounter
 from everthread.runtime.prompt import token_budget
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Summary
+from everthread.state.search_records import SearchResult
 from everthread.state.turn_records import Section
 
 WORDS = TokenCounter("words", lambda text: len(text.split()))
+OF_THE_TURN = ("news", "results", "memories")
+"""What is new with each turn stands behind the conversation, where it leaves the cached beginning as it was."""
 RETRIEVED_FIRST = ("retrieved", "recent", "summaries", "facts")
 
 
@@ -49,22 +52,21 @@ def sections(
 @pytest.mark.parametrize(
     ("profile", "order", "trim", "tokens", "recent", "summaries"),
     [
-        ("multi_strategy", ("recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None), None),
-        ("sliding_summary", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 8000, (2, None),
-         None),
-        ("hybrid", ("summaries", "recent", "facts", "results", "memories"), RETRIEVED_FIRST, 3000, (3, 8), 3),
-        ("archive", ("summaries", "facts", "results", "memories", "recent"), RETRIEVED_FIRST, 8000, (2, 8), None),
-        ("layered", ("facts", "summaries", "recent", "results", "memories"),
-         ("summaries", "retrieved", "recent", "facts"), 8000, (2, None), None),
+        ("multi_strategy", ("facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 4), None),
+        ("sliding_summary", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 10), None),
+        ("hybrid", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 3000, (3, 8), 3),
+        ("archive", ("summaries", "facts", "recent", *OF_THE_TURN), RETRIEVED_FIRST, 8000, (2, 8), None),
+        ("layered", ("facts", "summaries", "recent", *OF_THE_TURN),
+         ("summaries", "retrieved", "recent", "facts"), 8000, (2, 6), None),
     ],
 )  # fmt: skip
 def test_the_seeds_defaults_hold(
-    profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int | None], summaries: int | None
+    profile: Any, order: Any, trim: Any, tokens: int, recent: tuple[int, int], summaries: int | None
 ) -> None:
     settings = Settings(profile=profile)
     layout = Layout.of(settings)
     assert (layout.order, layout.trim, settings.max_context_tokens) == (order, trim, tokens)
-    assert (layout.min_recent, layout.max_recent) == recent
+    assert (layout.min_recent, layout.kept) == recent
     assert layout.max_summaries == summaries
 
 
@@ -80,7 +82,7 @@ def test_a_budget_that_is_set_stands_before_that_of_the_profile() -> None:
     base = Settings(profile="archive", budgets="system=10%, recent=4000")
     layout = Layout.of(Settings(budgets={"recent": 0.5}).over(base))
     assert layout.shares == {"system": 0.1, "facts": 0.1, "summaries": 2000, "retrieved": 1500, "recent": 0.5}
-    assert Layout.of(Settings(profile="hybrid", keep_recent=12, max_active_summaries=5)).max_recent == 12
+    assert Layout.of(Settings(profile="hybrid", keep_recent=12, max_active_summaries=5)).kept == 12
 
 
 @pytest.mark.parametrize(
@@ -152,8 +154,49 @@ def test_the_truncation_example_of_seed_002() -> None:
     assert sum(section.tokens for section in made.values()) <= 3000
 
 
-def test_no_more_than_eight_recent_messages_and_three_summaries_under_hybrid() -> None:
-    """Seed 002, "buildContext"."""
+def test_no_more_than_three_summaries_under_hybrid_and_messages_as_said_where_there_is_room() -> None:
+    """Seed 002, "buildContext"; its eight recent messages are those that stay where the conversation is cut."""
     made = sections("hybrid", recent=14, message=5, summaries=5, summary=5)
-    assert (made["recent"].items, made["summaries"].items) == (8, 3)
-    assert made["recent"].reasons == ("6 were more than the setting allows",)
+    assert (made["recent"].items, made["summaries"].items) == (14, 3)
+    assert made["summaries"].reasons == ("2 were more than the setting allows",)
+
+
+def found_and_said(budget: int, *, said: int, found: int) -> tuple[dict[str, Section], str]:
+    """The sections of a default prompt, and its text: messages of 20 words, two results and two memories of `found`."""
+    chain: list[AnyMessage] = [(HumanMessage, AIMessage)[n % 2](words(20, f"msg{n}w"), id=f"m{n}") for n in range(said)]
+    results = [
+        SearchResult(title=f"T{n}", url=f"https://e.org/{n}", content=words(found, f"res{n}w"), engine="e")
+        for n in range(2)
+    ]
+    memories = [memory(words(found, f"mem{n}w"), n, f"f{n}", "o") for n in (1, 2)]
+    made = assemble(
+        [*chain, HumanMessage("What now?", id="q")], memories, results, system_prompt="Be brief.", budget=budget,
+        layout=Layout.of(Settings()), counter=WORDS, thread_id="t",
+    )  # fmt: skip
+    return {section.name: section for section in made.report.sections}, "\n".join(m.text for m in made.messages)
+
+
+def test_within_its_share_what_was_found_comes_before_older_messages_results_before_memories_before_the_question() -> (
+    None
+):
+    """Seed 000, "Priority Order": search results, memories, current context."""
+    parts, text = found_and_said(1_000, said=60, found=50)
+    assert (parts["results"].dropped, parts["memories"].dropped) == (0, 0)
+    assert parts["recent"].dropped > 0
+    assert text.index("res0w0") < text.index("mem1w0") < text.index("What now?")
+
+
+def test_where_the_shares_do_not_fit_what_was_found_gives_way_first() -> None:
+    """Seed 003's order of trimming, for all profiles but `layered`: the newest messages and the question stay."""
+    parts, text = found_and_said(110, said=60, found=50)
+    assert (parts["results"].items, parts["memories"].items) == (0, 0)
+    assert parts["recent"].items >= 1
+    assert "msg59w0" in text
+    assert "What now?" in text
+
+
+def test_results_and_memories_that_do_not_both_fit_have_half_each_and_what_the_other_leaves() -> None:
+    parts, _ = found_and_said(1_000, said=60, found=300)
+    assert parts["results"].tokens > 100
+    assert parts["memories"].tokens > 100
+    assert parts["results"].tokens + parts["memories"].tokens <= 350

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from conversation import EchoModel, open_with, say, thread
+from langchain.agents import create_agent
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
-from everthread import Settings, examine, open_memory
+from everthread import Everthread, Settings, build_graph, examine, open_memory
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.proof import prove
 from everthread.runtime.forget_needles import Needles
@@ -73,6 +77,53 @@ async def test_what_is_to_be_forgotten_is_gone_and_so_is_the_request(graph: Comp
     state = await say(graph, "And now?", to="one")
     assert "Oslo" not in " ".join(message.text for message in state["context"].messages)
     assert isinstance(state["messages"][-1], AIMessage)
+
+
+@pytest.mark.parametrize("again", ["from a parent's state", "by a client", "by a client with ids", "by an agent"])
+async def test_what_is_forgotten_does_not_come_back_when_it_is_sent_again(
+    settings: Settings, embeddings: Any, echo: EchoModel, again: str
+) -> None:
+    """The state of a graph around ours holds it still; a client sends the whole history with each turn."""
+    config: Any = {"configurable": {"thread_id": "one", "everthread": {"user_id": "ada"}}}
+    history: list[Any] = []
+    graph: Any = build_graph(settings, model=echo, embeddings=embeddings)
+    if again == "by an agent":
+        middleware = Everthread(settings, embeddings=embeddings)
+        outer: Any = create_agent(echo, [], middleware=[middleware], checkpointer=InMemorySaver())
+        resources = middleware.resources
+    elif again == "from a parent's state":
+        part = graph.compile()
+        outer = StateGraph(MessagesState).add_node("chat", part).add_edge(START, "chat")
+        outer, resources = outer.compile(checkpointer=InMemorySaver()), part.resources
+    else:
+        outer = graph.compile(checkpointer=InMemorySaver())
+        resources = outer.resources
+
+    async def tell(text: str) -> None:
+        asked = HumanMessage(text, id=text if "ids" in again else None)
+        history.append(asked)
+        state = await outer.ainvoke({"messages": list(history) if "client" in again else [asked]}, config)
+        history.append(
+            AIMessage(state["messages"][-1].content, id=state["messages"][-1].id if "ids" in again else None)
+        )
+        await resources.background.settled()
+
+    user = resources.of_user("ada")
+    for text in (
+        "I live in Oslo. My dog is Rex.",
+        "The bus is late.",
+        "Forget that I live in Oslo.",
+        "I like tea.",
+        "And?",
+    ):
+        await tell(text)
+    said = await user.archive.page("one", with_left=True)
+    assert "Oslo" not in f"{[m.text for m in said]} {[fact.text for fact in await user.facts.all_facts()]}"
+    assert [m.text for m in said if m.role == "user"] == ["My dog is Rex.", "The bus is late.", "I like tea.", "And?"]
+    assert "Oslo" not in " ".join(message.text for message in echo.prompts[-1])
+    await tell("I live in Oslo.")  # said once more, it counts
+    assert "I live in Oslo" in [fact.text for fact in await user.facts.all_facts()]
+    await resources.close()
 
 
 async def test_what_else_a_message_says_stays_where_it_was(graph: CompiledConversation) -> None:

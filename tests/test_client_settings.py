@@ -15,7 +15,7 @@ from everthread.settings.client import client_context, client_form
     [
         ({"database_url": "sqlite"}, {}, "Setting 'database_url' is the operator's"),
         ({"timeouts": {"model": 1}}, {}, "Setting 'timeouts' is the operator's"),
-        ({"everthread": {"model_retries": 9}}, {}, "Setting 'model_retries' is the operator's"),
+        ({"everthread": {"visible_messages": 9}}, {}, "Setting 'visible_messages' is the operator's"),
         ({"n_sun": 6}, {}, "Unknown setting 'n_sun'. Did you mean 'n_sum'?"),
         ({"max_memorys": 1}, {}, "Unknown setting 'max_memorys'. Did you mean 'max_memories'?"),
         ({"model": "huggingface:a/b"}, {}, "Setting 'model' is not for clients to choose: the operator allows it in "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -76,6 +77,64 @@ async def test_a_person_can_add_correct_and_confirm_a_fact_and_see_why_it_is_bel
         with pytest.raises(InputError, match="no fact with the id"):
             await other.aconfirm_fact(moved.id)
         assert await other.afact_source(moved) is None
+
+
+async def test_recall_as_of_a_moment_knows_nothing_of_what_was_said_later(
+    storage: Settings, embeddings: Embeddings
+) -> None:
+    day = datetime(2024, 3, 4, 10, tzinfo=UTC)
+    said = [
+        ("user", "I work as a baker in Ghent.", 0), ("assistant", "Good bread, then.", 0),
+        ("user", "I work as a welder in Ghent.", 40), ("assistant", "A change!", 41),
+    ]  # fmt: skip
+    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+        for n, (role, text, days) in enumerate(said):
+            kind = HumanMessage if role == "user" else AIMessage
+            at = (day + timedelta(days=days)).isoformat()
+            await memory.aremember([kind(text, id=f"m{n}", additional_kwargs={"created_at": at})], thread_id="t1")
+        await memory.asettled()
+
+        async def told(**as_of: Any) -> set[str]:
+            found = await memory.arecall("Where do I work in Ghent?", **as_of)
+            return {part.content for one in found for part in one.fragments}
+
+        assert await told() == {text for _, text, _ in said}
+        assert await told(as_of=day + timedelta(days=40, hours=1)) == {text for _, text, days in said if days <= 40}
+        assert await told(as_of=day + timedelta(days=1)) == {text for _, text, days in said if not days}
+        assert await told(as_of=day - timedelta(days=1)) == set()
+        with pytest.raises(InputError, match="zone"):
+            await memory.arecall("work", as_of=datetime(2024, 3, 4))  # that is what is refused
+
+
+SHARED = [
+    ({"type": "image", "url": "https://example.org/p/harbour-sunset.jpg?sig=abc", "mime_type": "image/jpeg"}, "sunset"),
+    ({"type": "image_url", "image_url": {"url": "https://example.org/whiteboard%20sketch.png"}}, "whiteboard"),
+    ({"type": "file", "base64": "QUJD", "mime_type": "application/pdf", "filename": "lease-agreement.pdf"}, "lease"),
+    ({"type": "file", "file": {"file_data": "data:;base64,QUJD", "filename": "payslip.pdf"}}, "payslip"),
+    ({"type": "document", "source": {"type": "text", "data": "x"}, "title": "Minutes of the choir"}, "choir"),
+    ({"type": "audio", "base64": "QUJD", "mime_type": "audio/wav", "extras": {"name": "lullaby"}}, "lullaby"),
+    ({"type": "text", "text": "See https://example.org/recipes/gooseberry-crumble"}, "gooseberry"),
+]
+
+
+@pytest.mark.parametrize(("block", "word"), SHARED)
+async def test_what_was_shared_is_found_by_what_it_was_called(
+    memory: ConversationMemory, block: dict[str, Any], word: str
+) -> None:
+    await memory.aremember([*TALK, HumanMessage([block]), AIMessage("Thank you.")], thread_id="t1")
+    await memory.asettled()
+    first = (await memory.arecall(f"Where is the {word} that I shared?", limit=1))[0]
+    assert any(word in part.content.casefold() for part in first.fragments)
+    assert not any("sig=abc" in part.content for part in first.fragments)
+
+
+async def test_a_tools_result_is_found_by_what_it_says(memory: ConversationMemory) -> None:
+    call = AIMessage("", tool_calls=[{"name": "look_up", "args": {}, "id": "c1"}])
+    result = ToolMessage("Flight QX-4471 leaves Brindisi at noon.", tool_call_id="c1")
+    await memory.aremember([*TALK, HumanMessage("When do I fly?"), call, result, AIMessage("At noon.")], thread_id="t1")
+    await memory.asettled()
+    first = (await memory.arecall("QX-4471 from Brindisi", limit=1))[0]
+    assert "Brindisi" in " ".join(part.content for part in first.fragments)
 
 
 async def test_what_is_remembered_is_recalled_listed_and_known(storage: Settings, embeddings: Embeddings) -> None:

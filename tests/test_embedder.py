@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from langchain_core.messages import HumanMessage
 from everthread import EmbeddingError, Settings, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
-from everthread.models.bundled_weights import bundled_folder, check_weights
 from everthread.models.embedding_cache import EmbeddingCache
-from everthread.models.embeddings import Embedder, load_embeddings
+from everthread.models.embedding_models import load_embeddings
+from everthread.models.embeddings import Embedder
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.runtime.resources import Resources
 from everthread.storage.user_rows import UserRows
@@ -323,10 +323,27 @@ def test_embeddings_of_ones_own_are_named_by_their_import_path(monkeypatch: pyte
         load_embeddings("my.models:not_embeddings")
 
 
-def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match="are not those that the authors"):
-        check_weights(tmp_path)
-    folder = bundled_folder()
-    assert folder is not None
-    check_weights(folder)
+async def test_a_question_waits_for_one_short_batch_of_a_slow_model_and_not_for_the_backlog() -> None:
+    sizes: list[int] = []
+
+    class Slow(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            sizes.append(len(texts))
+            time.sleep(0.05 * len(texts))
+            return super().embed_documents(texts)
+
+    embedder = Embedder("slow", Slow(size=8))
+    backlogs = [
+        asyncio.create_task(embedder.documents([f"text {n} of {who}" for n in range(100)], timeout=60))
+        for who in ("ada", "bob", "cy")
+    ]
+    async with asyncio.timeout(60):
+        while len(sizes) < 4:  # by then the batches are short
+            await asyncio.sleep(0.01)
+    started = time.monotonic()
+    await embedder.query("and now?", timeout=60)
+    assert time.monotonic() - started < 2.5
+    assert max(sizes[4:] or [0]) <= 16
+    for backlog in backlogs:
+        backlog.cancel()
+    await asyncio.gather(*backlogs, return_exceptions=True)

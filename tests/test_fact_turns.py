@@ -326,6 +326,7 @@ class Summarizer(EchoModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
 
 
+@pytest.mark.usefixtures("eager")
 async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, embeddings: Any) -> None:
     model = Summarizer(prompts=[])
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
@@ -334,6 +335,7 @@ async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, e
                 graph, f"Our walk number {n}: the dog Biscuit came along to the beach, and swam a lot there."
             )
             assert state["after_reply"].error is None
+        await graph.asettled()  # type: ignore[attr-defined]
         facts = await graph.resources.of_user("ada").facts.all_facts()  # type: ignore[attr-defined]
     assert [(fact.text, fact.origin) for fact in facts if fact.origin == "model"] == [("dog Biscuit", "model")]
 

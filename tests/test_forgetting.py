@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from command import run
 from conversation import EchoModel, say
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from psycopg import sql
 
 from everthread import InputError, Settings, open_graph
 from everthread.graph.conversation import Conversation
@@ -26,6 +28,7 @@ from everthread.runtime import forget_wanted
 from everthread.runtime.forget_needles import Needles
 from everthread.state.records import now
 from everthread.state.search_records import SearchResult
+from everthread.storage.encryption import new_master_key
 from everthread.storage.vector_rows import write_vectors
 
 CANARY = "Canaryville7731"
@@ -104,7 +107,9 @@ def holding(folder: Path) -> list[str]:
     return [file.name for file in files if CANARY.encode() in file.read_bytes()]
 
 
-async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tmp_path: Path) -> None:
+async def test_the_bytes_of_what_is_forgotten_are_nowhere(
+    talk: Conversation, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     await spread(talk)
     storage, user = talk.resources.database, talk.resources.of_user("ada")
     said = [m for t in ("t1", "t2") for m in await user.archive.messages(t) if CANARY in m.text]
@@ -128,12 +133,63 @@ async def test_the_bytes_of_what_is_forgotten_are_nowhere(talk: Conversation, tm
     proof = await prove(storage, "ada", needles)
     assert proof.remains == (), proof
     assert await asyncio.to_thread(holding, folder_of(talk)) == []
+    if storage.kind == "postgres":
+        dump = await asyncio.to_thread(dumped, request.getfixturevalue("server_url"), storage.settings.database_schema)
+        assert b"The bus" in dump or b"the bus" in dump
+        assert CANARY.encode() not in dump
     exported = tmp_path / "all.jsonl"
     await export_rows(user.rows, exported, written=lambda *_: None)
     assert CANARY not in await asyncio.to_thread(exported.read_text)
     state = await say(talk, "Which bus was late?")
     assert CANARY not in str(state["messages"][:-2])
     assert [row["kind"] for row in await forgetting.records(user.rows)] == ["messages"]
+
+
+def dumped(url: str, schema: str) -> bytes:
+    """All rows of all tables of a schema, as `pg_dump` writes them."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+        found = b""
+        for (table,) in tables:
+            with connection.cursor().copy(sql.SQL("COPY {} TO STDOUT").format(sql.Identifier(schema, table))) as copy:
+                found += b"".join(map(bytes, copy))
+    return found
+
+
+async def test_where_it_is_encrypted_it_was_nowhere_in_plain_text_and_nothing_of_it_is_left(
+    at_hand: Settings, embeddings: Embeddings, request: pytest.FixtureRequest
+) -> None:
+    """In files, tables, and what a dump holds; ids, which stay readable, are there before and not afterwards."""
+    settings = at_hand.but(search_engines=("canned",), encryption_key=new_master_key())
+    engines = {"canned": Search()}
+    async with open_graph(settings, model=Parrot(prompts=[]), embeddings=embeddings, engines=engines) as graph:
+        assert isinstance(graph, Conversation)
+        await spread(graph)
+        storage, user = graph.resources.database, graph.resources.of_user("ada")
+
+        async def dump() -> bytes:
+            if storage.kind != "postgres":
+                return b""
+            url = request.getfixturevalue("server_url")
+            return await asyncio.to_thread(dumped, url, settings.database_schema)
+
+        assert (await prove(storage, "ada", Needles((CANARY,), 1))).remains == ()
+        assert await asyncio.to_thread(holding, settings.data_dir or Path()) == []
+        said = [m.id for m in await user.archive.messages("t1") if CANARY in m.text and m.role == "user"]
+        wanted = await forget_wanted.some_messages(user, "t1", said)
+        needles = await forgetting.needles(user, wanted)
+        ids = Needles(tuple(said), len(said))
+        assert (await prove(storage, "ada", ids)).remains != ()
+        before = await dump()
+        assert CANARY.encode() not in before
+        assert (said[0].encode() in before) is (storage.kind == "postgres")
+        await forgetting.forget(user, wanted, asked_by="program", locks=graph.resources.locks)
+        proof = await prove(storage, "ada", needles)
+        assert proof.remains == (), proof
+        after = await dump()
+        assert [needle for needle in needles.texts if needle.encode() in after] == []
+        state = await say(graph, "Where do I live?", to="t3")
+        assert CANARY not in str(state["context"].messages)
 
 
 async def test_what_a_message_said_before_it_was_edited_goes_with_it(talk: Conversation) -> None:

@@ -12,15 +12,19 @@ from typing import Any
 import pytest
 from clients.dev_server import server
 from conversation import EVERYTHING, EchoModel, say
+from langchain.agents import create_agent
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph_sdk import get_client
 from test_server import project
 
 from everthread import (
     PROFILES,
+    Everthread,
     EverthreadError,
     Hit,
     Settings,
@@ -33,6 +37,7 @@ from everthread import (
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
+from everthread.runtime import run_settings
 from everthread.runtime.resources import Resources
 from everthread.state.records import now
 from everthread.state.threads import former_id
@@ -151,6 +156,27 @@ async def test_the_id_of_a_name_cannot_be_taken_by_a_stranger(
         await embedded.resources.close()
 
 
+async def test_what_configurable_says_as_if_it_were_read_is_warned_of(
+    graph: CompiledConversation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all users share the memory of `default`, and nobody is told."""
+    monkeypatch.setattr(run_settings, "_TOLD", set())
+    asked: Any = {"messages": [("user", "hello")]}
+    for names in (
+        {"userid": "ada"},
+        {"userid": "ada", "web_search": "always", "tenant": "t", "langgraph_user_id": "a"},
+    ):
+        await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
+    told = [record.getMessage() for record in caplog.records if "is not read" in record.getMessage()]
+    assert told == [
+        "'userid' in configurable is not read. Did you mean 'user_id'?",
+        "'web_search' in configurable is not read. Settings are in the context, or under 'everthread' there.",
+    ]
+    for names in ({"userId": "ada", "user_id": "ada"}, {"user_id": "ada"}, {"everthread": {"user_id": "ada"}}):
+        await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
+    assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 2
+
+
 async def test_a_name_is_found_by_the_id_that_it_had_before(graph: CompiledConversation) -> None:
     archive = graph.resources.of_user("ada").archive
     assert await archive.thread_named("work") == thread_id("work", "ada")
@@ -186,6 +212,48 @@ async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embedd
     assert [len(threads[user]) for user in ("ada", "bob")] == [2, 1]
     assert len({row["thread_id"] for rows in threads.values() for row in rows}) == 3
     await graph.resources.close()
+
+
+STRANGE: list[Any] = [
+    [("user", "My IBAN for payouts is DE00MALLORY.")],
+    [RemoveMessage(id=REMOVE_ALL_MESSAGES), ("user", "I live in MALLORYTOWN.")],
+    [HumanMessage("My locker is MALLORY-1.", id="hers")],
+]
+
+
+@pytest.mark.parametrize("around", ["a parent graph", "an agent"])
+async def test_what_a_stranger_left_in_the_state_around_ours_is_no_part_of_the_conversation(
+    settings: Settings, embeddings: Embeddings, around: str
+) -> None:
+    """A graph around ours has taken the input of a refused turn into its state before ours sees it."""
+    model = EchoModel(prompts=[])
+    if around == "an agent":
+        middleware = Everthread(settings, embeddings=embeddings)
+        outer: Any = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+        resources = middleware.resources
+    else:
+        part = build_graph(settings, model=model, embeddings=embeddings).compile()
+        outer = StateGraph(MessagesState).add_node("chat", part).add_edge(START, "chat")
+        outer, resources = outer.compile(checkpointer=InMemorySaver()), part.resources
+
+    async def tell(messages: list[Any], user: str) -> Any:
+        config = {"configurable": {"thread_id": "t1", "everthread": {"user_id": user}}}
+        return await outer.ainvoke({"messages": messages}, config)
+
+    await tell([HumanMessage("My locker is QX-4471.", id="hers")], "ada")
+    for given in STRANGE:
+        with pytest.raises(ThreadOwnershipError):
+            await tell(given, "mallory")
+    await tell([("user", "Which locker is mine?")], "ada")
+    await tell([("user", "And what is my IBAN?")], "ada")
+    user = resources.of_user("ada")
+    await resources.background.settled()
+    said = [message.text for message in await user.archive.page("t1", with_left=True)]
+    assert "My locker is QX-4471." in said
+    assert said.count("Which locker is mine?") == 1
+    known = [fact.text for fact in await user.facts.all_facts()]
+    assert "MALLORY" not in f"{said} {known} {[m.text for prompt in model.prompts for m in prompt]}"
+    await resources.close()
 
 
 AUTH = """

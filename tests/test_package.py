@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
@@ -20,7 +21,14 @@ ROOMS = (
 )  # fmt: skip
 """The rooms: each imports only from those before it."""
 
-INNER = ("search.router", "storage.embedded", "storage.json", "storage.postgres", "storage.sqlite")
+INNER = (
+    "maintenance.foreign",
+    "search.router",
+    "storage.embedded",
+    "storage.json",
+    "storage.postgres",
+    "storage.sqlite",
+)
 
 
 @pytest.mark.slow
@@ -45,7 +53,7 @@ def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {"everthread/__init__.py", "everthread/py.typed"}
     for package in ROOMS:
-        for pattern in ("*.py", "*.json", "*.sql"):
+        for pattern in ("*.py", "*.json", "*.sql", "*.onnx"):
             expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).rglob(pattern)}
     assert held == expected
 
@@ -92,3 +100,8 @@ def test_each_node_of_the_graph_has_a_file_of_its_own_under_120_lines() -> None:
     files = {file.stem: file for file in (ROOT / "nodes").glob("*.py") if file.stem != "__init__"}
     assert set(files) == drawn
     assert {name for name, file in files.items() if len(file.read_text(encoding="utf-8").splitlines()) >= 120} == set()
+
+
+def test_a_deployed_project_installs_what_web_search_needs() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert json.loads((ROOT / "langgraph.json").read_text())["dependencies"] == [".", *extras["search"]]

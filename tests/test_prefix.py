@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
+from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Fragment, Memory, Summary
@@ -15,13 +16,15 @@ from everthread.state.records import Fragment, Memory, Summary
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def chain(question: str) -> list[AnyMessage]:
-    summary = Summary(id="s1", content="They spoke of Oslo.", level=1, source_ids=("m0",), covers=1)
+def chain(question: str, summary: str = "They spoke of Oslo.") -> list[AnyMessage]:
+    told = Summary(id="s1", content=summary, level=1, source_ids=("m0",), covers=1)
     said = [HumanMessage("I like fish.", id="m1"), AIMessage("Noted.", id="m2")]
-    return [SummaryMessage.of(summary), *said, HumanMessage(question, id=question)]
+    return [SummaryMessage.of(told), *said, HumanMessage(question, id=question)]
 
 
-def prompt(profile: str, question: str, facts: list[str], memory: str) -> str:
+def prompt(
+    profile: str, question: str, *, facts: list[str], news: list[str], memory: str, summary: str = "They spoke of Oslo."
+) -> str:
     """The whole prompt as one text."""
     fragment = Fragment(id=memory, role="user", content=memory, created_at=NOW)
     found = Memory(
@@ -29,7 +32,7 @@ def prompt(profile: str, question: str, facts: list[str], memory: str) -> str:
         created_at=NOW,
     )  # fmt: skip
     messages, *_ = assemble(
-        chain(question), [found], [], system_prompt="Be kind.", budget=3000, facts=facts,
+        chain(question, summary), [found], [], system_prompt="Be kind.", budget=3000, facts=facts, news=news,
         layout=Layout.of(Settings(profile=profile)), thread_id="t",
     )  # fmt: skip
     return "\n".join(f"{message.type}: {message.text}" for message in messages)
@@ -39,21 +42,28 @@ def common_start(first: str, second: str) -> str:
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-@pytest.mark.parametrize(
-    ("profile", "unchanged"),
-    [
-        ("multi_strategy", ["Be kind.", "Oslo", "I like fish.", "Noted."]),
-        ("sliding_summary", ["Be kind.", "Oslo", "I like fish.", "Noted."]),
-        ("hybrid", ["Be kind.", "Oslo", "I like fish.", "Noted."]),
-        ("archive", ["Be kind.", "Oslo"]),  # seed 003: snippets before the recent messages
-        ("layered", ["Be kind."]),  # seed 004: facts before all else
-    ],
-)
-def test_other_facts_and_memories_leave_the_beginning_of_the_prompt_as_it_was(
-    profile: str, unchanged: list[str]
-) -> None:
-    first = prompt(profile, "Where do I live?", ["biography: I live in Porto"], "We moved in May.")
-    second = prompt(profile, "And my dog?", ["biography: my dog is called Rex"], "Rex is ill.")
+@pytest.mark.parametrize("profile", PROFILES)
+def test_other_memories_and_news_leave_all_before_the_question_as_it_was(profile: str) -> None:
+    standing = ["biography: I live in Porto"]
+    first = prompt(profile, "Where do I live?", facts=standing, news=["goal: a boat"], memory="We moved in May.")
+    second = prompt(profile, "And my dog?", facts=standing, news=["biography: my dog is Rex"], memory="Rex is ill.")
     start = common_start(first, second)
-    assert all(text in start for text in unchanged)
-    assert all(text in second for text in ("my dog is called Rex", "Rex is ill.", "And my dog?"))
+    assert all(text in start for text in ("Be kind.", "Oslo", "I live in Porto", "I like fish.", "Noted."))
+    assert all(text in second for text in ("my dog is Rex", "Rex is ill."))
+    assert second.endswith("And my dog?")
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name != "layered"])  # seed 004: facts before all else
+def test_other_facts_leave_the_summaries_as_they_were(profile: str) -> None:
+    first = prompt(profile, "Well?", facts=["biography: I live in Porto"], news=[], memory="We moved in May.")
+    second = prompt(profile, "Well?", facts=["biography: my dog is Rex"], news=[], memory="We moved in May.")
+    assert "They spoke of Oslo." in common_start(first, second)
+    assert "my dog is Rex" in second
+
+
+def test_a_summary_that_is_added_leaves_those_before_it_as_they_were() -> None:
+    first, second = (
+        prompt("archive", "Well?", facts=[], news=[], memory="We moved in May.", summary=f"They spoke of Oslo.{more}")
+        for more in ("", " Then of Bergen.")
+    )
+    assert "They spoke of Oslo." in common_start(first, second)

@@ -183,7 +183,7 @@ async def test_a_stream_that_breaks_after_words_is_an_error_and_before_words_is_
 
 async def test_a_provider_that_cannot_be_reached_is_told_in_one_sentence(reopen: Callable[..., open_graph]) -> None:
     model = ChatOpenAI(model="fake-1", base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)  # type: ignore[arg-type]
-    async with reopen(model=model, model_retries=1, fallback_models=("offline",)) as graph:
+    async with reopen(model=model, timeouts="retries=1", fallback_models=("offline",)) as graph:
         state = await say(graph, "hello")
     assert [call.failure for call in state["reply"].calls] == ["connection", "connection", None]
 

@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.breadth import CROWD, relevances
-from everthread.memory.fusion import lexical_scores
+from everthread.memory.breadth import BELOW, CROWD, relevances
+from everthread.memory.fusion import lexical
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -177,6 +177,54 @@ async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much
     assert len(await memories("Which walks led along the canal?")) > 20
 
 
+async def test_a_question_that_was_asked_before_does_not_hide_its_answer(resources: Resources) -> None:
+    question = "Which number does my locker at the gym have?"
+    chat = [*CHAT, question, "You said QX-4471.", question, "QX-4471, still."]
+    days = [said(text, n % 2, at=MONDAY + timedelta(days=4 * (n // 2))) for n, text in enumerate(chat)]
+    messages = [message.model_copy(update={"id": f"m{n}"}) for n, message in enumerate(days)]
+    await resources.of_user("ada").archive.add_messages("t1", messages)
+    turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage(question, id="q")]}
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    assert CHAT[2] in {fragment.content for memory in state["recall"].memories for fragment in memory.fragments}
+
+
+LIFE = [
+    "I planted gooseberries behind the shed in March.", "The cat knocked over the blue vase this morning.",
+    "My sister's wedding was in a chapel in Ghent.", "I am rereading a novel on lighthouse keepers.",
+    "The dentist pulled a wisdom tooth on Friday.", "Our team moved to the fourth floor at work.",
+    "I bought a second-hand cello from a retired teacher.", "The train to Basel was two hours late again.",
+    "Dad keeps eleven hens and a rooster named Otto.", "I burnt the lentils and we ordered pizza.",
+    "The landlord wants to paint the stairwell green.", "My passport expires in November next year.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("What does Dad keep?", "hens"),
+        ("Which instrument did I get?", "cello"),
+        ("Where did my sibling marry?", "Ghent"),
+        ("Who won the regatta in Lisbon?", None),
+        ("How much did the telescope cost?", None),
+        ("The weather has been lovely all week, hasn't it been a nice spring so far.", None),
+    ],
+)
+async def test_what_was_never_said_brings_nothing_and_what_was_said_in_other_words_comes(
+    resources: Resources, asked: str, told: str | None
+) -> None:
+    said_apart = [said(text, 0, at=MONDAY + timedelta(days=3 * n)) for n, text in enumerate(LIFE)]
+    for n, message in enumerate(said_apart):
+        await resources.of_user("ada").archive.add_messages(f"t{n}", [message.model_copy(update={"id": f"m{n}"})])
+    turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage(asked, id="q")]}
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    texts = [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+    assert any(told in text for text in texts) if told else texts == []
+
+
 async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over_them(resources: Resources) -> None:
     events = ("sowed the tomatoes", "planted the tomatoes out", "harvested the tomatoes")
     talk = [
@@ -196,11 +244,12 @@ async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over
     assert ranks[0] < ranks[1]
 
 
-@given(st.lists(st.floats(-50, 50), max_size=300))
-def test_relevance_is_shared_and_falls_with_the_score(scores: list[float]) -> None:
-    shares = relevances(np.array(scores)).tolist()
+@given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
+def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
+    shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), rarest).tolist()
     assert sum(sorted(shares)[-CROWD:]) <= 1.000001
     assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
+    assert all(share == 0 or score >= max(scores) - BELOW * rarest for score, share in zip(scores, shares, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +340,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     counts = np.zeros((2, len(drawn)))
     for position, (_, _, x, y) in zip(at, held, strict=True):
         counts[:, position] = x, y
-    scores = lexical_scores(everywhere, counts)
+    scores = lexical(everywhere, counts).scores
     assert len(scores) == len(drawn)
     for number, score in enumerate(scores.tolist()):
         thread, seq = ("a", number + 1) if number < in_a else ("b", number - in_a + 1)

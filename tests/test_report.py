@@ -280,13 +280,17 @@ async def test_a_turn_that_broke_off_is_explained_as_far_as_it_came_and_wholly_o
     [("nonsense", "'nonsense' has no provider"), (None, "the reply was empty")],
     ids=["not there", "says nothing"],
 )
+@pytest.mark.usefixtures("eager")
 async def test_a_summary_that_the_model_should_have_written_is_told(
     reopen: Callable[..., open_graph], model: str | None, why: str
 ) -> None:
     values = {"summary_model": model, "n_sum": 2, "sum_window": 2}
-    said = scripted(AIMessage("A long answer about the garden and the pond. " * 10), "")
+    summaries = [] if model else ["", ""]
+    said = scripted(AIMessage("A long answer about the garden and the pond. " * 10), *summaries, AIMessage("Fine."))
     async with reopen(model=said, **values) as graph:
-        report = await reported(graph, "Tell me about the garden and the pond. " * 10)
+        await reported(graph, "Tell me about the garden and the pond. " * 10)
+        await graph.asettled()
+        report = await reported(graph, "And now?")  # of what is written beside the turns the next one tells
     assert [summary.method for summary in report.summaries] == ["extractive"]
     (told,) = report.degraded
     assert told.startswith("A summary is the extractive summarizer's, not the model's: ")

@@ -31,6 +31,7 @@ from everthread import (
     run_retention,
 )
 from everthread.runtime import retention
+from everthread.settings.retention import CHECKPOINTS
 from everthread.state.records import now
 from everthread.state.search_records import SearchResult
 from everthread.storage.open import locks_of
@@ -120,9 +121,10 @@ async def test_search_results_go_by_their_age(opened: Callable[..., open_graph],
 async def test_the_newest_checkpoints_stay_and_edits_and_forks_go_on_from_each(
     opened: Callable[..., open_graph],
 ) -> None:
-    async with opened(retention="checkpoints=5") as graph:
+    async with opened(retention="checkpoints=forever") as graph:
         for n in range(8):
             await say(graph, f"Remark {n}.")
+        await retain_thread(graph, "ada", "t1", "checkpoints=5")
         before = await checkpoints_of(graph)
         assert len(before) > 5
         assert (await run_retention(graph, dry_run=True)).checkpoints == len(before) - 5
@@ -143,10 +145,75 @@ async def test_the_newest_checkpoints_stay_and_edits_and_forks_go_on_from_each(
         assert again["messages"][-1].text.endswith("Something else.")
 
 
+async def test_by_default_the_checkpoints_of_the_last_turns_stay(opened: Callable[..., open_graph]) -> None:
+    async with opened() as graph:
+        for n in range(14):
+            await say(graph, f"Remark {n}.")
+        kept = await checkpoints_of(graph)
+        assert len(kept) == CHECKPOINTS
+        edited = kept[-1].values["messages"][-1]
+        assert edited.text == "Remark 6." or kept[-1].next == ()
+        state = await say(graph, {"messages": [("user", "And on.")]})
+        assert len(state["messages"]) == 30
+
+
+async def test_who_goes_back_to_what_was_thinned_is_told_so(opened: Callable[..., open_graph]) -> None:
+    async with opened() as graph:
+        await say(graph, "The first.")
+        first = (await checkpoints_of(graph))[0].config
+        for n in range(CHECKPOINTS):
+            await say(graph, f"Remark {n}.")
+        said = "is not there: of each thread the newest are kept"
+        with pytest.raises(InputError, match=said):
+            await graph.aget_state(first)
+        with pytest.raises(InputError, match=said):
+            await graph.ainvoke({"messages": [("user", "Otherwise.")]}, first, context={"user_id": "ada"})
+        assert len((await graph.aget_state(thread())).values["messages"]) == 2 * (CHECKPOINTS + 1)
+        assert (await graph.ahistory("ada", "t1", limit=100))[0].text == "The first."
+
+
+async def test_a_thread_that_keeps_its_checkpoints_and_an_operator_who_does(opened: Callable[..., open_graph]) -> None:
+    async with opened(retention="checkpoints=2") as graph:
+        await say(graph, "One.")
+        await retain_thread(graph, "ada", "t1", "checkpoints=forever")
+        for n in range(4):
+            await say(graph, f"Remark {n}.")
+            await say(graph, f"Remark {n}.", to="t2")
+        assert len(await checkpoints_of(graph)) == 10
+        assert len(await checkpoints_of(graph, "t2")) == 2
+    async with opened(retention="checkpoints=forever") as graph:
+        before = len(await checkpoints_of(graph, "t2"))
+        for n in range(4):
+            await say(graph, f"Remark {n}.", to="t2")
+        assert len(await checkpoints_of(graph, "t2")) == before + 8
+
+
+async def test_values_and_writes_of_checkpoints_that_went_do_not_stay(settings: Settings) -> None:
+    async with open_with(settings, model=EchoModel(prompts=[]), retention="checkpoints=4") as graph:
+        database, sizes = graph.resources.database, []
+        for n in range(12):
+            await say(graph, f"Remark {n}.")
+            sizes.append([await count(database, f"checkpoint_{table}") for table in ("blobs", "writes")])
+        assert sizes[-1] == sizes[5]
+        assert sizes[-1][1] == 0
+
+
+async def test_the_file_of_sqlite_shrinks(settings: Settings, tmp_path: Path) -> None:
+    stored = settings.but(database_url="sqlite", data_dir=tmp_path, visible_messages=2_000)
+    async with open_with(stored, model=EchoModel(prompts=[]), retention="checkpoints=forever") as graph:
+        for n in range(12):
+            await say(graph, f"{n} " + "a long remark " * 3_000)
+        full = graph.resources.database.path.stat().st_size
+        await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
+        assert graph.resources.database.path.stat().st_size < full / 2
+        assert len((await graph.aget_state(thread())).values["messages"]) == 24
+
+
 async def test_values_that_only_old_checkpoints_had_go_with_them(settings: Settings) -> None:
-    async with open_with(settings, model=EchoModel(prompts=[]), retention="checkpoints=1") as graph:
+    async with open_with(settings, model=EchoModel(prompts=[]), retention="checkpoints=forever") as graph:
         for n in range(6):
             await say(graph, f"Remark {n}.")
+        await retain_thread(graph, "ada", "t1", "checkpoints=1")
         before = (await graph.aget_state(thread())).values
         await run_retention(graph)
         (state,) = await checkpoints_of(graph)
@@ -174,9 +241,10 @@ async def test_old_checkpoints_go_but_the_newest_stays(
 async def test_a_run_that_ends_early_is_made_up_for(
     opened: Callable[..., open_graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(retention="checkpoints=1") as graph:
+    async with opened(retention="checkpoints=forever") as graph:
         for n in range(5):
             await say(graph, f"Remark {n}.")
+        await retain_thread(graph, "ada", "t1", "checkpoints=1")
         with monkeypatch.context() as broken:
             broken.setattr(retention.Due, "delete_values", failing)
             with pytest.raises(ValueError, match="the process is killed"):
@@ -239,11 +307,12 @@ async def test_a_copied_thread_has_the_retention_of_the_original(
 @pytest.mark.parametrize("rights", ["SUPERUSER", "NOSUPERUSER"])
 async def test_behind_row_level_security_the_threads_of_all_users_are_found(settings: Settings, rights: str) -> None:
     with login(settings, rights) as own:
-        async with open_with(own, model=counting_model(), retention="messages=365d,checkpoints=1") as graph:
+        async with open_with(own, model=counting_model(), retention="messages=365d,checkpoints=forever") as graph:
             for user in ("ada", "bob"):
                 for n in range(2):
                     await say(graph, f"Remark {n}.", to=f"of {user}", user=user)
                 await age_messages(graph, user)
+                await retain_thread(graph, user, f"of {user}", "checkpoints=1")
             gone = await run_retention(graph)
             assert gone is not None
             assert (gone.messages, gone.threads) == (8, 2)
@@ -330,7 +399,7 @@ async def test_a_thread_in_which_a_turn_runs_is_left_to_the_next_run(
 ) -> None:
     model = WaitingModel(prompts=[], go=threading.Event(), begun=threading.Event())
     model.go.set()
-    async with opened(model=model, retention="checkpoints=1,messages=30d") as graph:
+    async with opened(model=model, retention="checkpoint_age=30d,messages=30d") as graph:
         for to in ("t1", "t2"):
             for n in range(3):
                 await say(graph, f"Remark {n}.", to=to)
@@ -416,13 +485,13 @@ def test_the_command_counts_deletes_and_tells(environment: dict[str, str]) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "sqlite"])
 async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
-    kind: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, settings: Settings, tmp_path: Path
 ) -> None:
     """A run is begun again where it was ended; the turns of others meanwhile take little longer."""
     stored = settings if kind == "postgres" else settings.but(database_url=kind, data_dir=tmp_path)
     components: Any = {"model": counting_model(), "embeddings": DeterministicFakeEmbedding(size=8)}
     async with open_with(stored, **components, retention="messages=365d") as graph:
-        await add_messages(graph, 2_000)
+        await add_messages(graph, 10_000)
         for _ in range(10):
             await say(graph, "Something new.")
         await timed_turns(graph, 10)
@@ -430,7 +499,7 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
         for _ in range(4):  # in turn, as other work on the machine comes and goes
             alone += await timed_turns(graph, 20)
             stop = asyncio.Event()
-            running = asyncio.create_task(retention.RetentionPass(graph.resources, stop).run())
+            running = asyncio.create_task(retention.RetentionPass(graph.resources, stop, rests=retention.RESTS).run())
             beside += await timed_turns(graph, 20)
             stop.set()
             begun = await running
@@ -439,10 +508,9 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
             gone += begun.messages
         assert gone > 0
         assert statistics.median(beside) <= 2 * statistics.median(alone)  # 1.2 on an idle machine
-        monkeypatch.setattr(retention, "_RESTS", 0.0)
         rest = await run_retention(graph)
         assert rest is not None
-        assert gone + rest.messages == 2_000
+        assert gone + rest.messages == 10_000
         assert rest.milliseconds < 120_000
         assert len(await graph.resources.of_user("ada").archive.messages("t1")) == 20  # type: ignore[attr-defined]
 

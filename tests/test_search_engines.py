@@ -23,7 +23,7 @@ from web import (
     search,
 )
 
-from everthread.search import failover
+from everthread.search import failover, web_search
 from everthread.search.brave import Brave
 from everthread.search.engines import engine
 from everthread.search.google import Google
@@ -226,3 +226,11 @@ async def test_engines_that_cannot_be_used_say_what_they_need() -> None:
     assert (await search_web("  ", settings)).error == "The web was not searched: there is nothing to search for."
     with pytest.raises(SearchError, match="everthread knows tavily, duckduckgo, google, searxng, brave"):
         engine("altavista")
+
+
+async def test_without_the_packages_of_web_search_the_turn_says_how_to_install_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(web_search, "find_spec", lambda name: None if name == "trafilatura" else object())
+    answer = await search_web("ants", Settings(search_engines=("duckduckgo",)))
+    assert "duckduckgo needs packages that are missing: pip install 'everthread[search]'" in str(answer.error)

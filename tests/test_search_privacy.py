@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from processor import assert_cannot_keep_busy
 from web import VARIABLES, Server, running_server, search
 
+from everthread.search.cleaning import search_query
 from everthread.search.privacy import redact
 from everthread.settings.settings import Settings
 
@@ -190,3 +191,8 @@ async def test_a_number_is_known_before_the_query_is_cut(server: Server) -> None
     assert outcome.sent is not None
     assert "49" not in outcome.sent
     assert len(outcome.sent) <= 400
+
+
+@pytest.mark.parametrize("mark", ["[image]", "[image: harbour at night.jpg]", "[file: lease-agreement.pdf]"])
+def test_what_was_shared_beside_a_question_is_not_searched_for(mark: str) -> None:
+    assert search_query(f"How much is the rent here?\n{mark}") == "How much is the rent here?"

@@ -118,8 +118,9 @@ async def test_every_item_that_the_seed_names_is_measured(
     assert names >= {
         "search.duration", "embedding.duration", "embedding.texts", "summaries", "summary.tokens",
         "turns", "search.decisions", "recall.hits", "recall.similarity", "recall.score", "recall.memories",
-        "database.duration", "database.connections", "model.duration", "node.duration", "turn.duration",
-        "context.tokens", "cache", "degraded", "summary.coherence", "recall.used",
+        "database.duration", "database.connections", "background.jobs", "model.duration", "node.duration",
+        "turn.duration", "context.tokens", "cache", "degraded", "summary.coherence",
+        "recall.used",
     }  # fmt: skip
 
 
@@ -160,7 +161,7 @@ async def test_each_failed_request_of_a_turn_that_no_model_answered_is_counted_b
     models = [scripted(ConnectionError("down"), name="first"), scripted(TimeoutError("slow"), name="second")]
     before = seen.points("model.duration")
     async with open_graph(
-        measured.but(model_retries=0), model=models[0], fallbacks=models[1:], embeddings=embeddings
+        measured.but(timeouts="retries=0"), model=models[0], fallbacks=models[1:], embeddings=embeddings
     ) as graph:
         with pytest.raises(ModelError):
             await say(graph, "hello")
@@ -294,3 +295,4 @@ async def test_prometheus_text_shows_the_metrics(settings: Settings, embeddings:
     assert float(turns) == 2
     assert "everthread_node_duration_seconds_bucket" in text
     assert "everthread_database_connections" in text
+    assert 'everthread_background_jobs{kind="summaries"' in text

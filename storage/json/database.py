@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _IN_MEMORY: Final = ":memory:"
+_KEPT: Final = 64
+"""Checkpoints of a thread in memory, at most, where the operator keeps all."""
 _REMOVALS: Final = "SELECT coalesce(sum(times), 0) FROM memory_removals"
 
 
@@ -40,9 +42,6 @@ class JsonDatabase(SqliteDatabase):
         path: the file; it is made with the first change.
         master_key: encrypts what is stored; None for nothing.
     """
-
-    checkpoints_kept = 64
-    """In memory, of each thread; only the newest stands in the file."""
 
     def __init__(self, settings: Settings, path: Path, master_key: MasterKeySource | None = None) -> None:
         super().__init__(settings, path, master_key)
@@ -59,6 +58,11 @@ class JsonDatabase(SqliteDatabase):
     def kind(self) -> StorageKind:
         """A JSON file."""
         return "json"
+
+    @property
+    def checkpoints_kept(self) -> int:
+        """In memory, of each thread; only the newest stands in the file."""
+        return self.settings.retention.checkpoints or _KEPT
 
     async def end_turn(self) -> None:
         """Write what the steps of a turn have left to its end.

@@ -36,6 +36,7 @@ _USER_TABLES: Final = (
     "vectors",
     "deletions",
     "forgotten_numbers",
+    "left_out",
     "user_defaults",
 )
 _NEWEST: Final = """

@@ -5,27 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.postgres.base import _aexecute, _keep_latest
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
 
 from ...settings.settings import Settings
 from ..damaged_checkpoints import UntilDamaged, newest_readable
-from ..loop_checkpointer import LoopCheckpointer
-from ..loop_thread import io_thread
+from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
-from ..sparse_checkpoints import Passing, Step, Writes
+from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
 from ..storage import Storage
 from ..thread_copy import copy_archive
-from .database import Database, Pool
+from .database import Connection, Database
 
 T = TypeVar("T")
+Statement = tuple[str, Mapping[str, Any]]
 
 _DELETE_RUNS = (
     "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata->>'run_id' = ANY(%s) "
@@ -52,6 +55,60 @@ _BLOBS_REPLACED = (
     "AND (channel, version) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
 )
 
+_THIN = """
+WITH oldest AS (
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = ''
+    ORDER BY checkpoint_id DESC OFFSET %(kept)s - 1 LIMIT 1),
+due AS (
+    SELECT old.checkpoint_ns, old.checkpoint_id, old.checkpoint->'channel_versions' AS versions
+    FROM checkpoints AS old, oldest WHERE old.thread_id = %(thread)s AND old.checkpoint_id < oldest.checkpoint_id
+    AND (old.checkpoint_ns LIKE '%%:%%' OR EXISTS (
+        SELECT FROM checkpoints AS new WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns
+        AND new.checkpoint_id > old.checkpoint_id))
+    AND NOT EXISTS (SELECT FROM threads AS t WHERE t.thread_id = %(thread)s AND t.retention LIKE '%%checkpoint%%')
+    LIMIT %(most)s),
+gone AS (
+    DELETE FROM checkpoints AS c USING due WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = due.checkpoint_ns
+    AND c.checkpoint_id = due.checkpoint_id),
+written AS (
+    DELETE FROM checkpoint_writes AS w USING oldest WHERE w.thread_id = %(thread)s
+    AND w.checkpoint_id < oldest.checkpoint_id AND NOT EXISTS (
+        SELECT FROM checkpoints AS c WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
+        AND c.checkpoint_id = w.checkpoint_id AND (c.checkpoint_ns, c.checkpoint_id) NOT IN (
+            SELECT checkpoint_ns, checkpoint_id FROM due)))
+DELETE FROM checkpoint_blobs AS b
+USING (SELECT DISTINCT checkpoint_ns, key, value FROM due, jsonb_each_text(versions)) AS old
+WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = old.checkpoint_ns AND b.channel = old.key AND b.version = old.value
+AND NOT EXISTS (
+    SELECT FROM checkpoints AS c WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = b.checkpoint_ns
+    AND c.checkpoint->'channel_versions'->>b.channel = b.version AND (c.checkpoint_ns, c.checkpoint_id) NOT IN (
+        SELECT checkpoint_ns, checkpoint_id FROM due))
+"""
+"""Of a thread all but its newest checkpoints, with what only these have. Those of a graph inside ours go with its
+task, and of one with a state of its own the newest stays. A thread with a retention of its own is left to the hourly
+run."""
+
+
+class _Saver(AsyncPostgresSaver):
+    """LangGraph's saver on one connection, for one call: what it sends is one transaction, which names the schema.
+
+    Args:
+        connection: of the pool.
+        begin: the statements, with their values, that come first.
+        serde: how values become bytes.
+    """
+
+    def __init__(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> None:
+        super().__init__(cast("Any", connection), serde=serde)
+        self._connection, self._begin = connection, begin
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        async with self._connection.pipeline(), self._connection.cursor(binary=True) as cursor:
+            for statement, values in self._begin:
+                await cursor.execute(statement.encode(), values)
+            yield cursor
+
 
 class PostgresCheckpointer(LoopCheckpointer):
     """Checkpoints in the pool of a `Database`, on that database's own loop.
@@ -68,21 +125,23 @@ class PostgresCheckpointer(LoopCheckpointer):
         super().__init__(database, serde)
         self._database = database
 
-    async def _call(self, work: Callable[[AsyncPostgresSaver], Awaitable[T]], thread_id: str | None = None) -> T:
+    async def _call(
+        self, work: Callable[[_Saver], Awaitable[T]], thread_id: str | None = None, fence: Statement | None = None
+    ) -> T:
         keys = self._database.keys
         serde = sealed_serializer(keys, await cipher_of(keys, thread_id), self.serde)
 
-        async def with_saver(pool: Pool) -> T:
-            # A saver for one call: one that lives longer would let calls wait for each other.
-            return await work(AsyncPostgresSaver(cast("Any", pool), serde=serde))
+        async def with_saver(connection: Connection) -> T:
+            begin = [self._database.in_schema, *([fence] if fence is not None else [])]
+            return await work(_Saver(connection, begin, serde))
 
-        return await with_keys(keys, lambda: io_thread.run(self._database.on_pool(with_saver)))
+        return await with_keys(keys, lambda: self._database.run(with_saver, one_statement=True))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
         await self.caught_up(config["configurable"]["thread_id"])
 
-        async def read(saver: AsyncPostgresSaver) -> CheckpointTuple | None:
+        async def read(saver: _Saver) -> CheckpointTuple | None:
             found = await saver.aget_tuple(config)
             return found and open_inline(self._database.keys, found)
 
@@ -99,7 +158,7 @@ class PostgresCheckpointer(LoopCheckpointer):
         """Checkpoints, the newest first."""
         await self.caught_up(config["configurable"]["thread_id"] if config else None)
 
-        async def read(saver: AsyncPostgresSaver) -> list[CheckpointTuple]:
+        async def read(saver: _Saver) -> list[CheckpointTuple]:
             with UntilDamaged(config, self._database) as listed:
                 async for found in saver.alist(config, filter=filter, before=before, limit=limit):
                     listed.append(open_inline(self._database.keys, found))
@@ -108,24 +167,31 @@ class PostgresCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         thread_id = step.config["configurable"]["thread_id"]
         cipher = await self._database.keys.of_thread(thread_id)
         checkpoint = step.checkpoint if cipher is None else seal_inline(cipher, step.checkpoint)
 
-        async def work(saver: AsyncPostgresSaver) -> None:
+        async def work(saver: _Saver) -> None:
             await saver.aput(step.config, checkpoint, step.metadata, step.versions)
-            if replaces:
+            kept = self._database.settings.retention.checkpoints
+            thinning = () if kept is None or not thins(step) else self._thinning(thread_id, kept)
+            if replaces or thinning:
                 async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
-                    for query, values in _replacing(step, replaces):
+                    for query, values in (*_replacing(step, replaces), *thinning):
                         await cursor.execute(query, values)
 
-        await self._call(work, thread_id)
+        await self._call(work, thread_id, fence)
 
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    def _thinning(self, thread_id: str, kept: int) -> Sequence[tuple[str, Any]]:
+        """The statements that delete all but the newest checkpoints of a thread."""
+        return self._database.scope(None), (_THIN, {"thread": thread_id, "kept": kept, "most": THINNED_AT_ONCE})
+
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         await self._call(
             lambda saver: saver.aput_writes(config, writes.values, writes.task_id, writes.task_path),
             config["configurable"]["thread_id"],
+            fence,
         )
 
     async def _delete_thread(self, thread_id: str) -> None:
@@ -153,16 +219,26 @@ class PostgresCheckpointer(LoopCheckpointer):
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
-        strategy = "delete" if strategy == "delete_all" else strategy
-        await self._call(lambda saver: saver.aprune(thread_ids, strategy=strategy))
+        for thread_id in thread_ids:
+            if strategy in {"delete", "delete_all"}:
+                await self._delete_thread(thread_id)
+            else:
+                await self._database.run(partial(_keep_newest, thread_id))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as the Postgres saver numbers them."""
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
 
 
-def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+async def _keep_newest(thread_id: str, connection: Connection) -> None:
+    async with connection.cursor(binary=True) as cursor:
+        await _aexecute(cursor, _keep_latest(thread_id))
+
+
+def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, Any]]:
     """The statements that delete what a step replaces, with what only that has."""
+    if not replaces:
+        return
     where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
     for query in _REPLACED:
         yield query, (*where, [passing.id for passing in replaces])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, errors, pq, sql
-from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Loader
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import AsyncConnection, errors
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
@@ -23,10 +21,13 @@ from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..encryption import MasterKeySource
 from ..loop_thread import io_thread
+from ..unwritten import Unwritten
 from ..user_keys import UserKeys
-from .migrate import migrate
+from .errors import LOST, address, passes, storage_errors
+from .migrate import bring_up_to_date
 from .queries import QUERIES
-from .row_security import Wall, standing
+from .row_security import IN_SCHEMA, Wall
+from .times import read_times_so
 
 logger = logging.getLogger(__name__)
 
@@ -35,17 +36,23 @@ Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
 
 _CONNECT_SECONDS = 10
-LOST = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
-"""Errors that say that the server is gone."""
+_OPENING_SECONDS = 20.0
+"""That opening retries while the server starts, ends connections, or has no room for more."""
 
 
 class Database:
     """The connections of one process to one schema. Opens itself with the first use; may be used from any loop.
 
+    No session is ever told anything that a later transaction needs, so that a pooler in transaction mode may stand in
+    between: which schema is meant is said in each transaction.
+
     Args:
         settings: `database_url` (unset: the embedded server in `data_dir`), `database_schema`, `pool_size`,
             `prepare_statements`.
         master_key: encrypts what is stored; None for nothing.
+
+    Attributes:
+        tickets: by thread, those with which this process has claimed it: see `thread_lock.py`.
     """
 
     queries = QUERIES
@@ -55,8 +62,10 @@ class Database:
         self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
+        self.unwritten = Unwritten(self)
         self._pool: Pool | None = None
-        self._wall = Wall(stands=False, as_role=False)
+        self._wall = Wall(stands=False, as_role=False, search_path="")
+        self.tickets: dict[str, int] = {}
         self._opening = asyncio.Lock()
 
     @property
@@ -86,18 +95,23 @@ class Database:
 
         Args:
             work: what is done with the connection.
-            one_statement: it is a single statement, which is a transaction by itself: two round trips less.
+            one_statement: it is a single statement, which is a transaction by itself: two round trips less. It must
+                come behind that of `scope` in one pipeline.
 
         Raises:
             StorageError: the server cannot be reached, or refuses (disk full, no permission).
+            ClaimLostError: `fence` was asked, and the claim of the thread is lost.
         """
         return await io_thread.run(self._run(work, one_statement))
 
     async def connect(self) -> Connection:
-        """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop."""
+        """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop.
+
+        Which schema is meant is for each statement to say.
+        """
         await self._open_pool()
         connection = await AsyncConnection.connect(await self._url(), **self._options())
-        await self._configure(connection)
+        await read_times_so(connection)
         return connection
 
     @property
@@ -108,6 +122,17 @@ class Database:
     def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
         """The statement, with its values, that says first in a transaction whose rows it meets; None: any user's."""
         return self._wall.scope(user_id)
+
+    def fence(self, thread_id: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The statement, with its values, that fails where this process has lost its claim of a thread."""
+        if (ticket := self.tickets.get(thread_id)) is None:
+            return None
+        return "SELECT hold_claim(%(thread_id)s, %(ticket)s)", {"thread_id": thread_id, "ticket": ticket}
+
+    @property
+    def in_schema(self) -> tuple[str, Mapping[str, Any]]:
+        """The statement, with its values, that says only which schema is meant: of tables that are nobody's."""
+        return IN_SCHEMA, {"search_path": self._wall.search_path}
 
     def connections(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing before the first use."""
@@ -142,10 +167,23 @@ class Database:
             async with pool.connection() as connection:
                 if one_statement:
                     return await work(connection)
-                async with connection.transaction():
+                async with self._transaction(connection):
                     return await work(connection)
 
         return await self.on_pool(on_connection)
+
+    @asynccontextmanager
+    async def _transaction(self, connection: Connection) -> AsyncIterator[None]:
+        # One round trip for both. No query, which would keep the transaction from saying how isolated it is.
+        begin = f"BEGIN; SET LOCAL search_path TO {self._wall.search_path}"
+        await connection.execute(begin.encode(), prepare=False)
+        try:
+            yield
+        except BaseException:
+            with suppress(psycopg.Error):
+                await connection.rollback()
+            raise
+        await connection.commit()
 
     async def _mend(self, pool: Pool) -> None:
         """After a lost connection: start the embedded server again if it is gone, and weed out dead connections.
@@ -178,9 +216,7 @@ class Database:
     async def _new_pool(self) -> Pool:
         url = await self._url()
         options = self._options()
-        async with self._connection(url, options) as connection:
-            await migrate(connection, self.schema)
-            self._wall = await standing(connection)
+        self._wall = await self._up_to_date(url, options)
         pool: Pool = AsyncConnectionPool(
             url,
             kwargs=options,
@@ -189,12 +225,24 @@ class Database:
             max_idle=300,
             max_lifetime=3600,
             timeout=30,
-            configure=self._configure,
+            configure=read_times_so,
             open=False,
             name="everthread",
         )
         await pool.open(wait=True, timeout=_CONNECT_SECONDS)
         return pool
+
+    async def _up_to_date(self, url: str, options: dict[str, Any]) -> Wall:
+        until = time.monotonic() + _OPENING_SECONDS
+        while True:
+            try:
+                async with self._connection(url, options) as connection:
+                    return await bring_up_to_date(connection, self.schema)
+            except (StorageUnreachable, psycopg.OperationalError, psycopg.InterfaceError) as error:
+                if time.monotonic() > until or not passes(error):
+                    raise
+                logger.info("The database has no connection for us yet: trying again.")
+                await asyncio.sleep(0.5)
 
     @asynccontextmanager
     async def _connection(self, url: str, options: dict[str, Any]) -> AsyncIterator[Connection]:
@@ -205,11 +253,11 @@ class Database:
             unread = isinstance(error, psycopg.ProgrammingError)
             reason = "this is no connection string that Postgres reads" if unread else first_line(error)
             raise StorageUnreachable(
-                f"The database at {_address(url)} cannot be reached: {reason}. "
+                f"The database at {address(url)} cannot be reached: {reason}. "
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
         async with connection:
-            await self._configure(connection)
+            await read_times_so(connection)
             yield connection
 
     def _options(self) -> dict[str, Any]:
@@ -219,13 +267,6 @@ class Database:
             "prepare_threshold": 0 if self.settings.prepare_statements else None,
             "connect_timeout": _CONNECT_SECONDS,
         }
-
-    async def _configure(self, connection: Connection) -> None:
-        connection.adapters.register_loader("timestamptz", _LenientTime)
-        connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
-        await connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
-        # For any other zone the driver looks for a file, which would block the loop.
-        await connection.execute("SET timezone TO 'UTC'")
 
     async def _url(self) -> str:
         if (url := self.settings.server_url) is not None:
@@ -237,52 +278,3 @@ class Database:
             pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close(timeout=5)
-
-
-class _LenientTime(Loader):
-    """A time that Python has none for, such as infinity, is None: `storage.readable` skips its row."""
-
-    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
-        super().__init__(oid, context)
-        self._load = cast("type[Loader]", psycopg.adapters.get_loader(oid, self.format))(oid, context).load
-
-    def load(self, data: Buffer) -> Any:
-        try:
-            return self._load(data)
-        except psycopg.DataError:
-            return None
-
-
-class _LenientBinaryTime(_LenientTime):
-    format = pq.Format.BINARY
-
-
-class storage_errors:  # noqa: N801  # reads as a statement
-    """Turns the driver's errors into `StorageError` with one clear sentence."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, errors.DiskFull):
-            raise StorageUnreachable(
-                "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
-                "Free some space and go on."
-            ) from error
-        if isinstance(error, LOST):
-            raise StorageUnreachable(
-                f"The database does not answer: {first_line(error)}. Check that it runs."
-            ) from error
-        if isinstance(error, errors.ReadOnlySqlTransaction):
-            raise StorageUnreachable("The database takes no writes for now: is it a standby?") from error
-        if isinstance(error, psycopg.Error):
-            raise StorageError(f"The database refused: {first_line(error)}.") from error
-
-
-def _address(url: str) -> str:
-    """Where a connection URL points, without user and password."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return "the given URL"
-    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"

@@ -1,32 +1,37 @@
 """Versioned migrations of our tables, and of LangGraph's checkpoint tables with them.
 
-Two processes may start at once: an advisory lock lets one migrate while the other waits. The waiting one polls
-instead of blocking, because a blocked statement would hold the snapshot that `CREATE INDEX CONCURRENTLY` (in
-LangGraph's migrations) waits for.
+Whatever is due is done in one transaction: wholly or not at all. Two processes may start at once: a lock of that
+transaction lets one migrate while the other waits. Where nothing is due, nothing is written and nothing is locked, so
+that a database that takes no writes can be opened, by a login that owns none of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
 from importlib.resources import files
-from typing import Any, LiteralString, NamedTuple, cast
+from typing import Any, Final, LiteralString, NamedTuple, cast
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow
 
 from ...state.errors import StorageError
-from .row_security import lift, secure
+from .row_security import Wall, lift, secure, standing, warn
 
 Connection = AsyncConnection[DictRow]
 
-_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('everthread.migrations.' || %s, 0)) AS locked"
-_UNLOCK = "SELECT pg_advisory_unlock(hashtextextended('everthread.migrations.' || %s, 0))"
-_LOCK_SECONDS = 120.0
+_LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended('everthread.migrations.' || %s, 0)) AS locked"
+_LOCK_SECONDS: Final = 120.0
+_SCHEMA: Final = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL AS there"
+_EXTENSION: Final = """
+SELECT nspname AS schema FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+WHERE e.extname = 'vector'"""
+_TABLES: Final = """
+SELECT to_regclass('everthread_migrations') IS NOT NULL AND to_regclass('checkpoint_migrations') IS NOT NULL AS there"""
+_APPLIED: Final = "SELECT version FROM everthread_migrations"
+_APPLIED_TO_CHECKPOINTS: Final = "SELECT coalesce(max(v), -1) AS v FROM checkpoint_migrations"
 
 
 class Migration(NamedTuple):
@@ -35,6 +40,12 @@ class Migration(NamedTuple):
     version: int
     name: str
     statements: LiteralString
+
+
+class _CheckpointTables(AsyncPostgresSaver):
+    """LangGraph's tables. An index is made like all else in our transaction, in which none can be made beside it."""
+
+    MIGRATIONS = [step.replace(" CONCURRENTLY", "") for step in AsyncPostgresSaver.MIGRATIONS]  # noqa: RUF012
 
 
 def migrations() -> list[Migration]:
@@ -47,40 +58,88 @@ def migrations() -> list[Migration]:
     return sorted(found)
 
 
-async def migrate(connection: Connection, schema: str) -> list[int]:
-    """Bring the schema up to date; returns the versions applied now. Needs a connection in autocommit.
+async def bring_up_to_date(connection: Connection, schema: str) -> Wall:
+    """Bring the schema up to date where it is not; returns how its wall stands.
+
+    Args:
+        connection: in autocommit.
+        schema: which; it is made where it is missing.
 
     Raises:
-        StorageError: the server lacks pgvector, or another process holds the lock for too long.
+        StorageError: the schema is of a newer version, the server lacks pgvector, the login may not make what is
+            missing, or another process holds the lock for too long.
     """
     steps = await asyncio.to_thread(migrations)
-    async with _lock(connection, schema):
-        await _prepare(connection, schema)
-        cursor = await connection.execute("SELECT version FROM everthread_migrations")
-        applied = {row["version"] for row in await cursor.fetchall()}
-        if newer := applied - {step.version for step in steps}:
+    wall = await _as_it_is(connection, schema, steps)
+    if wall is None or not wall.stands:
+        try:
+            wall = await _migrate(connection, schema, steps)
+        except (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege):
+            if wall is None:
+                raise
+    warn(wall)
+    return wall
+
+
+async def _as_it_is(connection: Connection, schema: str, steps: list[Migration]) -> Wall | None:
+    """How the wall of an up-to-date schema stands; None where something is due. Writes nothing."""
+    async with connection.transaction():
+        path = await _enter(connection, schema)
+        if not (await _row(connection, _TABLES))["there"]:
+            return None
+        if _due(await _applied(connection), steps, schema):
+            return None
+        if (await _row(connection, _APPLIED_TO_CHECKPOINTS))["v"] < len(AsyncPostgresSaver.MIGRATIONS) - 1:
+            return None
+        return await standing(connection, path)
+
+
+async def _migrate(connection: Connection, schema: str, steps: list[Migration]) -> Wall:
+    until = time.monotonic() + _LOCK_SECONDS
+    while (wall := await _migrate_alone(connection, schema, steps)) is None:
+        if time.monotonic() > until:
             raise StorageError(
-                f"The schema {schema!r} is at version {max(newer)}, which this everthread does not know: upgrade it."
+                f"Another process has been migrating schema {schema!r} for over {_LOCK_SECONDS:.0f} s: wait for it, "
+                "or end it, and start again."
             )
-        due = [step for step in steps if step.version not in applied]
-        if due:
+        await asyncio.sleep(0.05)
+    return wall
+
+
+async def _migrate_alone(connection: Connection, schema: str, steps: list[Migration]) -> Wall | None:
+    """Do what is due; None where another process is about it."""
+    async with connection.transaction():
+        if not (await _row(connection, _LOCK, schema))["locked"]:
+            return None
+        await _make_room(connection, schema)
+        path = await _enter(connection, schema)
+        if due := _due(await _applied(connection), steps, schema):
             await lift(connection)
         for step in due:
-            async with connection.transaction():
-                await connection.execute(step.statements, prepare=False)  # several statements at once
-                await connection.execute(
-                    "INSERT INTO everthread_migrations (version, name) VALUES (%s, %s)", (step.version, step.name)
-                )
-        await AsyncPostgresSaver(cast("Any", connection)).setup()
+            await connection.execute(step.statements, prepare=False)  # several statements at once
+            await connection.execute(
+                "INSERT INTO everthread_migrations (version, name) VALUES (%s, %s)", (step.version, step.name)
+            )
+        await _CheckpointTables(cast("Any", connection)).setup()
         await secure(connection)
-    return [step.version for step in due]
+        return await standing(connection, path)
 
 
-async def _prepare(connection: Connection, schema: str) -> None:
+def _due(applied: set[int], steps: list[Migration], schema: str) -> list[Migration]:
+    if newer := applied - {step.version for step in steps}:
+        raise StorageError(
+            f"The schema {schema!r} is at version {max(newer)}, which this everthread does not know: upgrade it."
+        )
+    return [step for step in steps if step.version not in applied]
+
+
+async def _make_room(connection: Connection, schema: str) -> None:
+    """Make the schema, the extension and the table of versions, each where it is missing."""
     try:
-        await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-        with contextlib.suppress(errors.UniqueViolation):  # another schema's process makes it at this moment
-            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+        if not (await _row(connection, _SCHEMA, schema))["there"]:
+            await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+        if not await (await connection.execute(_EXTENSION)).fetchall():
+            await _make_extension(connection)
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
         raise StorageError(
             "The database server has no pgvector: install the extension 'vector' there, or unset "
@@ -92,30 +151,35 @@ async def _prepare(connection: Connection, schema: str) -> None:
             "administrator create both."
         ) from error
     await connection.execute(
-        "CREATE TABLE IF NOT EXISTS everthread_migrations ("
-        "version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        sql.SQL(
+            "CREATE TABLE IF NOT EXISTS {}.everthread_migrations ("
+            "version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        ).format(sql.Identifier(schema))
     )
 
 
-@asynccontextmanager
-async def _lock(connection: Connection, schema: str) -> AsyncIterator[None]:
+async def _make_extension(connection: Connection) -> None:
     try:
-        async with asyncio.timeout(_LOCK_SECONDS):
-            while not await _locked(connection, schema):  # noqa: ASYNC110  # the lock is in the database
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise StorageError(
-            f"Another process has been migrating schema {schema!r} for over {_LOCK_SECONDS:.0f} s: wait for it, or "
-            "end it, and start again."
-        ) from None
-    try:
-        yield
-    finally:
-        if not connection.closed:
-            await connection.execute(_UNLOCK, (schema,))
+        async with connection.transaction():
+            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+    except errors.UniqueViolation:  # another schema's process has made it at this moment
+        return
 
 
-async def _locked(connection: Connection, schema: str) -> bool:
-    cursor = await connection.execute(_LOCK, (schema,))
-    row = await cursor.fetchone()
-    return bool(row and row["locked"])
+async def _enter(connection: Connection, schema: str) -> str:
+    """Name the schemas for the rest of the transaction: ours, and that of pgvector; returns them."""
+    rows = await (await connection.execute(_EXTENSION)).fetchall()
+    names = [sql.Identifier(name) for name in dict.fromkeys([schema, *(row["schema"] for row in rows), "public"])]
+    path = sql.SQL(", ").join(names).as_string(connection)
+    await connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.SQL(path)))
+    return path
+
+
+async def _applied(connection: Connection) -> set[int]:
+    return {row["version"] for row in await (await connection.execute(_APPLIED)).fetchall()}
+
+
+async def _row(connection: Connection, query: LiteralString, *values: Any) -> DictRow:
+    row = await (await connection.execute(query, values)).fetchone()
+    assert row is not None  # noqa: S101  # each has one
+    return row

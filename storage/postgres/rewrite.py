@@ -10,7 +10,8 @@ from psycopg import errors, sql
 
 from ...state.errors import first_line
 from ..loop_thread import io_thread
-from .database import Database, storage_errors
+from .database import Database
+from .errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ async def _rewrite(database: Database, tables: Sequence[str]) -> None:
         async with connection:
             try:
                 for table in tables:
-                    await connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(table)))
+                    await connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(database.schema, table)))
                 if database.settings.server_url is None:
                     for statement in _LOG_ANEW:
                         await connection.execute(statement.encode())

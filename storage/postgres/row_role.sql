@@ -16,9 +16,12 @@ BEGIN
     IF NOT pg_has_role(current_user, 'everthread_rows', 'MEMBER') THEN
         GRANT everthread_rows TO CURRENT_USER;
     END IF;
-    IF NOT has_schema_privilege('everthread_rows', current_schema(), 'USAGE') THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO everthread_rows', current_schema());
-    END IF;
+    FOR name IN
+        SELECT nspname FROM pg_namespace WHERE NOT has_schema_privilege('everthread_rows', oid, 'USAGE')
+        AND (nspname = current_schema() OR oid = (SELECT extnamespace FROM pg_extension WHERE extname = 'vector'))
+    LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO everthread_rows', name);
+    END LOOP;
     FOR name IN
         SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v')
         AND relname NOT LIKE '%migrations' AND NOT has_table_privilege('everthread_rows', oid, 'SELECT')

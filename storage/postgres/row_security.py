@@ -2,8 +2,8 @@
 
 Row-level security holds for every table with a column `user_id`, forced, so that it binds the tables' owner as well. It
 does not bind a superuser or a role with BYPASSRLS, as the embedded server's is: where the login is one, what is done in
-a user's name is done as a role without these rights, from the start of a transaction to its end. Nothing outlives the
-transaction, so that a pooler in transaction mode may stand in between.
+a user's name is done as a role without these rights, from the start of a transaction to its end. The schema is named at
+the same place. Nothing outlives the transaction, so that a pooler in transaction mode may stand in between.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ logger = logging.getLogger(__name__)
 
 Connection = AsyncConnection[DictRow]
 
-_OWN: Final = "SELECT set_config('everthread.user_id', %(user_id)s, true)"
+IN_SCHEMA: Final = "SELECT set_config('search_path', %(search_path)s, true)"
+"""Says in which schemas the names of a transaction are looked for; others may be said behind it."""
+
+_OWN: Final = f"{IN_SCHEMA}, set_config('everthread.user_id', %(user_id)s, true)"
 _OWN_AS_ROLE: Final = f"{_OWN}, set_config('role', 'everthread_rows', true)"
-_ACROSS: Final = "SELECT set_config('everthread.across_users', 'on', true)"
+_ACROSS: Final = f"{IN_SCHEMA}, set_config('everthread.across_users', 'on', true)"
 
 _SCRIPTS: Final = tuple(
     (files(__package__) / name).read_text(encoding="utf-8").encode() for name in ("row_security.sql", "row_role.sql")
@@ -58,23 +61,27 @@ class Wall(NamedTuple):
     Attributes:
         stands: whether it does.
         as_role: whether what is done in a user's name is done as the role `everthread_rows`.
+        search_path: our schema, and that of pgvector.
     """
 
     stands: bool
     as_role: bool
+    search_path: str
 
     def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
         """The statement, with its values, that a transaction begins with: whose rows it meets; None for all users'."""
+        values = {"search_path": self.search_path}
         if user_id is None:
-            return _ACROSS, {}
-        return (_OWN_AS_ROLE if self.as_role else _OWN), {"user_id": user_id}
+            return _ACROSS, values
+        return (_OWN_AS_ROLE if self.as_role else _OWN), {**values, "user_id": user_id}
 
 
 async def secure(connection: Connection) -> None:
     """Put the wall around what has none yet. Needs the lock of the migrations; where a right is missing, says so."""
     for script in _SCRIPTS:
         try:
-            await connection.execute(script, prepare=False)
+            async with connection.transaction():
+                await connection.execute(script, prepare=False)
         except errors.InsufficientPrivilege as error:
             logger.warning("Row-level security: %s.", first_line(error))
 
@@ -84,14 +91,18 @@ async def lift(connection: Connection) -> None:
     await connection.execute(_LIFT, prepare=False)
 
 
-async def standing(connection: Connection) -> Wall:
-    """How the wall stands for this login; a warning where it does not."""
+async def standing(connection: Connection, search_path: str) -> Wall:
+    """How the wall stands for this login, in a transaction that has named the schemas."""
     row = await (await connection.execute(_STANDING)).fetchone() or {}
     as_role = bool(row["bypasses"] and row["has_role"])
-    wall = Wall(stands=bool(row["tables"] and (not row["bypasses"] or (as_role and row["views"]))), as_role=as_role)
+    stands = bool(row["tables"] and (not row["bypasses"] or (as_role and row["views"])))
+    return Wall(stands, as_role, search_path)
+
+
+def warn(wall: Wall) -> None:
+    """Say in the log that the wall does not stand, where that is so."""
     if not wall.stands:
         logger.warning(
             "Row-level security does not keep users apart in this database: the login does not own the tables, or "
             "passes policies by and may not use the role everthread_rows. See docs/row-security.md."
         )
-    return wall

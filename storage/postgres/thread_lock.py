@@ -1,28 +1,19 @@
 """`ThreadLocks`: one turn at a time in a thread, first come first served, in this process and between processes.
 
 Within a process it is a lock on the database's loop. Between processes it is what the storage offers: of Postgres,
-`PostgresLocks`, an advisory lock, which the server gives back when a process dies. All advisory locks of a process are
-held by one connection of its own, so that no pooled connection is held while a model answers.
+`PostgresLocks`, of SQLite `FileLocks`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
-import psycopg
-
 from ...state.errors import StorageError
 from ..loop_thread import io_thread
-from .database import Connection, Database
 
-logger = logging.getLogger(__name__)
-
-_TRY: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 1)) AS locked"
-_GIVE_BACK: Final = "SELECT pg_advisory_unlock(hashtextextended(%s, 1))"
 POLL_SECONDS: Final = 0.05
 """Between two looks whether another process has given a lock back."""
 
@@ -133,56 +124,3 @@ class ThreadLocks:
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         """Let another process have the thread; must not raise."""
-
-
-class PostgresLocks(ThreadLocks):
-    """The locks of one process, and advisory locks of Postgres between processes.
-
-    Args:
-        database: whose server keeps the locks between processes. Behind PgBouncer (`prepare_statements` off) there
-            are no sessions to hold them, and turns only wait for those of the same process.
-    """
-
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
-        self._session: Connection | None = None
-        self._one_statement = asyncio.Lock()
-
-    async def close(self) -> None:
-        """Give back the connection that holds the locks."""
-        await io_thread.run(self._close())
-
-    async def _take_between_processes(self, thread_id: str) -> None:
-        while not await self._try_between_processes(thread_id):  # noqa: ASYNC110  # the lock is in the database
-            await asyncio.sleep(POLL_SECONDS)
-
-    async def _try_between_processes(self, thread_id: str) -> bool:
-        return not self._database.settings.prepare_statements or await self._ask(_TRY, thread_id)
-
-    async def _give_back_between_processes(self, thread_id: str) -> None:
-        try:
-            if self._database.settings.prepare_statements and self._session is not None:
-                await self._ask(_GIVE_BACK, thread_id)
-        except (psycopg.Error, StorageError):
-            logger.warning("A thread's lock was lost with its connection.")
-
-    async def _ask(self, question: str, thread_id: str) -> bool:
-        async with self._one_statement:
-            try:
-                return await self._answer(question, thread_id)
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                await self._close()
-                return await self._answer(question, thread_id) if question is _TRY else False
-
-    async def _answer(self, question: str, thread_id: str) -> bool:
-        if self._session is None or self._session.closed:
-            self._session = await self._database.connect()
-        cursor = await self._session.execute(question.encode(), (f"{self._database.schema}/{thread_id}",))
-        row = await cursor.fetchone()
-        return bool(row and next(iter(row.values())))
-
-    async def _close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()

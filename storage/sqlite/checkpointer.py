@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -15,11 +15,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ..damaged_checkpoints import UntilDamaged, newest_readable
-from ..loop_checkpointer import LoopCheckpointer
+from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
-from ..sparse_checkpoints import Passing, Step, Writes, is_end
+from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, is_end, thins
 from ..thread_copy import copy_archive
 from .database import SqliteDatabase, saver_on
+from .pages import give_back_pages
 
 T = TypeVar("T")
 
@@ -32,10 +33,18 @@ SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old WHERE thr
     SELECT max(checkpoint_id) FROM checkpoints AS new
     WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
 """
-_BEYOND: Final = """
-SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?
-ORDER BY checkpoint_id DESC LIMIT -1 OFFSET ?
+_THINNED: Final = """
+SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old
+WHERE thread_id = :thread AND checkpoint_id < (
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = ''
+    ORDER BY checkpoint_id DESC LIMIT 1 OFFSET :kept - 1)
+AND (checkpoint_ns LIKE '%:%' OR EXISTS (
+    SELECT 1 FROM checkpoints AS new WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns
+    AND new.checkpoint_id > old.checkpoint_id))
+AND NOT EXISTS (SELECT 1 FROM threads WHERE thread_id = :thread AND retention LIKE '%checkpoint%')
+LIMIT :most
 """
+"""Those of a graph inside ours go with its task; of one with a state of its own the newest stays."""
 _DELETE: Final = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 _COPY: Final = (
     "INSERT OR IGNORE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
@@ -95,23 +104,27 @@ class SqliteCheckpointer(LoopCheckpointer):
         for found in await self._call(read):
             yield found
 
-    async def _put(self, step: Step, replaces: Sequence[Passing]) -> None:
+    async def _put(self, step: Step, replaces: Sequence[Passing], fence: Fence) -> None:
         serde = await self._serde(step.config["configurable"]["thread_id"])
 
         def work(connection: sqlite3.Connection) -> None:
+            if fence is not None:
+                fence[0](connection, fence[1])
             saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
             where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
             for passing in replaces:
                 for table in ("checkpoints", "writes"):
                     connection.execute(_DELETE.format(table), (*where, passing.id))
-            if self._database.checkpoints_kept is not None:
-                _trim(connection, step.config, self._database.checkpoints_kept)
+            kept = self._database.checkpoints_kept
+            if kept is not None and thins(step):
+                _delete(connection, _THINNED, {"thread": where[0], "kept": kept, "most": THINNED_AT_ONCE})
+                give_back_pages(connection)
 
         # What the user said is durable before it is answered, and each step where nobody waits for the end of the turn.
         durable = not self._database.turns or not is_end(step)
         await self._database.on_thread(work, durable=durable)
 
-    async def _put_writes(self, config: RunnableConfig, writes: Writes) -> None:
+    async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         # What a task wrote is made again where it is lost; what it asks, or how it failed, is not.
         durable = not self._database.turns and writes.are_special
         await self._call(
@@ -125,7 +138,7 @@ class SqliteCheckpointer(LoopCheckpointer):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints that these runs made."""
-        await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, json.dumps(list(run_ids))))
+        await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, [json.dumps(list(run_ids))]))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to another: its checkpoints, and what the archive has of it."""
@@ -146,25 +159,17 @@ class SqliteCheckpointer(LoopCheckpointer):
                 if strategy in {"delete", "delete_all"}:
                     saver_on(connection, self.serde).delete_thread(thread_id)
                 else:
-                    _delete(connection, _OLDER, thread_id)
+                    _delete(connection, _OLDER, [thread_id])
 
         await self._database.on_thread(work)
+        await self._database.shrink()
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as LangGraph's SQLite saver numbers them."""
         return str(SqliteSaver.get_next_version(cast("Any", self), current, channel))
 
 
-def _trim(connection: sqlite3.Connection, config: RunnableConfig, kept: int) -> None:
-    """Delete all but the newest checkpoints of a thread and namespace."""
-    where = (config["configurable"]["thread_id"], config["configurable"]["checkpoint_ns"])
-    older = connection.execute(_BEYOND, (*where, kept)).fetchall()
-    for index in older:
-        for table in ("checkpoints", "writes"):
-            connection.execute(_DELETE.format(table), index)
-
-
-def _delete(connection: sqlite3.Connection, which: str, value: str) -> None:
-    for index in connection.execute(which, (value,)).fetchall():
+def _delete(connection: sqlite3.Connection, which: str, values: Sequence[str] | Mapping[str, Any]) -> None:
+    for index in connection.execute(which, values).fetchall():
         for table in ("checkpoints", "writes"):
             connection.execute(_DELETE.format(table), index)

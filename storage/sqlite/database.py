@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -15,25 +15,25 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
-from ...state.errors import StorageError, StorageUnreachable, first_line
+from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..encryption import MasterKeySource
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
+from ..queries import Procedure
 from ..storage import Connection
+from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
+from .errors import sqlite_errors
 from .migrate import bring_up_to_date
+from .pages import give_back_all_pages
 from .queries import QUERIES
 from .values import add_functions
 
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 30.0
-_PASSING: Final = (
-    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
-)  # fmt: skip
-"""Errors after which the same may succeed later."""
 _LEAST: Final = (3, 35, 0)
 """The first SQLite that knows RETURNING."""
 
@@ -45,12 +45,12 @@ class SqliteDatabase:
         settings: kept for those who ask for them.
         path: the file; it is made where there is none.
         master_key: encrypts what is stored; None for nothing.
+
+    Attributes:
+        claims: by thread that this process has claimed, what fails once it has it no longer: see `file_locks.py`.
     """
 
     queries = QUERIES
-
-    checkpoints_kept: int | None = None
-    """Checkpoints of a thread, at most; None for all."""
 
     turns = 0
     """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
@@ -60,7 +60,9 @@ class SqliteDatabase:
         self.keys = UserKeys(self, master_key)
         self.observer = Observer()
         self.write_error: str | None = None
+        self.unwritten = Unwritten(self)
         self.path = path
+        self.claims: dict[str, Any] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
@@ -105,12 +107,26 @@ class SqliteDatabase:
 
         return await io_thread.run(transaction())
 
+    async def shrink(self) -> None:
+        """Give the free pages of the file back to the disk; `StorageError` where it cannot be written."""
+        await io_thread.run(self._shrink())
+
+    @property
+    def checkpoints_kept(self) -> int | None:
+        """Checkpoints of a thread that its turns leave; None for all."""
+        return self.settings.retention.checkpoints
+
     @property
     def row_security(self) -> None:
         """Nothing: SQLite has no row-level security."""
 
     def scope(self, user_id: str | None) -> None:
         """Nothing: no transaction has to say whose rows it meets."""
+
+    def fence(self, thread_id: str) -> tuple[Procedure, Mapping[str, Any]] | None:
+        """What fails where this process has lost its claim of a thread; None where it has none."""
+        hold = self.claims.get(thread_id)
+        return None if hold is None else (hold, {})
 
     def connections(self) -> dict[str, int]:
         """Nothing: there is no pool."""
@@ -143,6 +159,10 @@ class SqliteDatabase:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"everthread-{self.kind}")
         with self._told_plainly():
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _shrink(self) -> None:
+        async with self._turn:
+            await self._in_thread(lambda: give_back_all_pages(self._opened()))
 
     async def _close(self) -> None:
         async with self._turn:
@@ -235,31 +255,6 @@ class SqliteDatabase:
             **dict.fromkeys(("SQLITE_CORRUPT", "SQLITE_NOTADB"), damaged),
             **dict.fromkeys(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"), unusable),
         }
-
-
-class sqlite_errors:  # noqa: N801  # reads as a statement
-    """Turns errors of SQLite and of the file system into `StorageError` with one clear sentence.
-
-    Args:
-        path: the file it is about.
-        sentence: says what an error of SQLite means.
-    """
-
-    def __init__(self, path: Path, sentence: Callable[[sqlite3.Error], str]) -> None:
-        self._path = path
-        self._sentence = sentence
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            raise StorageUnreachable(f"{self._path} cannot be used: {error.strerror}. Check the folder.") from error
-        if isinstance(error, UnicodeError):
-            raise StorageError("The database refused: a text holds a lone surrogate.") from error
-        if isinstance(error, sqlite3.Error):
-            passes = str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING)
-            raise (StorageUnreachable if passes else StorageError)(self._sentence(error)) from error
 
 
 def connect(name: str) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ from pathlib import Path
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...state.errors import StorageError
+from .pages import begin_incremental
 
 
 def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
@@ -18,6 +19,7 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         StorageError: the file at `path` is of a newer everthread.
     """
+    begin_incremental(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     steps = _steps()
     if _version(connection) != max(steps):

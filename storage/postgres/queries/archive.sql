@@ -75,6 +75,9 @@ SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND thread_id = :
        max(level) AS level
 FROM summaries WHERE user_id = :user_id AND thread_id = :thread_id
 
+-- name: archive.places
+SELECT id, seq, created_at FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
+
 -- name: archive.known
 SELECT id FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids)
 

@@ -74,6 +74,9 @@ ON CONFLICT (user_id, thread_id, seq) DO NOTHING
 -- name: deletion.all_numbers
 DELETE FROM forgotten_numbers WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
 
+-- name: deletion.left_out
+DELETE FROM left_out WHERE user_id = :user_id AND thread_id = ANY(:threads::text[])
+
 -- name: deletion.pins
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 

@@ -45,7 +45,7 @@ SELECT * FROM pins WHERE user_id = :user_id AND thread_id = :thread_id
 SELECT * FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: doctor.each_vector
-SELECT langchain_id AS id, source_id, role, created_at, public.vector_dims(embedding) AS dimensions FROM vectors
+SELECT langchain_id AS id, source_id, role, created_at, vector_dims(embedding) AS dimensions FROM vectors
 WHERE user_id = :user_id AND thread_id = :thread_id
 
 -- name: doctor.mend_message

@@ -18,7 +18,7 @@ FROM pg_current_snapshot() AS snapshot
 -- name: memory.vectors
 SELECT langchain_id::text, thread_id, source_type, source_id, role,
        CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at) * 1000000)::bigint END,
-       public.vector_send(embedding)
+       vector_send(embedding)
 FROM vectors WHERE user_id = :user_id AND model = :model AND changed >= :since::text::xid8
   AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
       SELECT thread_id, id FROM summaries WHERE user_id = :user_id AND left_at IS NOT NULL))

@@ -1,7 +1,7 @@
 -- name: vectors.add
 INSERT INTO vectors (langchain_id, content, embedding, langchain_metadata, user_id, thread_id, source_type, source_id,
                      role, model, created_at)
-SELECT new.id, new.content, new.embedding::public.vector, new.metadata, :user_id, new.thread_id, new.source_type,
+SELECT new.id, new.content, new.embedding::vector, new.metadata, :user_id, new.thread_id, new.source_type,
        new.source_id, new.role, :model, new.created_at
 FROM unnest(:ids::uuid[], :contents::text[], :embeddings::text[], :metadata::json[], :thread_ids::text[],
             :source_types::text[], :source_ids::text[], :roles::text[], :created::timestamptz[], :versions::int[])
@@ -20,7 +20,7 @@ DELETE FROM vectors WHERE user_id = :user_id AND source_type = 'summary' AND thr
 
 -- name: vectors.remove_old
 DELETE FROM vectors WHERE user_id = :user_id AND langchain_id = ANY(:old_ids::uuid[])
-  AND (model <> :model OR public.vector_dims(embedding) <> :dimensions)
+  AND (model <> :model OR vector_dims(embedding) <> :dimensions)
 
 -- name: vectors.done_messages
 UPDATE messages SET embedded_with = :model
@@ -47,15 +47,15 @@ UNION ALL
 SELECT DISTINCT ON (v.thread_id, v.source_id) v.thread_id, v.source_id, v.content
 FROM unnest(:threads::text[], :ids::text[]) AS wanted(thread_id, id)
 JOIN vectors AS v ON v.user_id = :user_id AND v.model = :model AND v.thread_id = wanted.thread_id
-                 AND v.source_id = wanted.id AND public.vector_dims(v.embedding) = :dimensions
-ORDER BY v.thread_id, v.source_id, v.embedding <=> :query::public.vector
+                 AND v.source_id = wanted.id AND vector_dims(v.embedding) = :dimensions
+ORDER BY v.thread_id, v.source_id, v.embedding <=> :query::vector
 
 -- name: vectors.stored
 -- Three steps through the index (user_id, model, ...), however many vectors there are.
-(SELECT model, public.vector_dims(embedding) AS dimensions FROM vectors
+(SELECT model, vector_dims(embedding) AS dimensions FROM vectors
  WHERE user_id = :user_id AND model < :model ORDER BY model DESC LIMIT 1)
 UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors
+(SELECT model, vector_dims(embedding) FROM vectors
  WHERE user_id = :user_id AND model > :model ORDER BY model LIMIT 1)
 UNION ALL
-(SELECT model, public.vector_dims(embedding) FROM vectors WHERE user_id = :user_id AND model = :model LIMIT 1)
+(SELECT model, vector_dims(embedding) FROM vectors WHERE user_id = :user_id AND model = :model LIMIT 1)

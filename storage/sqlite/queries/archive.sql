@@ -11,6 +11,10 @@ WHERE threads.user_id = excluded.user_id AND excluded.name IS NOT NULL AND threa
 SELECT id, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
     FROM json_each(:ids))
 
+-- name: archive.places
+SELECT id, seq, created_at FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
+    FROM json_each(:ids))
+
 -- name: archive.importance
 SELECT id, importance FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value
     FROM json_each(:ids))

@@ -13,7 +13,3 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM
 -- name: doctor.read_again
 UPDATE messages SET facts_read = false
 WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM json_each(:ids))
-
--- name: doctor.each_vector
-SELECT langchain_id AS id, source_id, role, created_at, vector_dims(embedding) AS dimensions FROM vectors
-WHERE user_id = :user_id AND thread_id = :thread_id

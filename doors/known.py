@@ -1,0 +1,80 @@
+"""What is known about a user, tended by hand: listed, added to, corrected, confirmed, forgotten."""
+
+from __future__ import annotations
+
+from ..runtime.forget import forget, set_fact_aside
+from ..runtime.forget_wanted import a_fact
+from ..runtime.own_facts import add_fact, confirm_fact, said_in
+from ..runtime.resources import Resources
+from ..runtime.user import User
+from ..state.fact_records import Fact
+from ..state.records import Deleted
+from ..storage.loop_thread import node_thread
+
+
+class Known:
+    """The part of a memory that is about facts; see `ConversationMemory`."""
+
+    _user: User
+    _resources: Resources
+
+    async def afacts(self) -> list[Fact]:
+        """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
+        return await self._user.facts.all_facts()
+
+    async def aadd_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
+        """Keep what the user wants known of them, also in the place of a fact; returns the facts in it.
+
+        Raises:
+            InputError: the text is empty, or there is no fact with the id `corrects` that holds.
+        """
+        return await add_fact(self._user.rows, text, corrects=corrects)
+
+    async def aconfirm_fact(self, fact_id: str) -> Fact:
+        """Say that a fact holds.
+
+        Raises:
+            InputError: there is none with this id that holds.
+        """
+        return await confirm_fact(self._user.facts, fact_id)
+
+    async def afact_source(self, fact: Fact) -> str | None:
+        """Why a fact is believed: the message that it was said in; None where that is gone."""
+        return await said_in(self._user.archive, fact)
+
+    async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
+        """Forget a fact or a pin with the messages that say it, and with all that was made from these.
+
+        Args:
+            fact_id: its id.
+            keep_said: whether the messages stay, and are found: then the fact is only never used again.
+
+        Raises:
+            InputError: there is none with this id.
+            StorageError: the storage fails; nothing was forgotten.
+        """
+        if keep_said:
+            await set_fact_aside(self._user, fact_id, asked_by="program")
+            return Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
+        wanted = await a_fact(self._user, fact_id)
+        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+
+    def facts(self) -> list[Fact]:
+        """`afacts`, blocking."""
+        return node_thread.run_sync(self.afacts())
+
+    def add_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
+        """`aadd_fact`, blocking."""
+        return node_thread.run_sync(self.aadd_fact(text, corrects=corrects))
+
+    def confirm_fact(self, fact_id: str) -> Fact:
+        """`aconfirm_fact`, blocking."""
+        return node_thread.run_sync(self.aconfirm_fact(fact_id))
+
+    def fact_source(self, fact: Fact) -> str | None:
+        """`afact_source`, blocking."""
+        return node_thread.run_sync(self.afact_source(fact))
+
+    def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
+        """`aforget_fact`, blocking."""
+        return node_thread.run_sync(self.aforget_fact(fact_id, keep_said=keep_said))

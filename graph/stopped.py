@@ -1,0 +1,118 @@
+"""A stopped reply: the client is gone, the user pressed Ctrl-C, the task was cancelled.
+
+What the user has seen of the reply is kept as the reply, marked as stopped, and the turn ends as any other: it is
+archived, and has its report. Of a reply of which nothing was shown the question alone stays, to be answered later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateUpdate
+
+from ..models.callbacks import ShownReply
+from ..runtime.turn import CHAINS_KEY, SHOWN_KEY
+from ..state.live_chain import LiveChains
+from ..state.messages import STOPPED_KEY
+from ..storage.loop_thread import node_thread
+from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .run import Run
+
+logger = logging.getLogger(__name__)
+
+Compiled = CompiledStateGraph[Any, Any, Any, Any]
+
+_AFTER_REPLY: Final = frozenset({"remember", "summarize"})
+"""Nodes that end a turn whose reply is there."""
+
+
+@asynccontextmanager
+async def kept_when_stopped(graph: Compiled, run: Run, given: Any) -> AsyncIterator[None]:
+    """Stands around a run whose thread is held.
+
+    Args:
+        graph: the compiled graph.
+        run: what may be stopped.
+        given: its input, without what was said already.
+    """
+    try:
+        yield
+    except (GeneratorExit, asyncio.CancelledError):
+        await _keep(graph, run, given)
+        raise
+
+
+@contextmanager
+def kept_when_stopped_sync(graph: Compiled, run: Run, given: Any) -> Iterator[None]:
+    """`kept_when_stopped` for sync code."""
+    try:
+        yield
+    except (GeneratorExit, KeyboardInterrupt):
+        node_thread.run_sync(_keep(graph, run, given))
+        raise
+
+
+async def _keep(graph: Compiled, run: Run, given: Any) -> None:
+    """End a turn that was stopped, with what was shown of its reply. Whoever cancels that as well has to wait."""
+    if run.thread_id is None or run.is_nested or graph.checkpointer in {None, False}:
+        return
+    try:
+        await _to_its_end(_end_turn(graph, run, given))
+    except Exception as error:  # that the turn was stopped is what the caller hears; a text may quote what was said
+        logger.warning("A stopped reply was not kept: %s", type(error).__name__)
+
+
+async def _end_turn(graph: Compiled, run: Run, given: Any) -> None:
+    config = _config(run)
+    snapshot = await Compiled.aget_state(graph, config)
+    messages: Sequence[AnyMessage] = snapshot.values.get("messages") or ()
+    if not snapshot.next or not _is_asked(messages, given):
+        return
+    if not _AFTER_REPLY.issuperset(snapshot.next):
+        reply = _reply(run.config["configurable"][SHOWN_KEY], messages)
+        if reply is None:
+            return
+        await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": [reply]}, "llm_call")]])
+    config["configurable"] |= {RUN_KEY: RunCheckpoints()}
+    async for _ in Compiled.astream(graph, None, config, context=run.options["context"]):
+        pass
+
+
+def _config(run: Run) -> RunnableConfig:
+    """The config of the run as that of one that goes on, to which nobody listens."""
+    own = {name: value for name, value in run.config["configurable"].items() if name not in {RUN_KEY, "checkpoint_id"}}
+    return {**run.config, "callbacks": None, "configurable": {**own, CHAINS_KEY: LiveChains()}}
+
+
+def _is_asked(messages: Sequence[AnyMessage], given: Any) -> bool:
+    """Whether the state has come to the question of the run; one that was stopped at once has left nothing."""
+    asked = [m for m in given["messages"] if isinstance(m, HumanMessage)] if isinstance(given, Mapping) else []
+    newest = next((m for m in reversed(messages) if isinstance(m, HumanMessage)), None)
+    return not asked or (newest is not None and (newest.id == asked[-1].id or newest.content == asked[-1].content))
+
+
+def _reply(shown: ShownReply, messages: Sequence[AnyMessage]) -> AIMessage | None:
+    """What was shown, as a message that is marked; None where that is nothing."""
+    if not shown.text.strip():
+        return None
+    is_taken = shown.id is None or any(message.id == shown.id for message in messages)
+    id_ = str(uuid.uuid4()) if is_taken else shown.id
+    return AIMessage(shown.text, id=id_, response_metadata={STOPPED_KEY: True})
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise

@@ -1,0 +1,1 @@
+"""What other products export of conversations, as a file that `everthread import` reads."""

@@ -1,0 +1,160 @@
+"""Reads the file of an export: its encoding, its form, one record after the other, without holding the whole."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain, groupby
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple
+
+import ijson
+
+from ...state.errors import InputError, first_line
+from .products import Product, Record, product_of
+from .said import Conversation
+
+_SAMPLE: Final = 65_536
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_KNOWN: Final = "ChatGPT, Claude, Gemini (Takeout), LangChain, LibreChat, Open WebUI, SillyTavern"
+
+
+class Export(NamedTuple):
+    """What a file holds: which product's it is, and its conversations, to be read once."""
+
+    product: str
+    conversations: Iterator[Conversation]
+
+
+@contextmanager
+def opened_export(file: Path) -> Iterator[Export]:
+    """The export in a file, JSON, JSONL or a ZIP of such files (blocking).
+
+    Raises:
+        InputError: the file cannot be read, is in an encoding other than UTF-8 and UTF-16, or is of no known product.
+    """
+    try:
+        with _unpacked(file) as content:
+            records = _records(file, content)
+            first = next(records, None)
+            product = None if first is None else product_of(first)
+            if first is None or product is None:
+                raise InputError(f"{file} is no export that is known: expected one of everthread, {_KNOWN}.")
+            yield Export(product.name, _conversations(file, product, chain([first], records)))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{file} cannot be read ({first_line(error)}): give the file of an export.") from error
+
+
+def _conversations(file: Path, product: Product, records: Iterator[Record]) -> Iterator[Conversation]:
+    read = (_read(file, number, product, record) for number, record in enumerate(records, start=1))
+    if product.name != "Gemini":
+        yield from (found if found.id else found._replace(id=file.stem) for found in read)
+        return
+    # Single activities, the newest first, are conversations of a day.
+    activities = sorted(read, key=lambda activity: activity.at.timestamp() if activity.at else 0.0)
+    for _, day in groupby(activities, key=lambda activity: activity.id):
+        found = list(day)
+        yield found[0]._replace(said=[said for activity in found for said in activity.said])
+
+
+def _read(file: Path, number: int, product: Product, record: Record) -> Conversation:
+    try:
+        return product.read(record)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
+        raise InputError(
+            f"Conversation {number} of {file} is not as {product.name} exports it: {first_line(error)}."
+        ) from error
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of the conversations, in UTF-8."""
+    if not zipfile.is_zipfile(file):
+        with file.open("rb") as content:
+            yield _in_utf8(file, content)
+        return
+    with zipfile.ZipFile(file) as packed:
+        names = [name for name in packed.namelist() if Path(name).name in {"conversations.json", "MyActivity.json"}]
+        if len(names) != 1:
+            raise InputError(f"{file} holds {len(names)} files of conversations: expected one. Unpack it and give one.")
+        with packed.open(names[0]) as content:
+            yield _in_utf8(file, content)
+
+
+def _in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
+    """The same without a mark of its encoding, and checked: a copy that the system deletes."""
+    mark = content.read(2)
+    decode = codecs.getincrementaldecoder("utf-16" if mark in _UTF16 else "utf-8-sig")()
+    copy = TemporaryFile()  # noqa: SIM115  # it is deleted when the last who reads it is gone
+    block = mark + content.read(_SAMPLE)
+    sample = block
+    try:
+        while block:
+            copy.write(decode.decode(block).encode())
+            block = content.read(_SAMPLE)
+            sample = block or sample
+        copy.write(decode.decode(b"", final=True).encode())
+    except UnicodeError:
+        raise InputError(f"{file} is not in UTF-8{_guess(sample)}: convert it, and try again.") from None
+    copy.seek(0)
+    return copy
+
+
+def _guess(sample: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample).best()
+    return "" if best is None else f" (it looks like {best.encoding})"
+
+
+def _records(file: Path, content: IO[bytes]) -> Iterator[Record]:
+    """The records: the items of a list, an object alone, or all lines of a JSONL file as one."""
+    start = content.read(_SAMPLE).lstrip()[:1]
+    content.seek(0)
+    try:
+        if start == b"[":
+            yield from _items(content)
+        elif start == b"{":
+            yield _alone(content)
+    except (ValueError, ijson.JSONError) as error:
+        raise InputError(f"{file} is no JSON: {first_line(error)}. It was cut off, or is no export.") from None
+
+
+def _items(content: IO[bytes]) -> Iterator[Record]:
+    items = (item for item in ijson.items(content, "item", use_float=True) if isinstance(item, dict))
+    first = next(items, None)
+    if first is None:
+        return
+    if product_of(first) is not None:
+        yield first
+        yield from items
+    elif _is_message(first):  # a list of messages is one conversation
+        yield {"messages": [first, *items]}
+
+
+def _is_message(item: dict[str, Any]) -> bool:
+    return "lc" in item or "role" in item or ("type" in item and ("data" in item or "content" in item))
+
+
+def _alone(content: IO[bytes]) -> Record:
+    whole = content.read()
+    try:
+        found = json.loads(whole)
+    except ValueError:
+        # Split at line feeds alone: other ends of lines may stand in a text.
+        lines = [json.loads(line) for line in whole.split(b"\n") if line.strip()]
+        if _is_message(lines[0]):
+            return {"messages": lines}
+        return {"lines": lines}
+    return found if isinstance(found, dict) else {}
+
+
+def copied(source: IO[bytes], target: IO[bytes]) -> None:
+    """Append one file to another."""
+    source.seek(0)
+    shutil.copyfileobj(source, target)

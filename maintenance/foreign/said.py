@@ -1,0 +1,123 @@
+"""`Conversation`: one conversation of another product, whatever form it was exported in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Literal, NamedTuple
+
+Speaker = Literal["user", "assistant"]
+
+_FORMS: Final = (
+    "%B %d, %Y %I:%M%p", "%B %d, %Y %I:%M %p", "%Y-%m-%d@%Hh%Mm%Ss", "%Y-%m-%d @%Hh %Mm %Ss", "%Y-%m-%d %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S", "%m/%d/%Y, %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%Y", "%d %B %Y", "%b %d, %Y, %I:%M:%S %p",
+)  # fmt: skip
+_MILLISECONDS: Final = re.compile(r"\s*\d{1,3}ms$")
+_MILLISECONDS_FROM: Final = 1e11
+"""A number from here on counts milliseconds: as seconds it would lie beyond the year 5000."""
+
+
+class Said(NamedTuple):
+    """One visible message.
+
+    Attributes:
+        id: what the export calls it; empty where it names none.
+        speaker: who said it.
+        text: what was said.
+        at: when; None where the export does not say.
+        left: whether it stands on a branch that was left: edited, or answered again.
+    """
+
+    id: str
+    speaker: Speaker
+    text: str
+    at: datetime | None
+    left: bool = False
+
+
+class Conversation(NamedTuple):
+    """Visible messages in the order they were said, with what the export calls the whole."""
+
+    id: str
+    title: str
+    at: datetime | None
+    said: Sequence[Said]
+
+
+class Node(NamedTuple):
+    """A message in the tree of its conversation; `said` is None for one that is not visible."""
+
+    parent: str | None
+    said: Said | None
+
+
+def on_branches(nodes: Mapping[str, Node], current: str | None) -> list[Said]:
+    """The messages of a tree; those that do not lead to `current` have left, and stand before what took their place.
+
+    Args:
+        nodes: by id, in the order in which they were made.
+        current: the last message of the branch that is shown; None for the last that was made.
+    """
+    kept = set(_way_up(nodes, current if current in nodes else next(reversed(list(nodes)), None)))
+    children: dict[str | None, list[str]] = {}
+    for id_, node in nodes.items():
+        children.setdefault(node.parent if node.parent in nodes else None, []).append(id_)
+    found: list[Said] = []
+    waiting = _shown_first(children.get(None, []), kept)
+    while waiting:
+        id_ = waiting.pop()
+        if (said := nodes[id_].said) is not None:
+            found.append(said._replace(left=id_ not in kept))
+        waiting += _shown_first(children.get(id_, []), kept)
+    return found
+
+
+def _way_up(nodes: Mapping[str, Node], id_: str | None) -> Iterator[str]:
+    seen: set[str] = set()
+    while id_ is not None and id_ in nodes and id_ not in seen:
+        seen.add(id_)
+        yield id_
+        id_ = nodes[id_].parent
+
+
+def _shown_first(children: Sequence[str], kept: set[str]) -> list[str]:
+    """As a stack holds them: the branch that is shown comes off last."""
+    left = [id_ for id_ in children if id_ not in kept]
+    return [id_ for id_ in children if id_ in kept] + left[::-1]
+
+
+def moment(value: Any) -> datetime | None:
+    """The time that an export names; in UTC where it names no zone, None where it cannot be read.
+
+    Seconds and milliseconds since 1970 as numbers or digits, ISO 8601, RFC 2822, and the American forms.
+    """
+    if isinstance(value, str) and re.fullmatch(r"\d{9,14}(\.\d+)?", value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        if isinstance(value, int | float):
+            return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS_FROM else value, UTC)
+        found = _written(str(value).strip())
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _written(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    plain = _MILLISECONDS.sub("", text.replace("\u202f", " "))
+    for form in _FORMS:
+        try:
+            return datetime.strptime(plain, form)  # the zone is set by who calls
+        except ValueError:
+            continue
+    try:
+        return parsedate_to_datetime(text)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,58 @@
+"""What was said under the newest summaries of the chain: read once a turn, as much as a prompt may show."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from ..assembly.layout import Layout
+from ..assembly.unfold import newest, node_of, to_read
+from ..models.counting import TokenCounter
+from ..state.chain import is_summary
+from ..state.conversation import ConversationState, Update
+from .turn import Turn
+
+_ROUNDS: Final = 12
+"""Times that what stands under summaries is looked up, at most: each goes down one level."""
+
+_EACH: Final = 60
+"""Tokens that a message which was not read is taken for."""
+
+_AT_ONCE: Final = 2_000
+"""Messages and summaries that are read at once, at most."""
+
+
+async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
+    """The state with what was said under the newest summaries of its chain, and what of that the state lacked.
+
+    Raises:
+        StorageError: the archive cannot be read.
+    """
+    if state.get("places") is not None:
+        return state, {}
+    limit = 2 * Layout.of(turn.settings).limit("recent", turn.settings.max_context_tokens)
+    counter, archive = TokenCounter(), turn.user.archive
+    for _ in range(_ROUNDS):
+        live = turn.live(state)
+        wanted = to_read(live.view, live.texts, limit, lambda message: counter.messages([message]), _EACH)
+        found = await archive.below(turn.thread_id, wanted[:_AT_ONCE]) if wanted else {}
+        if not found:
+            break
+        texts = {**(state.get("chain_texts") or {}), **found}
+        state = cast("ConversationState", {**state, "chain_texts": texts})
+    live = turn.live(state)
+    nodes = [node_of(message, live.texts) for message in live.view]
+    said = [str(node.message.id) for node in newest(nodes) if not is_summary(node.message)]
+    places = await archive.places(turn.thread_id, said)
+    update: Update = {"places": places}
+    if (known := state.get("chain_texts")) is not None:
+        update["chain_texts"] = known
+    return cast("ConversationState", {**state, **update}), update
+
+
+def within_reach(state: ConversationState, turn: Turn) -> set[str]:
+    """Ids of what the prompt may show of the conversation: the chain, and what stands under its summaries."""
+    return {
+        *(str(message.id) for message in turn.live(state).view),
+        *(state.get("places") or {}),
+        *(state.get("chain_texts") or {}),
+    }

@@ -1,0 +1,178 @@
+"""The cut: the newest messages stand as they were said, and from turn to turn a prompt only grows at its end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from chains import Thread
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from everthread.assembly.assemble import assemble
+from everthread.assembly.cut import Cut, Marks, cut
+from everthread.assembly.layout import Layout
+from everthread.models.counting import TokenCounter
+from everthread.settings.profiles import PROFILES
+from everthread.settings.settings import Settings
+from everthread.state.chain import ChainView, is_summary, summary_of
+from everthread.state.records import Place
+from everthread.text.tokens import count_message_tokens
+
+BEGIN = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+class Talk:
+    """A conversation that is compressed after each turn, and what its prompts show."""
+
+    def __init__(self, profile: str, **values: Any) -> None:
+        self.settings = Settings(profile=profile, **values)
+        self.thread = Thread(self.settings)
+
+    def shown(self, budget: int, question: str = "And?") -> Cut:
+        """What the prompt for a question shows."""
+        view = self.thread.view
+        said = {str(message.id): message for message in self.thread.said}
+        places = {id_: Place(n, BEGIN + timedelta(minutes=n)) for n, id_ in enumerate(said, start=1)}
+        marks = Marks.of(Layout.of(self.settings), budget)
+        asked = ChainView([*view, HumanMessage(question, id="q")], view.kept)
+        return cut(asked, {**self.thread.made, **said}, places, marks)
+
+    def say(self, *messages: AnyMessage) -> None:
+        """One turn."""
+        self.thread.say(*messages)
+
+
+def turn(n: int, words: int = 20) -> list[AnyMessage]:
+    return [HumanMessage(f"{n}: " + "roses " * words, id=f"u{n}"), AIMessage(f"{n}: " + "lilies " * words, id=f"a{n}")]
+
+
+def covered(view: ChainView, talk: Talk) -> set[str]:
+    """Ids of the messages that a view shows or that stand under a summary in it."""
+    found: set[str] = set()
+    waiting = [str(message.id) for message in view]
+    while waiting:
+        id_ = waiting.pop()
+        found.add(id_)
+        waiting += talk.thread.made[id_].source_ids if id_ in talk.thread.made else ()
+    return found
+
+
+sizes = st.lists(st.integers(1, 80), min_size=30, max_size=70)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(sizes=sizes)
+def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes: list[int]) -> None:
+    talk = Talk(profile)
+    for n, words in enumerate(sizes):
+        view = talk.shown(3000).view
+        said = [str(message.id) for message in talk.thread.said]
+        assert [str(message.id) for message in view][-5:-1] == said[-4:]
+        assert covered(view, talk) >= set(said)
+        raw = [str(message.id) for message in view if not is_summary(message)]
+        assert len(raw) == len(set(raw))
+        assert [id_ for id_ in said if id_ in raw] == raw[:-1]  # in the order they were said
+        talk.say(*turn(n, words))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(sizes=sizes)
+def test_between_cuts_what_is_shown_only_grows_at_its_end(profile: str, sizes: list[int]) -> None:
+    """And it is cut rarely: not before the conversation has grown by a good part of what may stand in it."""
+    talk, views = Talk(profile), []
+    for n, words in enumerate(sizes):
+        views.append([message.id for message in talk.shown(6000).view][:-1])
+        talk.say(*turn(n, words))
+    cuts = sum(new[: len(old)] != old for old, new in pairwise(views))
+    tokens = count_message_tokens(talk.thread.said)
+    high = Marks.of(Layout.of(talk.settings), 6000).high
+    assert cuts <= 2 + 4 * tokens / high
+
+
+@given(sizes=sizes, budget=st.integers(700, 8000))
+def test_the_conversation_as_said_stays_under_its_high_mark_and_the_prompt_within_its_budget(
+    sizes: list[int], budget: int
+) -> None:
+    talk = Talk("multi_strategy")
+    layout = Layout.of(talk.settings)
+    marks = Marks.of(layout, budget)
+    for n, words in enumerate(sizes):
+        view = talk.shown(budget).view
+        first = max((at for at, message in enumerate(view) if is_summary(message)), default=-1) + 1
+        if first:
+            assert count_message_tokens(view[first:-1]) <= max(marks.high, 4 * 300)
+        prompt, report, _ = assemble(view, [], [], system_prompt="Be kind.", budget=budget, layout=layout)
+        assert count_message_tokens(prompt) == report.tokens <= budget
+        talk.say(*turn(n, words))
+
+
+def test_a_short_conversation_is_shown_whole_and_no_summary_of_it() -> None:
+    talk = Talk("multi_strategy")
+    for n in range(12):
+        talk.say(*turn(n))
+    view = talk.shown(8000).view
+    assert [message.id for message in view] == [*(message.id for message in talk.thread.said), "q"]
+    assert any(is_summary(message) for message in talk.thread.view)
+
+
+def test_the_cut_is_the_same_however_much_was_read_and_whoever_asks() -> None:
+    """It follows from the conversation alone: a program that starts anew cuts at the same place."""
+    talk = Talk("multi_strategy")
+    for n in range(60):
+        talk.say(*turn(n))
+    first = talk.shown(3000)
+    again = Talk("multi_strategy")
+    again.thread = talk.thread
+    assert list(again.shown(3000, "Something else?").view)[:-1] == list(first.view)[:-1]
+    assert first.since is not None
+    oldest = next(message for message in first.view if isinstance(message, HumanMessage) and message.id != "u0")
+    assert oldest.id is not None
+
+
+def test_what_was_not_read_stays_a_summary() -> None:
+    talk = Talk("multi_strategy")
+    for n in range(12):
+        talk.say(*turn(n))
+    view = talk.thread.view
+    alone = cut(view, {}, {}, Marks(5000, 100))
+    assert list(alone.view) == list(view)
+
+
+def test_a_call_of_a_tool_is_not_parted_from_its_result() -> None:
+    talk = Talk("multi_strategy")
+    for n in range(40):
+        call = AIMessage("", id=f"c{n}", tool_calls=[{"name": "look", "args": {}, "id": f"k{n}"}])
+        result = ToolMessage("found " * 20, id=f"r{n}", tool_call_id=f"k{n}")
+        asked, reply = turn(n)
+        talk.say(asked, call, result, reply)
+        view = talk.shown(1500).view
+        first = next(m for at, m in enumerate(view) if not any(map(is_summary, view[at:])))
+        assert isinstance(first, HumanMessage)
+
+
+def test_a_summary_shows_nothing_that_stands_as_said_beside_it() -> None:
+    talk = Talk("sliding_summary")
+    for n in range(60):
+        talk.say(*turn(n))
+        view = talk.shown(3000).view
+        raw = {str(message.id) for message in view if not is_summary(message)}
+        for message in view:
+            if is_summary(message):
+                assert raw.isdisjoint(summary_of(message).source_ids)
+
+
+def test_the_counter_of_the_model_decides_what_fits() -> None:
+    talk = Talk("multi_strategy")
+    for n in range(12):
+        talk.say(*turn(n))
+    view = talk.thread.view
+    texts: Any = {**talk.thread.made, **{str(m.id): m for m in talk.thread.said}}
+    places = {str(m.id): Place(n, BEGIN) for n, m in enumerate(talk.thread.said, start=1)}
+    marks = Marks(2000, 100)
+    plain = cut(view, texts, places, marks)
+    raised = cut(view, texts, places, marks, TokenCounter(factor=4.0))
+    assert sum(map(is_summary, plain.view)) < sum(map(is_summary, raised.view))

@@ -1,0 +1,254 @@
+"""Exports of other products: every visible message, in its order, at its time, once."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, messages_to_dict
+from test_cli import run
+
+from everthread import InputError
+from everthread.maintenance.foreign.convert import converted
+from everthread.maintenance.foreign.said import Node, Said, moment, on_branches
+from everthread.maintenance.transfer_format import check_file, read_body
+from everthread.maintenance.transfer_lines import MessageLine
+
+NINE = "2024-05-01T09:00:00+00:00"
+NINE_SECONDS = 1714554000.0
+
+
+def chatgpt() -> list[dict[str, Any]]:
+    def node(id_: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+        content = {"content_type": more.pop("kind", "text"), "parts": [text]}
+        message = {"author": {"role": role}, "content": content, "create_time": NINE_SECONDS, "recipient": "all"}
+        return {"id": id_, "parent": parent, "children": [], "message": {**message, **more}}
+
+    nodes = [
+        {"id": "root", "parent": None, "children": [], "message": None},
+        node("sys", "root", "system", ""),
+        node("q1", "sys", "user", "Plan a trip to Rome"),
+        node("a1", "q1", "assistant", "Three days in Rome."),
+        node("q2", "sys", "user", "Plan a trip to Vienna"),
+        node("call", "q2", "assistant", "search('Vienna')", recipient="browser"),
+        node("think", "call", "assistant", "hm", kind="thoughts"),
+        node("out", "think", "tool", "results"),
+        node("a2", "out", "assistant", "Four days in Vienna.\u2028Enjoy."),
+        node("hidden", "a2", "user", "x", metadata={"is_visually_hidden_from_conversation": True}),
+    ]
+    trip = {
+        "title": "Trip", "create_time": NINE_SECONDS, "conversation_id": "c1", "current_node": "hidden",
+        "mapping": {node["id"]: node for node in nodes},
+    }  # fmt: skip
+    return [trip, {**trip, "conversation_id": "c2", "title": "Trip again"}]
+
+
+CLAUDE = [{
+    "uuid": "c", "name": "Trip", "created_at": NINE, "chat_messages": [
+        {"uuid": "1", "sender": "human", "text": "Plan a trip", "created_at": NINE,
+         "attachments": [{"file_name": "tickets.pdf", "extracted_content": "..."}]},
+        {"uuid": "2", "sender": "assistant", "text": "", "created_at": NINE,
+         "content": [{"type": "text", "text": "Three days."}, {"type": "tool_use", "name": "x"}]},
+    ],
+}]  # fmt: skip
+OPEN_WEBUI = [{
+    "id": "w", "title": "Trip", "created_at": NINE_SECONDS, "chat": {"title": "Trip", "history": {
+        "currentId": "c", "messages": {
+            "a": {"id": "a", "parentId": None, "role": "user", "content": "Plan a trip", "timestamp": NINE_SECONDS},
+            "b": {"id": "b", "parentId": "a", "role": "assistant", "content": "Two days.", "timestamp": NINE_SECONDS},
+            "c": {"id": "c", "parentId": "a", "role": "assistant", "content": "Three days.", "timestamp": NINE_SECONDS},
+        }}},
+}]  # fmt: skip
+LIBRECHAT = {
+    "conversationId": "l", "title": "Trip", "messages": [
+        {"messageId": "1", "parentMessageId": "0000", "isCreatedByUser": True, "text": "Plan a trip", "createdAt": NINE,
+         "children": [{"messageId": "2", "parentMessageId": "1", "isCreatedByUser": False, "createdAt": NINE,
+                       "text": "", "content": [{"type": "text", "text": {"value": "Three days."}}]}]},
+    ],
+}  # fmt: skip
+GEMINI = [
+    {"header": "Gemini Apps", "title": "Prompted Thanks", "time": "2024-05-01T09:05:00.000Z",
+     "safeHtmlItem": [{"html": "<p>You&#39;re welcome.</p>"}]},
+    {"header": "Gemini Apps", "title": "Prompted Plan a trip", "time": "2024-05-01T09:00:00.000Z",
+     "safeHtmlItem": [{"html": "<p>Three <b>days</b>.</p>"}]},
+]  # fmt: skip
+SILLY_TAVERN = [
+    {"user_name": "Ada", "character_name": "Seraphina", "create_date": "2024-05-01@09h00m00s"},
+    {"name": "Ada", "is_user": True, "is_system": False, "mes": "Plan a trip", "send_date": "May 1, 2024 9:00am"},
+    {"name": "Seraphina", "is_user": False, "mes": "Three days.", "send_date": "2024-05-01@09h00m05s"},
+]
+SAID = [HumanMessage("Plan a trip", id="1"), AIMessage("Three days.", id="2")]
+TRIP = [("user", "Plan a trip"), ("assistant", "Three days.")]
+
+
+def lines(file: Path) -> list[MessageLine]:
+    """The messages of an export, as they would be imported; the whole file is checked first."""
+    with converted(file, "ada") as found:
+        assert check_file(found.file).header.counts.messages == found.messages
+        return [line for _, line in read_body(found.file) if isinstance(line, MessageLine)]
+
+
+def written(folder: Path, data: Any, name: str = "export.json") -> Path:
+    file = folder / name
+    file.write_text(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False), encoding="utf-8")
+    return file
+
+
+def shown(found: list[MessageLine]) -> list[tuple[str, str]]:
+    return [(line.role, line.text()) for line in found if line.left_at is None]
+
+
+@pytest.mark.parametrize(
+    ("product", "data", "expected"),
+    [
+        ("Claude", CLAUDE, [("user", "Plan a trip\n[attached: tickets.pdf]"), TRIP[1]]),
+        ("Open WebUI", OPEN_WEBUI, TRIP),
+        ("Open WebUI", OPEN_WEBUI[0], TRIP),
+        ("LibreChat", LIBRECHAT, TRIP),
+        ("Gemini", GEMINI, [*TRIP, ("user", "Thanks"), ("assistant", "You're welcome.")]),
+        ("SillyTavern", "\n".join(map(json.dumps, SILLY_TAVERN)), TRIP),
+        ("LangChain", messages_to_dict(SAID), TRIP),
+        ("LangChain", [dumpd(message) for message in SAID], TRIP),
+        (
+            "LangChain",
+            [{"role": "user", "content": "Plan a trip"}, {"role": "assistant", "content": "Three days."}],
+            TRIP,
+        ),
+        ("LangChain", {"values": {"messages": messages_to_dict(SAID)}, "config": {}}, TRIP),
+    ],
+)
+def test_all_visible_messages_come_in_their_order(
+    tmp_path: Path, product: str, data: Any, expected: list[tuple[str, str]]
+) -> None:
+    file = written(tmp_path, data)
+    with converted(file, "ada") as found:
+        assert (found.product, found.conversations) == (product, 1)
+        assert found.undated == (2 if product == "LangChain" else 0)
+    read = lines(file)
+    assert shown(read) == expected
+    if product != "LangChain":
+        assert read[0].created_at == datetime(2024, 5, 1, 9, tzinfo=UTC)
+    assert [line.id for line in lines(file)] == [line.id for line in read]
+
+
+def test_of_chatgpt_comes_the_branch_that_is_shown_and_what_was_left(tmp_path: Path) -> None:
+    found = lines(written(tmp_path, chatgpt()))
+    vienna = [("user", "Plan a trip to Vienna"), ("assistant", "Four days in Vienna.\u2028Enjoy.")]
+    assert shown(found) == vienna * 2
+    left = [line.text() for line in found if line.left_at is not None]
+    assert left == ["Plan a trip to Rome", "Three days in Rome."] * 2
+    # The same messages in two conversations are four, not two.
+    assert len({line.id for line in found}) == len(found) == 8
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    text = json.dumps(CLAUDE, ensure_ascii=False).replace("Plan a trip", "Planen für Zürich 日本")
+    data = b"\xff\xfe" + text.encode("utf-16-le") if encoding == "utf-16-le-bom" else text.encode(encoding)
+    (tmp_path / "export.json").write_bytes(data)
+    assert lines(tmp_path / "export.json")[0].text().startswith("Planen für Zürich 日本")
+
+
+def test_line_ends_of_windows_and_a_zip_as_it_was_downloaded(tmp_path: Path) -> None:
+    file = written(tmp_path, "\r\n".join(map(json.dumps, SILLY_TAVERN)) + "\r\n", "chat.jsonl")
+    assert shown(lines(file)) == TRIP
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as packed:
+        packed.writestr("export/conversations.json", json.dumps(chatgpt()))
+        packed.writestr("export/user.json", "{}")
+    assert len(lines(tmp_path / "download.zip")) == 8
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            "Müller hieß früher Groß, und das weiß er noch ganz genau, öfter als ihm lieb ist".encode("latin-1"),
+            "not in UTF-8",
+        ),
+        (b'[{"mapping": {"a": ', "no JSON"),
+        (b'{"hello": 1}', "no export that is known"),
+        (b"", "no export that is known"),
+        (b"just text", "no export that is known"),
+        (b'[{"uuid": "c", "chat_messages": [{"sender": "human", "content": 7}]}]', "Conversation 1 of"),
+    ],
+)
+def test_what_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "export.json").write_bytes(content)
+    with pytest.raises(InputError, match=words), converted(tmp_path / "export.json", "ada"):
+        pass
+    with pytest.raises(InputError, match="cannot be read"), converted(tmp_path / "nowhere.json", "ada"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        NINE_SECONDS, NINE_SECONDS * 1000, "1714554000", "1714554000000", NINE, "2024-05-01T09:00:00Z",
+        "2024-05-01 09:00:00", "Wed, 01 May 2024 09:00:00 +0000", "Wed, 01 May 2024 11:00:00 +0200",
+        "May 1, 2024 9:00am", "05/01/2024 09:00:00", "5/1/2024, 9:00:00 AM", "2024-05-01@09h00m00s",
+        "2024-05-01 @09h 00m 00s 000ms", "May 1, 2024, 9:00:00\u202fAM",
+    ],
+)  # fmt: skip
+def test_times_in_every_usual_form(value: Any) -> None:
+    assert moment(value) == datetime(2024, 5, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("value", [None, "", "yesterday", True, float("nan"), 1e300, [], {}])
+def test_what_is_no_time_is_none(value: Any) -> None:
+    assert moment(value) is None
+
+
+@given(st.data())
+def test_a_tree_gives_every_message_once_and_the_shown_branch_in_order(data: st.DataObject) -> None:
+    nodes: dict[str, Node] = {}
+    for number in range(data.draw(st.integers(1, 12))):
+        parent = data.draw(st.sampled_from([None, *nodes])) if nodes else None
+        nodes[str(number)] = Node(parent, Said(str(number), "user", "x", None))
+    current = data.draw(st.sampled_from([*nodes, "gone"]))
+    found = on_branches(nodes, current)
+    assert sorted(said.id for said in found) == sorted(nodes)
+    way = [current if current in nodes else list(nodes)[-1]]
+    while (parent := nodes[way[0]].parent) is not None:
+        way.insert(0, parent)
+    assert [said.id for said in found if not said.left] == way
+
+
+def test_an_import_is_found_and_twice_is_once(tmp_path: Path, environment: dict[str, str]) -> None:
+    history = written(tmp_path, chatgpt())
+    assert (
+        "2 conversations from 2024-05-01 to 2024-05-01, 8 messages, 4 of them on branches that were left"
+        in run(environment, "import", str(history), "--dry-run").stdout
+    )
+    assert "Trip" not in run(environment, "threads").stdout
+    assert "8 messages, 8 of them new" in run(environment, "import", str(history)).stdout
+    assert "8 messages, 0 of them new" in run(environment, "import", str(history)).stdout
+    assert "Trip again" in run(environment, "threads").stdout
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "many.json"
+    (trip, _) = chatgpt()
+    with file.open("w") as out:
+        out.write("[")
+        for number in range(300):
+            words = "word " * 2_000
+            trip["conversation_id"] = f"c{number}"
+            trip["mapping"]["a1"]["message"]["content"]["parts"] = [words]
+            out.write(("," if number else "") + json.dumps(trip))
+        out.write("]")
+    tracemalloc.start()
+    try:
+        with converted(file, "ada") as found:
+            assert found.messages == 1_200
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < file.stat().st_size / 2
