@@ -169,7 +169,7 @@ def test_the_counter_of_the_model_decides_what_fits() -> None:
     talk = Talk("multi_strategy")
     for n in range(12):
         talk.say(*turn(n))
-    view = talk.thread.view
+    view = ChainView([*talk.thread.view, HumanMessage("And?", id="q")])
     texts: Any = {**talk.thread.made, **{str(m.id): m for m in talk.thread.said}}
     places = {str(m.id): Place(n, BEGIN) for n, m in enumerate(talk.thread.said, start=1)}
     marks = Marks(2000, 100)
