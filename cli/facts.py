@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ..facts.rows import FactRows
-from ..runtime.own_facts import add_fact, confirm_fact, said_in
 from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..storage.archive import Archive
@@ -30,6 +29,8 @@ async def facts(
     """Print the user's facts and pins, or change what is known."""
     user = rows_of(storage)
     rows = FactRows(user)
+    if confirm or add is not None or why:
+        from ..runtime.own_facts import add_fact, confirm_fact, said_in  # which a list does not need
     if correct and add is None:
         raise InputError("Say with --add what takes the place of the fact.")
     if confirm:

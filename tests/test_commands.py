@@ -248,11 +248,11 @@ def test_commands_work_in_the_terminal(environment: dict[str, str]) -> None:
 
 
 async def test_the_status_counts_the_summaries_of_this_branch_only(graph: CompiledConversation) -> None:
-    for n in range(9):
+    for n in range(7):
         await say(graph, f"Remark {n} about the garden.", profile="archive", summary_every_n=2)
         if n == 0:
             early = (await graph.aget_state(thread())).config
-    assert "Active summaries: 4" in await asked(graph, "/summary_status", profile="archive")
+    assert "Active summaries: 3" in await asked(graph, "/summary_status", profile="archive")
     context = {"user_id": "ada", "profile": "archive", "summary_every_n": 2}
     await graph.ainvoke({"messages": [("user", "Something else.")]}, early, context=context)
     assert "Active summaries: 1" in await asked(graph, "/summary_status", profile="archive")

@@ -110,13 +110,15 @@ async def test_marks_reach_the_model_and_neither_the_thread_nor_a_context_for_an
     assert "cache_control" not in json.dumps([message.content for message in shown])
 
 
+@pytest.mark.usefixtures("eager")
 async def test_the_report_has_what_the_provider_says_of_its_cache_and_explain_what_the_turn_cost(
     settings: Settings, embeddings: Embeddings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Model(prompts=[])
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
-        for _ in range(3):
+        for _ in range(4):
             state = await say(graph, "What is new in the garden, in the house and in the whole long street today?")
+            await graph.asettled()
     report = TurnReport.read(state["report"])
     assert report is not None
     assert report.reply is not None

@@ -79,6 +79,7 @@ async def test_they_are_pinned_in_their_thread_with_their_source_and_shown_when_
     assert elsewhere["facts"].pins == ()
 
 
+@pytest.mark.usefixtures("eager")
 async def test_with_a_model_what_the_user_said_is_pinned_and_nothing_else(
     settings: Settings, embeddings: Embeddings
 ) -> None:

@@ -60,6 +60,7 @@ def turn(graph: Any, mode: Any, **options: Any) -> Any:
     return graph.astream(question, thread(), context={"user_id": "ada"}, stream_mode=mode, **options)
 
 
+@pytest.mark.usefixtures("eager")
 async def test_messages_come_token_by_token_with_tool_results_and_nothing_else(graph: Any) -> None:
     for _ in range(3):
         parts = [part async for part in turn(graph, "messages")]
@@ -72,6 +73,7 @@ async def test_messages_come_token_by_token_with_tool_results_and_nothing_else(g
         assert SECRET not in str(parts)
         pieces = [m for m, _ in parts if isinstance(m, AIMessageChunk) and m.tool_call_chunks]
         assert pieces[0].tool_call_chunks[0]["name"] == "weather"
+        await graph.asettled()
     assert graph.inner.prompts, "the summarizer has spoken, and nobody heard it"
 
 
