@@ -163,10 +163,11 @@ def _parted(node: Node, index: Mapping[str, int]) -> range:
 
 
 def _older(nodes: Sequence[Node], index: Mapping[str, int], start: int) -> Iterator[AnyMessage]:
-    """What stands for the messages before the start: the summaries of nothing newer, the messages in none of these."""
+    """What stands for the messages before the start: summaries, of nothing newer if it can be, and messages in none."""
     for node in nodes:
         oldest, newest_ = _span(node, index)
-        if newest_ < start:
+        parted = any(not is_summary(one.message) and _span(one, index)[1] < start for one in node.sources)
+        if newest_ < start or (parted and oldest < start):
             yield node.message
         elif oldest < start and node.sources:
             yield from _older(node.sources, index, start)

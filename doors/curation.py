@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from ..compression.chain import Batch, summaries_of
 from ..facts.words import key
 from ..runtime.make_summary import make_summary
-from ..runtime.prompt import Asked, assembled
+from ..runtime.prompt import Asked, assembled, shown_of
 from ..runtime.turn import Turn
 from ..runtime.user import User
 from ..state.chain import summary_of
@@ -82,7 +82,7 @@ class Curated:
         made = await assembled(state, turn, budget=budget, asked=Asked(None, instructions=instructions))
         report: ContextReport = made["context_report"]
         items = {section.name: section.items for section in report.sections}
-        view = turn.live(state).view
+        view = shown_of(state, turn, report.budget).view
         said = {str(m.id) for m in view if m.id} - {str(m.id) for m in (*summaries_of(view), *state["messages"])}
         sent: Sequence[AnyMessage] = made["context"].messages
         # Those of one speaker in a row stand in the prompt as one.

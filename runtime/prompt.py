@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
-from ..assembly.cut import Marks, cut
+from ..assembly.cut import Cut, Marks, cut
 from ..assembly.layout import Layout
 from ..facts.sheet import parted
 from ..models.cache_marks import with_cache_marks
@@ -90,8 +90,7 @@ async def assembled(
     except StorageError as error:
         logger.warning("What was said under the summaries could not be read: %s", error)
     budget = budget if budget is not None else _room_for(model, turn)
-    layout, live = Layout.of(turn.settings), turn.live(state)
-    shown = cut(live.view, live.texts, state.get("places") or {}, Marks.of(layout, budget), counter)
+    layout, shown = Layout.of(turn.settings), shown_of(state, turn, budget, counter)
     whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     said = {str(message.id) for message in whole if not is_summary(message)}
@@ -129,6 +128,12 @@ async def assembled(
     if "recall" in state:
         update["recall"] = recall.model_copy(update={"memories": made.memories})
     return update
+
+
+def shown_of(state: ConversationState, turn: Turn, budget: int, counter: TokenCounter | None = None) -> Cut:
+    """What a prompt of so many tokens shows of the conversation; see `assembly.cut`."""
+    live, marks = turn.live(state), Marks.of(Layout.of(turn.settings), budget)
+    return cut(live.view, live.texts, state.get("places") or {}, marks, counter)
 
 
 class Prompt:
