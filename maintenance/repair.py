@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import StateSnapshot
 
 from ..runtime.chain_texts import command_ids, restored
+from ..state.errors import InputError
 from ..state.messages import is_empty, unmarked
 from ..state.records import now
 from ..storage.archive_rows import as_jsonb, message_rows
@@ -81,7 +82,10 @@ async def _archive_older(thread: ThreadSnapshot) -> None:
     lost: dict[str, _Lost] = {}
     snapshot, looked = state.snapshot, 0
     while snapshot.parent_config is not None and (looked := looked + 1) <= _MOST_STATES:
-        snapshot = await state.conversation.aget_state(snapshot.parent_config)
+        try:
+            snapshot = await state.conversation.aget_state(snapshot.parent_config)
+        except InputError:  # it was thinned out
+            break
         lost |= _Lost.of(snapshot, known)
         known.update(str(message.id) for message in snapshot.values.get("messages", []))
     await _archive(thread, lost)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 from psycopg.rows import DictRow
@@ -18,29 +17,23 @@ from ..state.messages import clean_text
 from ..state.records import Fragment, Hit, Place, Summary
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
-from .archive_rows import ArchivedMessage, Offered, archived, as_jsonb, changed_message, message_of, message_rows
+from .archive_rows import (
+    ArchivedMessage,
+    Offered,
+    Standing,
+    archived,
+    as_jsonb,
+    changed_message,
+    message_of,
+    message_rows,
+    place_of,
+)  # fmt: skip
 from .exchanges import exchanges
 from .readable import readable
 from .sources import SummaryTree, newest_sources, summaries_of, summary_tree
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
-
-
-class Standing(NamedTuple):
-    """What stands in the chain of a thread as the archive has it.
-
-    Attributes:
-        positions: by its id, where each message or summary stands; the order is what counts.
-        kept: ids of messages that a summary has already, and that are recent.
-        summaries: by id.
-        last: the newest message; None where there is none.
-    """
-
-    positions: Mapping[str, int]
-    kept: frozenset[str]
-    summaries: Mapping[str, Summary]
-    last: str | None
 
 
 class Archive:
@@ -255,7 +248,7 @@ class Archive:
     async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
         """By id, where those of these messages stand that the archive holds."""
         rows = await self._rows.fetch("archive.places", thread_id=thread_id, ids=list(ids))
-        return {row["id"]: Place(row["seq"], row["created_at"]) for row in rows}
+        return dict(readable(self._rows, "messages", rows, place_of))
 
     async def compression(self, thread_id: str) -> DictRow:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast, get_args
 
@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
-from ..state.records import Role, now
+from ..state.records import Place, Role, Summary, now
 from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
@@ -30,6 +30,22 @@ MOST_MESSAGES: Final = 2**40
 _EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
 _ROLES: Final = frozenset(get_args(Role))
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
+
+
+class Standing(NamedTuple):
+    """What stands in the chain of a thread as the archive has it.
+
+    Attributes:
+        positions: by its id, where each message or summary stands; the order is what counts.
+        kept: ids of messages that a summary has already, and that are recent.
+        summaries: by id.
+        last: the newest message; None where there is none.
+    """
+
+    positions: Mapping[str, int]
+    kept: frozenset[str]
+    summaries: Mapping[str, Summary]
+    last: str | None
 
 
 class Offered(NamedTuple):
@@ -213,3 +229,14 @@ def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str,
         "tokens": count_message_tokens([message]),
         "created_at": moment.isoformat(),
     }
+
+
+def place_of(row: DictRow) -> tuple[str, Place]:
+    """Where a message stands, by its id.
+
+    Raises:
+        TypeError: the row is damaged.
+    """
+    if not isinstance(row["seq"], int) or not isinstance(row["created_at"], datetime):
+        raise TypeError(f"{row['id']} has no place")
+    return row["id"], Place(row["seq"], row["created_at"])

@@ -277,6 +277,6 @@ async def test_json_keeps_the_newest_checkpoint_of_a_thread(as_json: Settings, t
     async with graph_on(as_json) as graph:
         for n in range(33):
             await say(graph, f"Remark {n}.")
-        assert len([found async for found in graph.checkpointer.alist(thread())]) == 64  # type: ignore[union-attr]
+        assert len([found async for found in graph.checkpointer.alist(thread())]) == 16  # type: ignore[union-attr]
     content = json.loads((tmp_path / "memory.json").read_text(encoding="utf-8"))
     assert len(content["checkpoints"]["t1"]) == 1

@@ -130,7 +130,7 @@ async def test_an_edited_message_stands_in_its_place_and_what_it_was_has_left(
         assert len([m for m in whole if m.left_at is not None]) == 4
         assert [m.id for m in await resources.of_user("ada").archive.page("t1")] == [m.id for m in state["messages"]]
         assert [m.text for m in state["context"].messages if m.type != "system"] == ["I like tea."]
-        state = await say(graph, "What do I like, and what is the word zanzibar?", to="t2")
+        state = await say(graph, "What do you know about me, and what is the word zanzibar?", to="t2")
         assert [fact.text for fact in state["facts"].facts] == ["I like tea"]
         assert not any("jazz" in str(memory) or "dog" in str(memory) for memory in state["recall"].memories)
         (checkup,) = await examine(graph, "ada", "t1")
@@ -175,12 +175,14 @@ class NoSummaries(EchoModel):
         return super()._generate(messages, stop, run_manager, **options)
 
 
+@pytest.mark.usefixtures("eager")
 async def test_where_the_summary_fails_the_messages_stay_active(opened: Callable[..., open_graph]) -> None:
     """Seed 003, "Summarization Failures"."""
     values = {"model": NoSummaries(prompts=[]), "summary_model": None, "profile": "archive", "summary_every_n": 2}
     async with opened(**values) as graph:
         for n in range(3):
             state = await say(graph, f"The seat {n} is mine.")
+            await graph.asettled()  # type: ignore[attr-defined]
         archive = graph.resources.of_user("ada").archive  # type: ignore[attr-defined]
         assert "quota" in state["after_reply"].error
         assert all(message.active for message in await archive.messages("t1"))
@@ -280,7 +282,8 @@ async def test_commands_in_the_chat_name_the_storage(opened: Callable[..., open_
             (await say(graph, text))["messages"][-1].content for text in ("/summary", name, "15", "/summary_status")
         ]
     assert f"[{name} (in use)]" in texts[0]
-    assert texts[2] == f"External memory configured!\n\n- Storage: {name}\n- Threshold: 15 messages"
+    told = f"External memory configured!\n\n- Storage: {name}\n- Threshold: 15 messages"
+    assert texts[2] == f"{told}\n- Holds in this thread and in your new ones"
     assert f"Storage: {name}" in texts[3]
 
 

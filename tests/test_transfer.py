@@ -426,7 +426,7 @@ async def test_what_was_imported_by_the_command_is_recalled(
     assert len(await asyncio.to_thread(vectors_of, elsewhere)) == 2
     assert "Biscuit" in (await asyncio.to_thread(run, there, "history", "pets")).stdout
     async with open_graph(elsewhere.settings, model=EchoModel(prompts=[]), embeddings=embeddings) as opened:
-        state = await say(opened, "Which animal fears storms?", to="new", user="bob", similarity_threshold=0.5)
+        state = await say(opened, "What is my dog Biscuit afraid of?", to="new", user="bob", similarity_threshold=0.5)
     assert "Biscuit" in state["recall"].memories[0].fragments[0].content
 
 
