@@ -495,7 +495,7 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
         for _ in range(10):
             await say(graph, "Something new.")
         await timed_turns(graph, 10)
-        alone, beside, gone = [], [], 0
+        alone, beside, ended, gone = [], [], [], 0
         for _ in range(4):  # in turn, as other work on the machine comes and goes
             alone += await timed_turns(graph, 20)
             stop = asyncio.Event()
@@ -504,9 +504,11 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
             stop.set()
             begun = await running
             assert begun is not None
-            assert begun.error == "It was ended before it was done."
+            assert begun.error in {None, "It was ended before it was done."}
+            ended.append(begun.error)
             gone += begun.messages
         assert gone > 0
+        assert any(ended)
         assert statistics.median(beside) <= 2 * statistics.median(alone)  # 1.2 on an idle machine
         rest = await run_retention(graph)
         assert rest is not None
