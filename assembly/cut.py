@@ -18,9 +18,10 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..models.counting import TokenCounter
 from ..state.chain import ChainView, is_summary
+from ..state.messages import question_at
 from ..state.records import Place
 from .layout import Layout
-from .unfold import Node, Texts, before_question, newest, node_of
+from .unfold import Node, Texts, newest, node_of
 
 _HIGH, _LOW = 0.75, 0.12
 """The marks, as shares of what recent messages may take; by trial on LoCoMo."""
@@ -72,7 +73,8 @@ def cut(
         marks: between which sizes the conversation grows.
         counter: what counts; by default the estimate.
     """
-    asked = before_question(view)
+    question = question_at(view)
+    asked = len(view) if question is None else question
     roots = [node_of(message, texts) for message in view[:asked]]
     said, is_whole = _as_said(roots, places, marks, counter or TokenCounter())
     index = {str(message.id): at for at, message in enumerate(said.messages)}

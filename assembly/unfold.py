@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 
 from ..state.chain import SummaryMessage, is_summary, summary_of
+from ..state.messages import question_at
 from ..state.records import Summary
 
 Texts = Mapping[str, Summary | AnyMessage]
@@ -54,12 +55,6 @@ def newest(nodes: Sequence[Node]) -> Iterator[Node]:
             yield node
 
 
-def before_question(view: Sequence[AnyMessage]) -> int:
-    """Where the question stands in a view; its length where none does."""
-    asked = (index for index in range(len(view) - 1, -1, -1) if isinstance(view[index], HumanMessage))
-    return next(asked, len(view))
-
-
 def to_read(
     view: Sequence[AnyMessage], texts: Texts, limit: int, count: Callable[[AnyMessage], int], each: int
 ) -> list[str]:
@@ -73,7 +68,7 @@ def to_read(
         each: tokens that a message which was not read is taken for.
     """
     wanted: list[str] = []
-    for node in newest([node_of(message, texts) for message in view[: before_question(view)]]):
+    for node in newest([node_of(message, texts) for message in view[: question_at(view)]]):
         if limit <= 0:
             break
         if not is_summary(node.message):

@@ -144,15 +144,13 @@ def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
 
 
 def _cost(report: TurnReport, prices: Prices) -> Iterator[RenderableType]:
-    """Of all requests of the turn: rounds of tools, and summaries, are requests too."""
-    reply, after = report.reply, report.after_reply
-    calls = [*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ())]
-    sums = {kind: sum(getattr(call, f"{kind}_tokens") or 0 for call in calls) for kind in ("input", "cached", "output")}
+    kinds = ("input", "cached", "output")
+    sums = {kind: sum(getattr(call, f"{kind}_tokens") or 0 for call in report.calls) for kind in kinds}
     if not sums["input"] and not sums["output"]:
         yield "no tokens were counted"
         return
     of_cache = f", {sums['cached']} of them from the provider's cache" if sums["cached"] else ""
-    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {len(calls)} requests"
+    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {len(report.calls)} requests"
     if (cost := turn_cost(report, prices)) is not None:
         yield f"{cost:.6f} at the prices that are set"
 

@@ -18,7 +18,7 @@ from mcp_types import ToolAnnotations
 from pydantic import AnyHttpUrl, BaseModel, Field
 
 from ..state.errors import EverthreadError
-from ..state.records import Memory
+from ..state.records import Deleted, Memory
 from ..storage.archive import ArchivedMessage
 from .memory import ConversationMemory
 
@@ -175,14 +175,13 @@ class MemoryTools:
         ],
     ) -> str:
         """Forget messages for good, with all that was made from them. Only when the user asks for it."""
-        done = await self._memory.aforget(thread_id, messages=message_ids)
-        return f"Forgotten: {done.messages} messages, {done.facts} facts, {done.pins} pins."
+        return _forgotten(await self._memory.aforget(thread_id, messages=message_ids))
 
     async def forget_fact(
         self, fact_id: Annotated[str, Field(min_length=1, description="As `facts` gives it.")]
     ) -> str:
         """Forget a fact about the user. Only when the user asks for it."""
-        return f"Forgotten: {await self._memory.aforget_fact(fact_id)}"
+        return _forgotten(await self._memory.aforget_fact(fact_id))
 
 
 class _Tokens:
@@ -227,6 +226,10 @@ def _remembered(found: Memory) -> Remembered:
         message_ids=list(found.source_ids),
         score=round(found.score, 3),
     )
+
+
+def _forgotten(done: Deleted) -> str:
+    return f"Forgotten: {done.messages} messages, {done.facts} facts, {done.pins} pins."
 
 
 def _said(row: ArchivedMessage) -> Said:

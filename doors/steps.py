@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from ..graph.build import no_summary_due
@@ -25,7 +25,7 @@ from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import check_input
 from ..state.records import Memory, Recall
-from ..state.tool_calls import open_calls, results_after_calls
+from ..state.tool_calls import ends_with_reply, results_after_calls
 
 
 async def recalled(query: str, turn: Turn, as_of: datetime | None = None) -> Recall:
@@ -118,18 +118,13 @@ async def sent_again(messages: list[AnyMessage], turn: Turn) -> Update | None:
     said, given = messages[:known], messages[known:]
     if said and not given:
         after = whole[places[said[-1].id] + 1 :]
-        return {"messages": after, "jump_to": "end"} if is_answered([*said, *after]) else None
+        return {"messages": after, "jump_to": "end"} if ends_with_reply([*said, *after]) else None
     new = new_by_content(given, whole, ()) if len(given) > 1 else given
     if len(new) == len(given):
         return None
     stands = said or whole
     update: Update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stands, *new]}
-    return update if new or not is_answered(stands) else {**update, "jump_to": "end"}
-
-
-def is_answered(messages: Sequence[AnyMessage]) -> bool:
-    """Whether messages end with a reply."""
-    return isinstance(messages[-1], AIMessage) and not open_calls(messages)
+    return update if new or not ends_with_reply(stands) else {**update, "jump_to": "end"}
 
 
 async def kept(messages: list[AnyMessage], turn: Turn) -> int:

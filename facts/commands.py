@@ -77,9 +77,10 @@ def _command(sentence: str, language: Language) -> FactCommand | None:
 def _is_of_user(words: str, language: Language) -> bool:
     """Whether something is to be kept for the user, and not said to somebody: "remember to listen to your heart"."""
     plain = language.normalized(words)
+    signs = [language["addressed"].search(plain) is not None, language["unpinned"].match(plain) is not None]
     if any(language[name].search(plain) for name in ("of_user", "first", "my", "first_verbs")):
-        return language["addressed"].search(plain) is None or language["unpinned"].match(plain) is None
-    return language["addressed"].search(plain) is None and language["unpinned"].match(plain) is None
+        return not all(signs)
+    return not any(signs)
 
 
 def _after_polite(sentence: str, language: Language) -> int:

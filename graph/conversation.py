@@ -26,11 +26,11 @@ from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from .recognition import is_branch, note_branch, recognized
+from .recognition import note_branch, recognized
 from .removed import forget_removed
 from .run import Run, read_run, runtime_of
 from .stopped import kept_when_stopped, kept_when_stopped_sync
-from .time_travel import refuse_missing, there
+from .time_travel import names_checkpoint, refuse_missing, there
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +193,7 @@ class Conversation(CompiledConversation):
         """
         node_thread.run_sync(self._check_update(config, supersteps))
         updated = super().bulk_update_state(config, supersteps)
-        if is_branch(config):
+        if names_checkpoint(config):
             node_thread.run_sync(note_branch(self.resources, super().get_state(updated)))
         return updated
 
@@ -203,7 +203,7 @@ class Conversation(CompiledConversation):
         """LangGraph's `abulk_update_state`. Errors as for `bulk_update_state`."""
         await self._check_update(config, supersteps)
         updated = await super().abulk_update_state(config, supersteps)
-        if is_branch(config):
+        if names_checkpoint(config):
             await note_branch(self.resources, await super().aget_state(updated))
         return updated
 

@@ -11,7 +11,7 @@ from langgraph.types import StateSnapshot
 
 from ..runtime.resources import Resources
 from ..state.messages import content_hash, is_empty, message_text, role_of
-from ..state.tool_calls import open_calls
+from ..state.tool_calls import ends_with_reply
 from ..storage.archive import Archive
 from ..storage.thread_copy import owner_of
 
@@ -68,20 +68,13 @@ async def _ended(archive: Archive, thread_id: str, last: AnyMessage) -> list[Any
     ids = [row.id for row in page]
     after = page[ids.index(last.id) + 1 :] if last.id in ids else []
     said = [cast("AnyMessage", row.message) for row in after]
-    is_whole = bool(said) and isinstance(said[-1], AIMessage) and not open_calls(said)
-    return said if is_whole and not any(isinstance(message, HumanMessage) for message in said) else []
+    return said if ends_with_reply(said) and not any(isinstance(message, HumanMessage) for message in said) else []
 
 
 def _are_named(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> bool:
     """Whether the ids of an input are those of the conversation: some clients give replies ids of their own."""
     known = {message.id for message in said}
     return all(message.id and (message.id in known or not isinstance(message, AIMessage)) for message in given)
-
-
-def is_branch(config: RunnableConfig) -> bool:
-    """Whether a state that is made with this config goes on from an earlier checkpoint of the thread."""
-    configurable = (config or {}).get("configurable") or {}
-    return bool(configurable.get("checkpoint_id")) and not configurable.get("checkpoint_ns")
 
 
 async def note_branch(resources: Resources, snapshot: StateSnapshot) -> None:

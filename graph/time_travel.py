@@ -15,7 +15,7 @@ async def refuse_missing(saver: object, config: RunnableConfig) -> None:
     Raises:
         InputError: it was thinned out, or never was.
     """
-    if _names_checkpoint(config) and isinstance(saver, BaseCheckpointSaver) and await saver.aget_tuple(config) is None:
+    if names_checkpoint(config) and isinstance(saver, BaseCheckpointSaver) and await saver.aget_tuple(config) is None:
         raise _missing(config)
 
 
@@ -25,13 +25,14 @@ def there(snapshot: StateSnapshot, config: RunnableConfig) -> StateSnapshot:
     Raises:
         InputError: its checkpoint was thinned out, or never was.
     """
-    if _names_checkpoint(config) and snapshot.created_at is None:
+    if names_checkpoint(config) and snapshot.created_at is None:
         raise _missing(config)
     return snapshot
 
 
-def _names_checkpoint(config: RunnableConfig) -> bool:
-    configurable = config.get("configurable") or {}
+def names_checkpoint(config: RunnableConfig) -> bool:
+    """Whether a run goes on from an earlier checkpoint of the thread, or a reader looks at it."""
+    configurable = (config or {}).get("configurable") or {}
     return bool(configurable.get("checkpoint_id")) and not configurable.get("checkpoint_ns")
 
 

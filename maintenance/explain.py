@@ -65,9 +65,7 @@ def turn_cost(report: TurnReport, prices: Prices) -> float | None:
     None where prices of input and output are not set, or a provider did not say how many tokens it counted.
     Of a request that failed nothing is known, and nothing is counted.
     """
-    reply, after = report.reply, report.after_reply
-    calls = [*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ())]
-    answered = [call for call in calls if getattr(call, "failure", None) is None]
+    answered = [call for call in report.calls if getattr(call, "failure", None) is None]
     if prices.input is None or prices.output is None or not answered:
         return None
     total = 0.0

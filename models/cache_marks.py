@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AnyMessage, SystemMessage
 
+from ..state.messages import question_at
 from .chat import model_name
 
 _ON_BLOCK: Final = frozenset({"anthropic-chat", "anthropic-chat-vertexai", "anthropic-bedrock-chat"})
@@ -49,17 +50,12 @@ def with_cache_marks(
     marked = list(messages)
     if model is None or not (mark := _mark_of(model)):
         return marked
-    end = before_question(messages) if stable is None else stable
+    end = (question_at(messages) or 0) - 1 if stable is None else stable
     instructions = 0 if messages and isinstance(messages[0], SystemMessage) else -1
     for at in {instructions, end}:
         if 0 <= at < len(marked):
             marked[at] = _marked(marked[at], mark)
     return marked
-
-
-def before_question(messages: Sequence[AnyMessage]) -> int:
-    """The index of the last message before the user's newest; -1 where there is none."""
-    return next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], HumanMessage)), 0) - 1
 
 
 def _mark_of(model: BaseChatModel) -> Mapping[str, Any] | None:

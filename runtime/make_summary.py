@@ -77,13 +77,11 @@ async def make_summaries(
         summarizer = replace(summarizer, **asked)
     written = await write_due(plan, settings, thread_id=turn.thread_id, summarizer=summarizer, standing=hashes)
     written = [one._replace(instead=missing or one.instead) for one in written]
-    written = await _agreeing(plan, written, settings, turn, hashes)
+    written = await _agreeing(plan, written, settings, turn)
     return [written[0]._replace(calls=recorder.calls), *written[1:]]
 
 
-async def _agreeing(
-    plan: Sequence[Batch], written: Sequence[Written], settings: Settings, turn: Turn, standing: frozenset[str]
-) -> list[Written]:
+async def _agreeing(plan: Sequence[Batch], written: Sequence[Written], settings: Settings, turn: Turn) -> list[Written]:
     """The same; the extractive summarizer's in place of one that tells of the user otherwise than what is known."""
     made: dict[str, Summary] = {}
     checked: list[Written] = []
@@ -91,9 +89,7 @@ async def _agreeing(
         whole = with_texts(batch, made)
         if one.summary.method == "model" and (reason := await _against_what_is_known(one.summary, whole, turn)):
             logger.warning("A summary was not accepted: %s.", reason)
-            plain = await write_summary(
-                whole, settings, thread_id=turn.thread_id, summarizer=None, standing=standing, rejected=reason
-            )
+            plain = await write_summary(whole, settings, thread_id=turn.thread_id, summarizer=None)
             summary = plain.summary.model_copy(update={"rejected": reason})
             one = plain._replace(summary=summary, facts=one.facts, instead=reason)  # noqa: PLW2901
         made[one.summary.id] = one.summary

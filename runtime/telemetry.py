@@ -175,8 +175,7 @@ class Telemetry(Observer):
         for section in report.context.sections if report.context else ():
             self._record("context.tokens", section.tokens, section=section.name)
             self._count("context.dropped", section.dropped, section=section.name)
-        after_reply = report.after_reply.calls if report.after_reply else ()
-        for call in (*(report.reply.calls or (report.reply,) if report.reply else ()), *after_reply):
+        for call in report.calls:
             self._count_call(call)
         for summary in report.summaries:
             self._count("summaries", 1, level=summary.level, method=summary.method)

@@ -248,10 +248,13 @@ def content_hash(message: BaseMessage) -> int:
 
 def newest_question(messages: Sequence[BaseMessage]) -> str:
     """The text of the user's newest message, or nothing."""
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage):
-            return message_text(message).strip()
-    return ""
+    at = question_at(messages)
+    return "" if at is None else message_text(messages[at]).strip()
+
+
+def question_at(messages: Sequence[BaseMessage]) -> int | None:
+    """The index of the user's newest message; None where there is none."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], HumanMessage)), None)
 
 
 def earlier_questions(messages: Sequence[BaseMessage]) -> list[str]:

@@ -16,7 +16,7 @@ from ..text.words import words
 from .fact_records import Forgotten
 from .records import Memory, Recall, Record, SourceType, Summary
 from .search_records import SearchOutcome
-from .turn_records import AfterReply, ContextReport, ReplyReport
+from .turn_records import AfterReply, ContextReport, ModelCall, ReplyReport
 
 R = TypeVar("R", bound=Record)
 
@@ -103,6 +103,12 @@ class TurnReport(Record):
     stopped: bool = Field(False, description="Whether the reply was stopped: what had been shown of it is kept.")
     degraded: tuple[str, ...] = Field((), description="What failed without failing the turn: one sentence each.")
     unfinished: str | None = Field(None, description="Where the turn broke off: one sentence, or nothing.")
+
+    @property
+    def calls(self) -> tuple[ModelCall | ReplyReport, ...]:
+        """All requests to chat models in this turn: rounds of tools and summaries too, and those that failed."""
+        reply, after = self.reply, self.after_reply
+        return (*(reply.calls or (reply,) if reply else ()), *(after.calls if after else ()))
 
     @classmethod
     def read(cls, value: Any) -> Self | None:

@@ -30,6 +30,11 @@ def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     return []
 
 
+def ends_with_reply(messages: Sequence[AnyMessage]) -> bool:
+    """Whether the last message is a reply that calls no tool."""
+    return bool(messages) and isinstance(messages[-1], AIMessage) and not open_calls(messages)
+
+
 def newest_results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     """The results at the end of a chain."""
     results = list(takewhile(lambda message: isinstance(message, ToolMessage), reversed(messages)))

@@ -24,13 +24,13 @@ from .archive_rows import (
     archived,
     as_jsonb,
     changed_message,
-    message_of,
     message_rows,
+    messages_by_id,
     place_of,
 )  # fmt: skip
 from .exchanges import exchanges
 from .readable import readable
-from .sources import SummaryTree, newest_sources, summaries_of, summary_tree
+from .sources import SummaryTree, newest_sources, summaries_of, summary_row, summary_tree
 from .user_rows import UserRows
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
@@ -159,7 +159,7 @@ class Archive:
         Returns:
             The one that is stored: where it was there already, perhaps in other words, that one.
         """
-        values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
+        values = summary_row(thread_id, summary)
         there = {"thread_id": thread_id, "ids": [summary.id]}
         rows = await self._rows.transaction(
             ("archive.add_summary", values), ("summaries.some", there), fenced=thread_id
@@ -236,14 +236,14 @@ class Archive:
     async def whole_messages(self, thread_id: str, ids: Iterable[str]) -> dict[str, BaseMessage]:
         """By id, those of these messages that the archive holds, with all that the live chain has shed."""
         rows = await self._rows.fetch("archive.whole", thread_id=thread_id, ids=list(ids))
-        return dict(readable(self._rows, "messages", rows, lambda row: (row["id"], message_of(row))))
+        return dict(messages_by_id(self._rows, rows))
 
     async def below(self, thread_id: str, ids: Iterable[str]) -> dict[str, Summary | BaseMessage]:
         """By id, those of these messages and summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
         messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
-        said = readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row)))
-        return dict([*((summary.id, summary) for summary in summaries_of(self._rows, summaries)), *said])
+        made = {summary.id: summary for summary in summaries_of(self._rows, summaries)}
+        return {**made, **messages_by_id(self._rows, messages)}
 
     async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
         """By id, where those of these messages stand that the archive holds."""

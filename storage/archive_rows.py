@@ -21,7 +21,7 @@ from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
 
-_SAME: Final = ("content", "tool_calls", "tool_call_id")
+COMPARED: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""
 
 MOST_MESSAGES: Final = 2**40
@@ -107,6 +107,11 @@ def message_of(row: DictRow) -> AnyMessage:
     return cast("AnyMessage", messages_from_dict([row["message"]])[0])
 
 
+def messages_by_id(user: Rows, rows: Iterable[DictRow]) -> dict[str, AnyMessage]:
+    """By their ids, the messages of a user's rows that have `id` and `message`."""
+    return dict(readable(user, "messages", rows, lambda row: (row["id"], message_of(row))))
+
+
 def check_message(seq: object, role: object, said_at: object) -> None:
     """Refuse what no message has.
 
@@ -162,7 +167,7 @@ def message_rows(user_id: str, messages: Sequence[BaseMessage]) -> list[dict[str
         if not message.id:
             raise InputError("A message without an id cannot be archived: give it an id that stays the same.")
         row = _message_row(user_id, position, message)
-        if not _is_same(rows.setdefault(row["id"], row), row):
+        if not is_same(rows.setdefault(row["id"], row), row):
             raise changed_message([row["id"]])
     return list(rows.values())
 
@@ -186,9 +191,10 @@ def said_as(id_: str) -> str:
     return _EARLIER.sub("", id_)
 
 
-def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the rows of two messages of one id hold the same message."""
     first, second = one["message"]["data"], other["message"]["data"]
-    return one["role"] == other["role"] and all(first.get(name) == second.get(name) for name in _SAME)
+    return one["role"] == other["role"] and all(first.get(name) == second.get(name) for name in COMPARED)
 
 
 def as_jsonb(value: Any) -> Jsonb:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from .archive_rows import COMPARED
 from .encryption import Cipher, looks_sealed
 
 CALLS: Final = "messages.calls"
 SPEAKER: Final = "messages.name"
 """Sealed so that equal ones are equal: a statement asks whether all of a thread bear the same."""
-
-_SAME: Final = ("content", "tool_calls", "tool_call_id")
-"""What tells two messages apart, see `archive_rows`: what the statements compare."""
 
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
@@ -46,7 +44,7 @@ def seal(cipher: Cipher, table: str, column: str, value: Any) -> Any:
     if column != "message":
         return cipher.seal(field, json.dumps(value))
     return {
-        "data": {name: _comparable(cipher, name, value["data"][name]) for name in _SAME if name in value["data"]},
+        "data": {name: _comparable(cipher, name, value["data"][name]) for name in COMPARED if name in value["data"]},
         "others": _digest(cipher, value),
         "sealed": cipher.seal(field, json.dumps(value)),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg.rows import DictRow
 
@@ -94,6 +94,11 @@ def fragment(row: DictRow, content: str) -> Fragment:
 def summaries_of(user: Rows, rows: Iterable[DictRow]) -> list[Summary]:
     """The summaries of rows of the table."""
     return readable(user, "summaries", rows, lambda row: Summary(**{name: row[name] for name in Summary.model_fields}))
+
+
+def summary_row(thread_id: str, summary: Summary) -> dict[str, Any]:
+    """The columns of a summary."""
+    return {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
 
 
 def _tree(id_: str, summaries: Mapping[str, Summary], messages: Mapping[str, ArchivedMessage]) -> SummaryTree:

@@ -11,9 +11,9 @@ from psycopg.rows import DictRow
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
 from ..state.records import Summary, now
-from .archive_rows import message_of
+from .archive_rows import messages_by_id
 from .readable import readable
-from .sources import summaries_of
+from .sources import summaries_of, summary_row
 from .user_rows import Exchange, UserRows
 
 Fetch = Callable[..., Awaitable[list[DictRow]]]
@@ -63,7 +63,7 @@ class SummaryRows:
     async def _sources(self, fetch: Fetch, thread_id: str, ids: Sequence[str]) -> SummarySources:
         messages = await fetch("summaries.messages", thread_id=thread_id, ids=list(ids))
         summaries = await fetch("summaries.some", thread_id=thread_id, ids=list(ids))
-        found = dict(readable(self._rows, "messages", messages, lambda row: (row["id"], message_of(row))))
+        found = messages_by_id(self._rows, messages)
         found |= {summary.id: SummaryMessage.of(summary) for summary in summaries_of(self._rows, summaries)}
         left = frozenset(row["id"] for row in (*messages, *summaries) if row["left_at"] is not None)
         missing = tuple(id_ for id_ in ids if id_ not in found)
@@ -91,8 +91,7 @@ class SummaryRows:
             if await self._sources(rows.fetch, thread_id, ids) != sources:
                 return False
             for summary in summaries:
-                values = {**summary.model_dump(), "thread_id": thread_id, "source_ids": list(summary.source_ids)}
-                await rows.fetch("archive.add_summary", **values)
+                await rows.fetch("archive.add_summary", **summary_row(thread_id, summary))
             return True
 
         return await self._rows.exclusive(work)

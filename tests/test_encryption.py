@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,13 +35,9 @@ CANARY = "quokkaflute"
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def folder(own_server: Path) -> Path:
     """A data folder of its own."""
-    made = Path(tempfile.mkdtemp(prefix="everthread-encryption-"))
-    made.chmod(0o711)
-    yield made
-    stop_server(made)
-    shutil.rmtree(made, ignore_errors=True)
+    return own_server
 
 
 @pytest.fixture(params=KINDS)

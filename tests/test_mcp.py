@@ -57,6 +57,15 @@ async def test_what_is_remembered_is_found_read_known_and_forgotten(memory: Conv
         assert await answer(client, "facts") == []
 
 
+async def test_a_fact_is_forgotten_and_the_answer_says_so_in_one_sentence(memory: ConversationMemory) -> None:
+    async with Client(memory_server(memory)) as client:
+        await answer(client, "remember", text="My parrot is called Pixel.")
+        await memory.asettled()
+        (fact,) = await answer(client, "facts")
+        assert await answer(client, "forget_fact", fact_id=fact["id"]) == "Forgotten: 1 messages, 1 facts, 0 pins."
+        assert await answer(client, "facts") == []
+
+
 async def test_tools_say_what_they_take_and_whether_they_change_anything(memory: ConversationMemory) -> None:
     async with Client(memory_server(memory)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -8,13 +8,13 @@ import sqlite3
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from ..archive_rows import is_same
 from ..memory_changes import array_bytes
 from .values import as_read, moment, sound
 
 Row = dict[str, Any]
 Values = Mapping[str, Any]
 
-_SAME: Final = ("content", "tool_calls", "tool_call_id")
 _WITH_MEANING: Final = {"user", "assistant", "agent"}
 
 _FIND: Final = "SELECT id, role, message FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id"
@@ -130,8 +130,7 @@ def _is_changed(known: Row | None, row: Row) -> bool:
         return False
     if not isinstance(known["message"], dict) or not isinstance(known["message"].get("data"), dict):
         return True  # damaged
-    one, other = known["message"]["data"], row["message"]["data"]
-    return bool(known["role"] != row["role"] or any(one.get(name) != other.get(name) for name in _SAME))
+    return not is_same(known, row)
 
 
 def _unsealed(message: Row) -> Row:
