@@ -15,6 +15,7 @@ from ..maintenance.explain import find_report, turn_cost
 from ..settings.operator import Prices
 from ..state.report_records import TurnReport
 from ..storage.storage import Storage
+from .json_output import print_json
 from .opening import Thread, thread_of
 
 _NODES: Final = (
@@ -37,7 +38,7 @@ async def explain(
     """
     report = await find_report(storage, storage.settings.user_id, await thread_of(storage, thread), turn)
     if as_json:
-        typer.echo(report.model_dump_json(indent=2))
+        print_json(report)
     else:
         Console(highlight=False).print(as_text(report, storage.settings.prices))
 

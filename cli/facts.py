@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from ..state.errors import InputError
 from ..state.fact_records import USER, Fact, Pin
 from ..storage.archive import Archive
 from ..storage.storage import Storage
+from .json_output import Known, print_json
 from .opening import rows_of
 
 
@@ -25,6 +27,7 @@ async def facts(
     correct: Annotated[str | None, typer.Option(metavar="ID", help="With --add: the fact it replaces.")] = None,
     confirm: Annotated[str | None, typer.Option(metavar="ID", help="Say that a fact holds.")] = None,
     why: Annotated[str | None, typer.Option(metavar="ID", help="Show what a fact was said in.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Print the user's facts and pins, or change what is known."""
     user = rows_of(storage)
@@ -44,16 +47,20 @@ async def facts(
         said = "It was said in a message that is gone." if text is None else text
         Console(markup=False, highlight=False).print(f"{fact.said_at:%Y-%m-%d %H:%M}, thread {fact.thread_id}: {said}")
         return
-    await _list(rows, all_=all_)
+    pins = await rows.pins(forgotten=all_)
+    facts = [fact for fact in await rows.all_facts() if all_ or fact.is_open]
+    if as_json:
+        print_json(Known(facts=tuple(facts), pins=tuple(pins)))
+    else:
+        _list(facts, pins)
 
 
-async def _list(rows: FactRows, *, all_: bool) -> None:
+def _list(facts: Sequence[Fact], pins: Sequence[Pin]) -> None:
     table = Table(Column("id", no_wrap=True), "kind", "what", "state", "since", "until", "source")
-    for pin in await rows.pins(forgotten=all_):
+    for pin in pins:
         table.add_row(*map(escape, _pin_row(pin)))
-    for fact in await rows.all_facts():
-        if all_ or fact.is_open:
-            table.add_row(*map(escape, _fact_row(fact)))
+    for fact in facts:
+        table.add_row(*map(escape, _fact_row(fact)))
     Console().print(table)
 
 

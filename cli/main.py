@@ -47,6 +47,8 @@ COMMANDS: Final = {
                          "it; and prove that it is gone."),
     "keys": ("keys", "Encryption: print a new master key, encrypt what is stored from before, or change the master "
                      "key."),
+    "eval": ("evaluate", "Ask your own questions of the memory: how much of what you expect reaches the prompt, and "
+                         "what it costs."),
     "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or "
                    "HTTP."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
@@ -71,7 +73,7 @@ def _loaded(name: str) -> Any:
 
     with loading():
         module = import_module(f".{file}", __package__)
-    work = getattr(module, f"{name}_" if name == "import" else name)
+    work = getattr(module, f"{name}_" if name in {"import", "eval"} else name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     # The turn that `explain` is asked for may be -1, which is no option.
     context = {"ignore_unknown_options": True} if name == "explain" else None

@@ -10,16 +10,23 @@ from rich.table import Table
 
 from ..storage.archive import Archive
 from ..storage.storage import Storage
+from .json_output import MessageLine, ThreadLine, print_json
 from .opening import Thread, rows_of, say, thread_of
 
 MOST_SHOWN: Final = 1_000_000
 """Messages that `everthread history` shows, at most."""
 
 
-async def threads(storage: Storage) -> None:
+async def threads(
+    storage: Storage, *, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
+) -> None:
     """Print the user's threads."""
+    rows = await Archive(rows_of(storage)).threads()
+    if as_json:
+        print_json(ThreadLine(**row) for row in rows)
+        return
     table = Table("thread", "messages", "last message")
-    for row in await Archive(rows_of(storage)).threads():
+    for row in rows:
         last = f"{row['last_at']:%Y-%m-%d %H:%M}" if row["last_at"] else ""
         table.add_row(row["name"] or row["thread_id"], str(row["messages"]), last)
     Console().print(table)
@@ -28,6 +35,7 @@ async def threads(storage: Storage) -> None:
 async def history(
     storage: Storage,
     thread: Thread,
+    *,
     before: Annotated[str | None, typer.Option("--before", help="Only what was said before this message id.")] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Messages, at most, the newest; all by default.")
@@ -35,6 +43,7 @@ async def history(
     left: Annotated[
         bool, typer.Option("--left", help="Also what has left the conversation: edited, removed, answered again.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Print the messages of a thread.
 
@@ -42,7 +51,11 @@ async def history(
         InputError: the user has no such thread.
     """
     archive, id_ = Archive(rows_of(storage)), await thread_of(storage, thread)
-    for message in await archive.page(id_, before=before, limit=limit or MOST_SHOWN, with_left=left):
+    page = await archive.page(id_, before=before, limit=limit or MOST_SHOWN, with_left=left)
+    if as_json:
+        print_json(map(MessageLine.of, page))
+        return
+    for message in page:
         mark = " (left)" if message.left_at is not None else ""
         say(f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}{mark}: ", end="", style="dim")
         say(message.text)

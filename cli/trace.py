@@ -18,6 +18,7 @@ from ..storage.sources import SummaryTree
 from ..storage.storage import Storage
 from ..storage.summary_rows import SummaryRows
 from ..text.shorten import one_line
+from .json_output import SummaryLine, print_json
 from .opening import rows_of
 
 _EXCERPT = 100
@@ -29,6 +30,7 @@ async def trace(
     summary: Annotated[
         str | None, typer.Argument(help="The id of a summary, or its beginning; all by default.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Print the tree under a summary with its earlier texts, or under each summary of the thread that stands.
 
@@ -37,11 +39,16 @@ async def trace(
     """
     archive, rows = Archive(rows_of(storage)), SummaryRows(rows_of(storage))
     id_, picked = await _found(archive, rows, thread, summary)
-    for one in picked:
-        if (tree := await archive.sources(id_, one.id)) is not None:
-            Console().print(_drawn(tree))
+    found = [await archive.sources(id_, one.id) for one in picked]
+    trees = [tree for tree in found if tree is not None]
     # The texts of all would be long: they are shown where one summary is asked for.
-    if len(picked) == 1 and (versions := await rows.versions(id_, picked[0].id)):
+    versions = await rows.versions(id_, picked[0].id) if len(picked) == 1 else []
+    if as_json:
+        print_json(SummaryLine.of(tree, versions) for tree in trees)
+        return
+    for tree in trees:
+        Console().print(_drawn(tree))
+    if versions:
         Console().print(_earlier(versions))
 
 

@@ -67,17 +67,17 @@ class Curated:
 
     _user: User
 
-    def _turn(self, thread_id: str, **changes: Any) -> Turn:
+    def _turn(self, thread_id: str, *, only_looks: bool = False, **changes: Any) -> Turn:
         raise NotImplementedError
 
     async def abuild_context(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
     ) -> BuiltContext:
-        """What a model would be shown for a question, and what it is made of. Nothing is kept by this.
+        """What a model would be shown for a question, and what it is made of. Nothing is kept or forgotten by this.
 
         Arguments and errors as for `acontext`.
         """
-        turn = self._turn(thread_id)
+        turn = self._turn(thread_id, only_looks=True)
         state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
         made = await assembled(state, turn, budget=budget, asked=Asked(None, instructions=instructions))
         report: ContextReport = made["context_report"]

@@ -21,7 +21,7 @@ from ..runtime.forget_wanted import part_named, whole_threads
 from ..runtime.left_out import without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
-from ..runtime.turn import NESTED_KEY, Turn
+from ..runtime.turn import LOOKING_KEY, NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import InputError
 from ..state.messages import read_input
@@ -239,10 +239,11 @@ class ConversationMemory(Curated, Known):
         """`asettled`, blocking."""
         node_thread.run_sync(self.asettled())
 
-    def _turn(self, thread_id: str, **changes: Any) -> Turn:
+    def _turn(self, thread_id: str, *, only_looks: bool = False, **changes: Any) -> Turn:
         settings = self._resources.settings.model_copy(update={"user_id": self.user_id, **changes})
         # As where the graph is a part of another one: the messages are those given, the rest is in the archive.
-        return Turn(self._resources, settings, {"configurable": {"thread_id": thread_id, NESTED_KEY: True}})
+        own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: only_looks}
+        return Turn(self._resources, settings, {"configurable": own})
 
 
 class open_memory:  # noqa: N801  # used like the function `open`

@@ -47,11 +47,13 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     tell("remembering")
     try:
         if not turn.is_claimed:
-            await turn.user.archive.own_thread(turn.thread_id)
+            archive = turn.user.archive
+            await (archive.refuse_foreign if turn.only_looks else archive.own_thread)(turn.thread_id)
         state, update = await with_chain(state, turn)
-        state, gone, forgotten = await forget_asked(state, turn)
-        state, laid = await turn.resources.later.resumed(state, turn)
-        update |= gone | laid
+        if not turn.only_looks:
+            state, gone, forgotten = await forget_asked(state, turn)
+            state, laid = await turn.resources.later.resumed(state, turn)
+            update |= gone | laid
         state, said = await with_said(state, turn)
         update |= said
         facts, recall = await asyncio.gather(known_facts(state, turn), _recall(state, turn, question))
@@ -97,8 +99,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
-    there = {(turn.thread_id, id_) for id_ in shown}
-    update: Update = {"hits": tuple(_up_to(wanted, recall.hits, there))}
+    update: Update = {"hits": tuple(_up_to(wanted, recall.hits, {(turn.thread_id, id_) for id_ in shown}))}
     if recall.error is None:
         update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
     return recall.model_copy(update=update)

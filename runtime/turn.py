@@ -30,6 +30,9 @@ FORK_KEY = "__everthread_fork"
 NESTED_KEY = "__everthread_nested"
 """Says in a `configurable` that the run is a part of another graph, whose messages are its own."""
 
+LOOKING_KEY = "__everthread_looking"
+"""Says in a `configurable` that the run changes nothing: it claims no thread, and forgets nothing."""
+
 SHOWN_KEY = "__everthread_shown"
 """Names in a `configurable` the `ShownReply` of the run."""
 
@@ -93,6 +96,11 @@ class Turn:
     def is_nested(self) -> bool:
         """Whether the run is a part of another graph."""
         return bool(self.config.get("configurable", {}).get(NESTED_KEY))
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether the run shows what a turn would be, and changes nothing."""
+        return bool(self.config.get("configurable", {}).get(LOOKING_KEY))
 
     @property
     def is_claimed(self) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from test_package import ROOMS
 
+from everthread.cli.json_output import RECORDS, schema_text
 from everthread.cli.reference import graph_picture, operator_table, run_table
+from everthread.doors.evaluation import Evaluation
 from everthread.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,6 +20,7 @@ GENERATED = {
     "what a run may choose": run_table,
     "what the operator sets": operator_table,
 }
+PRINTED = {**RECORDS, "eval": list[Evaluation]}
 
 
 @pytest.mark.parametrize("part", GENERATED)
@@ -28,6 +31,15 @@ def test_generated_parts_of_the_readme_are_up_to_date(part: str, request: pytest
     if request.config.getoption("--write-docs"):
         README.write_text(fresh)
     assert fresh == README.read_text(), "run `make docs`"
+
+
+@pytest.mark.parametrize("command", PRINTED)
+def test_the_schema_of_what_a_command_prints_is_in_the_docs(command: str, request: pytest.FixtureRequest) -> None:
+    file = ROOT / "docs" / "schemas" / f"{command}.json"
+    if request.config.getoption("--write-docs"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(schema_text(PRINTED[command]) + "\n")
+    assert file.read_text() == schema_text(PRINTED[command]) + "\n", "run `make docs`"
 
 
 @pytest.mark.slow

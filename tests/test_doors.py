@@ -350,6 +350,17 @@ LONG_TALK = [
 ]
 
 
+async def test_the_context_for_a_question_changes_nothing(storage: Settings, embeddings: Embeddings) -> None:
+    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+        await memory.aremember(TALK, thread_id="t1")
+        await memory.abuild_context("Forget that my dog is called Biscuit.", thread_id="t1")
+        await memory.abuild_context("What is my dog called?", thread_id="new")
+        assert [message.text for message in await memory.ahistory("t1")] == [text for _, text in TALK]
+        assert [row["thread_id"] for row in await memory.athreads()] == ["t1"]
+        with pytest.raises(ThreadOwnershipError):
+            await memory.of("bob").abuild_context("What is my dog called?", thread_id="t1")
+
+
 async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_importance(
     storage: Settings, embeddings: Embeddings
 ) -> None:

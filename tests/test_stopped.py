@@ -216,6 +216,8 @@ def test_the_blocking_stream_that_is_closed(opened: Callable[..., open_graph]) -
 
 def test_ctrl_c_in_the_terminal(opened: Callable[..., open_graph], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.models.chat.describe_model", str)  # it looks for files, before the chat begins
+    # A shell that runs tests in its background has them ignore Ctrl-C.
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
     own = opened(model=SlowModel(prompts=[], at_ten=lambda: signal.raise_signal(signal.SIGINT)))
     console = Console(file=io.StringIO())
     with asyncio.Runner() as runner:

@@ -347,7 +347,7 @@ async def test_a_cancelled_turn_keeps_the_question_and_the_order(settings: Setti
         await stream.aclose()  # type: ignore[attr-defined]
         await say(graph, "Go on.")
         texts = await shown(graph)
-        assert [text for text in texts if not text.startswith("one two")] == ["Hello.", "Stop me.", "Go on."]
+        assert [text for text in texts if not text.startswith("one")] == ["Hello.", "Stop me.", "Go on."]
         assert await kept(graph) == texts
         await clean(graph)
 
