@@ -99,10 +99,9 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
-    update: Update = {"hits": tuple(_up_to(wanted, recall.hits, {(turn.thread_id, id_) for id_ in shown}))}
-    if recall.error is None:
-        update["error"] = await turn.user.vectors.notice(timeout=settings.timeouts.embedding)
-    return recall.model_copy(update=update)
+    hits = tuple(_up_to(wanted, recall.hits, {(turn.thread_id, id_) for id_ in shown}))
+    notice = await turn.user.vectors.notice(timeout=settings.timeouts.embedding) if recall.error is None else None
+    return recall.model_copy(update={"hits": hits, "error": recall.error or notice})
 
 
 def _up_to(count: int, hits: Iterable[Hit], chain: Collection[tuple[str, str]]) -> Iterator[Hit]:

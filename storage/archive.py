@@ -65,7 +65,7 @@ class Archive:
         Raises:
             ThreadOwnershipError: the thread belongs to somebody else.
         """
-        rows = await self._rows.fetch("archive.owner", thread_id=thread_id)
+        rows = await self._rows.across("archive.owner", thread_id=thread_id)
         if rows and not rows[0]["mine"]:
             raise _foreign(thread_id)
 
@@ -83,7 +83,7 @@ class Archive:
 
     async def has_thread(self, thread_id: str) -> bool:
         """Whether there is such a thread, and it is the user's."""
-        rows = await self._rows.fetch("archive.owner", thread_id=thread_id)
+        rows = await self._rows.across("archive.owner", thread_id=thread_id)
         return bool(rows and rows[0]["mine"])
 
     async def add_messages(self, thread_id: str, messages: Sequence[BaseMessage]) -> list[str]:

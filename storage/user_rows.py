@@ -23,7 +23,9 @@ _USER: Final = ("%(user_id)s", ":user_id")
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 
-ACROSS_USERS: Final = frozenset({"thread_copy.owner", "transfer.not_mine", "retention.threads", "user_keys.incomplete"})
+ACROSS_USERS: Final = frozenset(
+    {"archive.owner", "thread_copy.owner", "transfer.not_mine", "retention.threads", "user_keys.incomplete"}
+)
 """The statements that ask about rows of any user: whose a thread is, and who there is."""
 
 

@@ -113,6 +113,20 @@ async def test_a_user_id_that_cannot_be_stored_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
+async def test_a_process_that_never_saw_the_owner_shows_a_stranger_no_state(
+    settings: Settings, embeddings: Embeddings, tmp_path: Path
+) -> None:
+    bob: Any = {"configurable": {"thread_id": "t1", "user_id": "bob"}}
+    for stored in (settings, settings.but(database_url="sqlite", data_dir=tmp_path)):
+        async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+            await say(graph, "My secret is 7.")
+        async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+            with pytest.raises(ThreadOwnershipError):
+                await graph.aget_state(bob)
+            with pytest.raises(ThreadOwnershipError):
+                assert [state async for state in graph.aget_state_history(bob)]
+
+
 async def test_what_is_written_is_read_under_the_same_user_however_it_was_named(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:
