@@ -1,9 +1,10 @@
 """Recall in twelve languages: `python -m bench.languages [--model NAME] [--half kept] [--json FILE]`.
 
-The same four conversations in each language (`bench/languages/`, written for this), 120 messages, and forty questions in
-other words than their answers: they share function words at most. A question is asked of its own language's conversations, of the English ones, and the
-English question of those in its language. Through the product's own nodes, as `bench/recall.py`: share of the evidence
-among the first ten messages found, and whether it is among at most 12 messages of the memories that pairing returns.
+The same four conversations in each language (`bench/languages/`, written for this), 120 messages, and forty questions
+in other words than their answers: they share function words at most. A question is asked of its own language's
+conversations, of the English ones, and the English question of those in its language. Through the product's own nodes,
+as `bench/recall.py`: share of the evidence among the first ten messages found, and whether it is among at most 12
+messages of the memories that pairing returns.
 The questions about home and work are for tuning ("tuned"); those about health and family are kept apart ("kept").
 """
 
