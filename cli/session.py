@@ -21,6 +21,7 @@ _ANSWERING: Final = frozenset({"llm_call", "command"})
 _DOING: Final = {
     "searching": "Searching the web ...",
     "remembering": "Remembering ...",
+    "away": "The storage does not answer: going on from memory ...",
     "remembered": "Thinking ...",
     "summarizing": "Summarizing ...",
 }

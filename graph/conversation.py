@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, aclosing
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -16,21 +16,19 @@ from langgraph.types import StateSnapshot, StateUpdate
 from ..runtime.forget import Found, forget
 from ..runtime.forget_savers import foreign, scrub_saver
 from ..runtime.forget_wanted import part_named, whole_threads
-from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
-from ..runtime.turn import FORGOTTEN_KEY
 from ..state.conversation import TURN_CHANNELS
-from ..state.errors import StorageError, ThreadOwnershipError
+from ..state.errors import StorageUnreachable
 from ..state.messages import read_input
 from ..state.records import Deleted
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from .recognition import note_branch, recognized
+from .in_turn import parts_of, parts_of_sync
+from .recognition import note_branch
 from .removed import forget_removed
-from .run import Run, read_run, runtime_of
-from .stopped import kept_when_stopped, kept_when_stopped_sync
-from .time_travel import names_checkpoint, refuse_missing, there
+from .run import read_run, runtime_of
+from .time_travel import names_checkpoint, there
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +63,7 @@ class Conversation(CompiledConversation):
         """
         user = self.resources.of_user(user_id)
         wanted = await whole_threads(user, thread_id)
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self.scrub)
 
     def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -99,7 +97,7 @@ class Conversation(CompiledConversation):
         """
         user = self.resources.of_user(user_id)
         wanted = await part_named(user, thread_id, messages=messages, since=since, until=until, fact=fact)
-        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self._scrub)
+        return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self.scrub)
 
     def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
         """`aforget`, blocking."""
@@ -150,36 +148,12 @@ class Conversation(CompiledConversation):
             ThreadOwnershipError: the thread belongs to another user.
             OverloadError: too many turns run and wait in this process.
         """
-        run = read_run(self, self.resources, input, config, options)
-        node_thread.run_sync(self._claim(run))
-        with ExitStack() as stack:
-            if run.is_to_be_locked:
-                stack.enter_context(self.resources.locks.hold_sync(str(run.thread_id)))
-            if not run.is_inside:
-                stack.enter_context(self.resources.admission.admitted_sync(run.user_id))
-            if run.thread_id is not None:
-                stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
-            stack.callback(lambda: node_thread.run_sync(self._scrub_after(run)))
-            given = node_thread.run_sync(self._recognized(run))
-            stack.enter_context(kept_when_stopped_sync(self, run, given))
-            yield from super().stream(given, run.config, **run.options)
+        yield from parts_of_sync(self, read_run(self, self.resources, input, config, options))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's `astream`, when it is this turn's turn. Errors as for `stream`."""
         run = read_run(self, self.resources, input, config, options)
-        await self._claim(run)
-        async with AsyncExitStack() as stack:
-            if run.is_to_be_locked:
-                await stack.enter_async_context(self.resources.locks.hold(str(run.thread_id)))
-            if not run.is_inside:
-                await stack.enter_async_context(self.resources.admission.admitted(run.user_id))
-            if run.thread_id is not None:
-                stack.enter_context(self.resources.turn_of(run.user_id, run.thread_id))
-            stack.push_async_callback(self._scrub_after, run)
-            given = await self._recognized(run)
-            await stack.enter_async_context(kept_when_stopped(self, run, given))
-            parts = cast("AsyncGenerator[Any]", super().astream(given, run.config, **run.options))
-            await stack.enter_async_context(aclosing(parts))
+        async with aclosing(parts_of(self, run)) as parts:
             async for part in parts:
                 yield part
 
@@ -233,31 +207,6 @@ class Conversation(CompiledConversation):
         async for snapshot in super().aget_state_history(config, **options):
             yield snapshot
 
-    async def _claim(self, run: Run) -> None:
-        if run.thread_id is None:
-            return
-        try:
-            await self.resources.of_user(run.user_id).archive.own_thread(run.thread_id)
-        except ThreadOwnershipError:
-            if run.is_nested:  # the state of the graph around this one has it already
-                await note_refused(self.resources, run.thread_id, run.messages or ())
-            raise
-        await refuse_missing(self.checkpointer, run.config)
-
-    async def _recognized(self, run: Run) -> Any:
-        """The input without what was said already; None where a turn that broke off is to be resumed."""
-        if run.thread_id is not None and not run.is_nested:
-            await forget_removed(self.resources, run.user_id, run.thread_id, run.messages or (), scrub=self._scrub)
-        user = self.resources.of_user(run.user_id)
-        if run.messages is None or run.thread_id is None:
-            return run.input
-        own = await without_left_out(user, run.thread_id, run.messages, asked=not run.is_nested)
-        if run.is_nested or self.checkpointer in {None, False}:
-            return run.input if own is run.messages else {**run.input, "messages": own}
-        archive = user.archive
-        new = await recognized(list(own), self, run.config, archive, run.thread_id)
-        return None if new is None else {**run.input, "messages": new}
-
     async def _check_update(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> None:
         read: list[AnyMessage] = []
         for values in (update.values for superstep in supersteps for update in superstep):
@@ -268,12 +217,16 @@ class Conversation(CompiledConversation):
             await self.resources.of_user(named[0]).archive.own_thread(named[1])
         if thread_id := ((config or {}).get("configurable") or {}).get("thread_id"):
             user_id = self.resources.runs.settings_of(runtime_of(None, config), config).user_id
-            await forget_removed(self.resources, user_id, str(thread_id), read, scrub=self._scrub)
+            await forget_removed(self.resources, user_id, str(thread_id), read, scrub=self.scrub)
 
     async def _check_reader(self, config: RunnableConfig) -> None:
         named = self._named(config)
         if named is not None and not self.resources.is_claimed(*named):
-            await self.resources.of_user(named[0]).archive.refuse_foreign(named[1])
+            try:
+                await self.resources.of_user(named[0]).archive.refuse_foreign(named[1])
+            except StorageUnreachable:
+                if not self.resources.database.held.is_known(*named):
+                    raise
 
     def _named(self, config: RunnableConfig) -> tuple[str, str] | None:
         """The user whom a config names, or the server knows, and the thread; None where nobody or none is named."""
@@ -282,15 +235,7 @@ class Conversation(CompiledConversation):
             return None
         return self.resources.runs.settings_of(runtime, config).user_id, str(thread_id)
 
-    async def _scrub(self, found: Found, *, held: str | None = None) -> None:
+    async def scrub(self, found: Found, *, held: str | None = None) -> None:
         """Forget it in the checkpointer, too, where that is not the storage's; `held`: the only thread that is held."""
         if (saver := foreign(self.checkpointer)) is not None:
             await scrub_saver(saver, found, None if held is None else self.resources.locks, held=held or "")
-
-    async def _scrub_after(self, run: Run) -> None:
-        """The same for what the run has forgotten at the user's word."""
-        for found in run.config["configurable"][FORGOTTEN_KEY]:
-            try:
-                await self._scrub(found, held=run.thread_id or "")
-            except StorageError as error:
-                logger.warning("%s", error)

@@ -51,6 +51,7 @@ class open_graph:  # noqa: N801  # used like the function `open`
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.resources.away.close(self.resources.locks)
         await self._checkpointer.closed()
         await self.resources.close()
 

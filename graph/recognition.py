@@ -88,6 +88,13 @@ async def note_branch(resources: Resources, snapshot: StateSnapshot) -> None:
         await resources.of_user(owner).branches.settle(thread_id, [str(message.id) for message in messages])
 
 
+def new_in(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """What of an input is new where nothing but the messages of the state is at hand."""
+    if len(given) > 1 and not _are_named(given, said):
+        return new_by_content(given, said, said)
+    return by_id(given, said, set())
+
+
 def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:
     """The messages that are not among those said, by their ids, and those that are with another content.
 

@@ -41,6 +41,7 @@ class Run(NamedTuple):
         is_nested: whether it is a part of another graph.
         is_to_be_locked: whether the thread is not held by a run around this one.
         is_inside: whether it is part of a turn of everthread, and waits for no admission of its own.
+        is_away: whether the storage does not answer, and it goes on from what this process holds.
     """
 
     input: Any
@@ -52,6 +53,7 @@ class Run(NamedTuple):
     is_nested: bool
     is_to_be_locked: bool
     is_inside: bool
+    is_away: bool = False
 
 
 def read_run(
@@ -86,8 +88,6 @@ def read_run(
     ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
     ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: [], SHOWN_KEY: ShownReply()}
-    if not (is_nested or _may_stop_between(graph, options)):
-        ours[RUN_KEY] = RunCheckpoints()
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
     # A graph around this one hands its context on in its runtime.
     around = configurable.get(RUNTIME_KEY)
@@ -101,6 +101,8 @@ def read_run(
             "(EVERTHREAD_REQUIRE_USER is set)."
         )
     user_id = resources.runs.settings_of(runtime, own).user_id
+    if not (is_nested or _may_stop_between(graph, options)):
+        own["configurable"][RUN_KEY] = RunCheckpoints(user_id)
     is_to_be_locked = thread_id is not None and not is_held
     is_inside = bool(configurable.keys() & {_HELD_KEY, THREAD_KEY})
     return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked, is_inside)

@@ -14,82 +14,80 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateUpdate
 
 from ..models.callbacks import ShownReply
-from ..runtime.turn import CHAINS_KEY, SHOWN_KEY
-from ..state.live_chain import LiveChains
+from ..runtime.resources import Resources
+from ..runtime.turn import SHOWN_KEY
 from ..state.messages import STOPPED_KEY
+from ..state.tool_calls import ends_with_reply
 from ..storage.loop_thread import node_thread
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .put_behind import ANSWERING, Compiled, going_on, write_later
 from .run import Run
 
 logger = logging.getLogger(__name__)
-
-Compiled = CompiledStateGraph[Any, Any, Any, Any]
 
 _AFTER_REPLY: Final = frozenset({"remember", "summarize"})
 """Nodes that end a turn whose reply is there."""
 
 
 @asynccontextmanager
-async def kept_when_stopped(graph: Compiled, run: Run, given: Any) -> AsyncIterator[None]:
+async def kept_when_stopped(graph: Compiled, resources: Resources, run: Run, given: Any) -> AsyncIterator[None]:
     """Stands around a run whose thread is held.
 
     Args:
         graph: the compiled graph.
+        resources: those of the graph.
         run: what may be stopped.
         given: its input, without what was said already.
     """
     try:
         yield
     except (GeneratorExit, asyncio.CancelledError):
-        await _keep(graph, run, given)
+        await _keep(graph, resources, run, given)
         raise
 
 
 @contextmanager
-def kept_when_stopped_sync(graph: Compiled, run: Run, given: Any) -> Iterator[None]:
+def kept_when_stopped_sync(graph: Compiled, resources: Resources, run: Run, given: Any) -> Iterator[None]:
     """`kept_when_stopped` for sync code."""
     try:
         yield
     except (GeneratorExit, KeyboardInterrupt):
-        node_thread.run_sync(_keep(graph, run, given))
+        node_thread.run_sync(_keep(graph, resources, run, given))
         raise
 
 
-async def _keep(graph: Compiled, run: Run, given: Any) -> None:
+async def _keep(graph: Compiled, resources: Resources, run: Run, given: Any) -> None:
     """End a turn that was stopped, with what was shown of its reply. Whoever cancels that as well has to wait."""
     if run.thread_id is None or run.is_nested or graph.checkpointer in {None, False}:
         return
     try:
-        await _to_its_end(_end_turn(graph, run, given))
+        await _to_its_end(_end_turn(graph, resources, run, given))
     except Exception as error:  # that the turn was stopped is what the caller hears; a text may quote what was said
         logger.warning("A stopped reply was not kept: %s", type(error).__name__)
 
 
-async def _end_turn(graph: Compiled, run: Run, given: Any) -> None:
-    config = _config(run)
+async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any) -> None:
+    config, shown = going_on(run), run.config["configurable"][SHOWN_KEY]
+    if run.is_away:
+        said = run.config["configurable"][RUN_KEY].said
+        reply = None if ends_with_reply(said) else _reply(shown, said)
+        write_later(graph, resources, run, shown=[] if reply is None else [reply])
+        return
     snapshot = await Compiled.aget_state(graph, config)
     messages: Sequence[AnyMessage] = snapshot.values.get("messages") or ()
     if not snapshot.next or not _is_asked(messages, given):
         return
     if not _AFTER_REPLY.issuperset(snapshot.next):
-        reply = _reply(run.config["configurable"][SHOWN_KEY], messages)
+        reply = _reply(shown, messages)
         if reply is None:
             return
-        await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": [reply]}, "llm_call")]])
-    config["configurable"] |= {RUN_KEY: RunCheckpoints()}
+        await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": [reply]}, ANSWERING)]])
+    config["configurable"][RUN_KEY] = RunCheckpoints(run.user_id)
     async for _ in Compiled.astream(graph, None, config, context=run.options["context"]):
         pass
-
-
-def _config(run: Run) -> RunnableConfig:
-    """The config of the run as that of one that goes on, to which nobody listens."""
-    own = {name: value for name, value in run.config["configurable"].items() if name not in {RUN_KEY, "checkpoint_id"}}
-    return {**run.config, "callbacks": None, "configurable": {**own, CHAINS_KEY: LiveChains()}}
 
 
 def _is_asked(messages: Sequence[AnyMessage], given: Any) -> bool:

@@ -44,7 +44,7 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     """
     question = newest_question(state["messages"])
     update, forgotten = Update(), None
-    tell("remembering")
+    tell("away" if turn.is_away else "remembering")
     try:
         if not turn.is_claimed:
             archive = turn.user.archive
@@ -61,6 +61,7 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
         raise
     except StorageError as error:
         facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
+        update = {**turn.held(), **update}
     facts = facts.model_copy(update={"forgotten": forgotten})
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)

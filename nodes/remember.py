@@ -11,6 +11,7 @@ from ..compression.ends import ended
 from ..compression.engine import outdated_ids
 from ..compression.thread import control_of, settings_in
 from ..runtime.archiving import archive_new
+from ..runtime.away import AWAY
 from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked, set_aside, turn_messages
 from ..runtime.facts import learn
@@ -34,6 +35,8 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     What was not archived counts as new: a turn whose archiving failed is archived with the next. A failure is reported
     in `after_reply.error`, and the turn goes on.
     """
+    if turn.is_away:
+        return {"after_reply": AfterReply(error=AWAY)}
     try:
         before = state["messages"]
         state, update = await with_chain(state, turn)

@@ -20,9 +20,12 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
         state: what the last node leaves.
         turn: whose turn it is, and in which thread.
     """
+    turn.hold(state)
     report = turn_report(state, Progress.model_validate(state["progress"]))
     if (skipped := turn.user.rows.skipped.told()) is not None:
         report = report.model_copy(update={"degraded": (*report.degraded, skipped)})
+    if turn.is_away:  # whoever writes the turn keeps its report
+        return report
     try:
         report = await turn.user.reports.keep(turn.thread_id, report)
     except EverthreadError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from langgraph.config import get_stream_writer
 
-EventName = Literal["searching", "searched", "remembering", "remembered", "summarizing", "forgotten"]
+EventName = Literal["searching", "searched", "remembering", "remembered", "summarizing", "forgotten", "away"]
 
 
 def tell(name: EventName, **values: Any) -> None:

@@ -88,6 +88,8 @@ async def forget(
         if wanted.kind == "user":
             await user.rows.destroy_key()
         await user.let_go()
+        for thread in found.touched:
+            user.rows.storage.held.pop(thread)
         if also is not None:
             await also(found)
     return gone

@@ -31,6 +31,7 @@ from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .admission import Admission
+from .away import AwayTurns
 from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
@@ -86,6 +87,7 @@ class Resources:
         self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
         self.admission = Admission(settings.turns)
+        self.away = AwayTurns()
 
         embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)

@@ -82,7 +82,7 @@ class _FreeThreads(ThreadLocks):
         self._locks = locks
 
     @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+    async def hold(self, thread_id: str, *, here_alone: bool = False) -> AsyncIterator[None]:
         """Keep others out.
 
         Raises:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import uuid
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.runnables import RunnableConfig
 
 from ..models.callbacks import heard_by
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState
+from ..state.conversation import ConversationState, Update
 from ..state.live_chain import LiveChain, LiveChains
+from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints, is_away
 from .forget import Found
 from .user import User
 
@@ -41,6 +42,10 @@ CHAINS_KEY = "__everthread_chains"
 
 FORGOTTEN_KEY = "__everthread_forgotten"
 """Names in a `configurable` the list of what the run forgets, which a checkpointer of another make is told after it."""
+
+
+_NEEDED: Final = ("chain_texts", "places")
+"""Working values that the prompt of the next turn shows, too."""
 
 
 class Turn:
@@ -101,6 +106,22 @@ class Turn:
     def only_looks(self) -> bool:
         """Whether the run shows what a turn would be, and changes nothing."""
         return bool(self.config.get("configurable", {}).get(LOOKING_KEY))
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the storage did not answer when the turn began: it goes on from what the process holds."""
+        return is_away(self.config) if "configurable" in self.config else False
+
+    def hold(self, state: ConversationState) -> None:
+        """Hold what the next turn needs of this one where the storage does not answer."""
+        run = self.config.get("configurable", {}).get(RUN_KEY)
+        if isinstance(run, RunCheckpoints):
+            run.texts = {name: state[name] for name in _NEEDED if state.get(name) is not None}
+
+    def held(self) -> Update:
+        """What is held of the turn before."""
+        held = self.resources.database.held.of(self.thread_id)
+        return dict(held.texts) if held is not None and held.user_id == self.settings.user_id else {}
 
     @property
     def is_claimed(self) -> bool:

@@ -33,6 +33,7 @@ class Turns(NamedValues):
     at_once: int = Field(100, ge=1, le=10_000, title="Turns that run at the same time")
     wait: Seconds = Field(30.0, title="Seconds that a turn waits for others")
     durability: Literal["sync", "async", "exit"] = Field("async", title="What a crash may lose")
+    away: Literal["go_on", "refuse"] = Field("go_on", title="What a turn does while the storage does not answer")
 
 
 class Prices(NamedValues):
@@ -93,12 +94,14 @@ class LimitSettings(Group):
     turns: Annotated[Turns, NoDecode] = Field(
         Turns(),
         title="Turns in a process",
-        description="How turns run in this process, as at_once=100,wait=30,durability=async. at_once: turns that run "
-        "at the same time; others wait, users in rotation, one turn of each. wait: seconds for which a turn may have "
-        "to wait; one that would have to wait longer is refused at once, and told after how many seconds to retry. "
-        "durability: what a crash of the process may lose. sync: nothing that a step has made. async: what was made "
-        "while the step before was being written. exit: an unfinished turn with its question; the end of a turn is "
-        "written whatever is set.",
+        description="How turns run in this process, as at_once=100,wait=30,durability=async,away=go_on. at_once: turns "
+        "that run at the same time; others wait, users in rotation, one turn of each. wait: seconds for which a turn "
+        "may have to wait; one that would have to wait longer is refused at once, and told after how many seconds to "
+        "retry. durability: what a crash of the process may lose. sync: nothing that a step has made. async: what was "
+        "made while the step before was being written. exit: an unfinished turn with its question; the end of a turn "
+        "is written whatever is set. away: while the storage does not answer. go_on: a thread that this process knows "
+        "goes on from what it holds, and is written when the storage answers; a process that ends before loses that. "
+        "refuse: each turn is refused.",
     )
     retention: Annotated[Retention, NoDecode] = Field(
         Retention(),

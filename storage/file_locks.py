@@ -55,9 +55,13 @@ class FileLocks(ThreadLocks):
         return True
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
-        self._claims.pop(thread_id).is_given_back = True
-        lock = self._held.pop(thread_id)
-        await asyncio.to_thread(remove, Path(lock.lock_file))
+        claim: _Claim | None = self._claims.pop(thread_id, None)
+        lock = self._held.pop(thread_id, None)
+        if claim is None or lock is None:  # lost, and not to be had anew
+            return
+        if not await asyncio.to_thread(claim.is_lost):  # else the file is another's
+            claim.is_given_back = True
+            await asyncio.to_thread(remove, Path(lock.lock_file))
         await lock.release()
 
 
@@ -83,8 +87,12 @@ class _Claim:
         self._thread_id, self._path, self._identity = thread_id, path, identity
         self.is_given_back = False
 
+    def is_lost(self) -> bool:
+        """Whether the file is gone, or another (blocking)."""
+        return self._identity is None or _identity(self._path) != self._identity
+
     def __call__(self, *_: Any) -> list[dict[str, Any]]:
-        if not self.is_given_back and (self._identity is None or _identity(self._path) != self._identity):
+        if not self.is_given_back and self.is_lost():
             raise ClaimLostError(self._thread_id)
         return []
 

@@ -17,8 +17,10 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import INTERRUPT
 
 from ..state.compression_records import ThreadCompression
+from ..state.errors import StorageUnreachable
 from ..state.fact_records import FactSheet
 from ..state.messages import clean, is_empty
 from ..state.records import Recall, Record
@@ -26,9 +28,10 @@ from ..state.report_records import Progress, TurnReport
 from ..state.search_records import SearchOutcome
 from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .archive import Archive
+from .damaged_checkpoints import newest_readable
 from .loop_thread import io_thread
 from .message_serializer import MessageSerializer
-from .sparse_checkpoints import Passing, Step, Stored, Writes, run_of
+from .sparse_checkpoints import Passing, Step, Stored, Writes, is_away, run_of
 from .storage import Storage
 from .thread_copy import owner_of
 from .unwritten import Write
@@ -74,11 +77,32 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         if self.before_deletion is not None:
             await self.before_deletion(thread_id)
         self._unwritten.forget(thread_id)
+        self._storage.held.pop(thread_id)
         await self._delete_thread(thread_id)
 
     @abstractmethod
     async def _delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that the config names, or the newest of its thread.
+
+        Where the storage does not answer, and where it has not taken yet what a turn left, it is what is held of it.
+        """
+        thread_id, held = config["configurable"]["thread_id"], self._storage.held
+        if (is_away(config) or held.is_ahead(thread_id)) and (found := held.found(config)) is not None:
+            return found
+        try:
+            await self.caught_up(thread_id)
+            return await newest_readable(lambda: self._get_tuple(config), config, self._storage)
+        except StorageUnreachable:
+            if (found := held.found(config)) is None:
+                raise
+            return found
+
+    @abstractmethod
+    async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that the config names, or the newest of its thread."""
 
     async def aput(
         self,
@@ -91,11 +115,13 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         step = Step(config, checkpoint, metadata, new_versions, [])
         run = run_of(config)
         stored = Stored(step) if run is None else run.take(step)
-        if stored is not None:
+        if stored is not None and not is_away(config):
             fence = self._fence(config)
             # A question that cannot be stored is refused before it is answered; what follows it has cost something.
             may_wait = metadata.get("source") == "loop"
             await self._write(config, lambda: self._store(stored, fence), stored.step, may_wait=may_wait)
+        if run is not None:
+            self._storage.held.note(run, step)
         where = {name: config["configurable"].get(name, "") for name in ("thread_id", "checkpoint_ns")}
         return {"configurable": {**where, "checkpoint_id": checkpoint["id"]}}
 
@@ -103,6 +129,10 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote before its step was complete, where it cannot be made again."""
+        if is_away(config):
+            if any(channel == INTERRUPT for channel, _ in writes):
+                raise StorageUnreachable("The storage does not answer, and what a turn asks for cannot be kept: later.")
+            return
         run, made, fence = run_of(config), Writes(writes, task_id, task_path), self._fence(config)
         stored = True if run is None else run.take_writes(config["configurable"]["checkpoint_id"], made)
         if isinstance(stored, Stored):

@@ -79,9 +79,22 @@ THINNED_AT_ONCE: Final = 32
 
 
 class RunCheckpoints:
-    """What of one run is stored, and what waits to be. Used by one saver, in the order of the steps."""
+    """What of one run is stored, and what waits to be. Used by one saver, in the order of the steps.
 
-    def __init__(self) -> None:
+    Args:
+        user_id: whose run it is; of None nothing is held for later.
+        is_away: whether it goes on from what the process holds, and stores nothing.
+
+    Attributes:
+        texts: working values of the turn, which the next one needs where the storage does not answer.
+        newest: the newest step.
+    """
+
+    def __init__(self, user_id: str | None = None, *, is_away: bool = False) -> None:
+        self.user_id, self.is_away = user_id, is_away
+        self.texts: Mapping[str, Any] = {}
+        self.newest: Step | None = None
+        self._first: Step | None = None
         self._skipped: Step | None = None
         self._passing: list[Passing] = []
         self._early: dict[str, list[Writes]] = {}
@@ -92,11 +105,28 @@ class RunCheckpoints:
 
         What was skipped before it becomes part of it: its new values, and its place behind its parent.
         """
+        self.newest = step
+        self._first = self._first or step
         step = self._merged(step)._replace(writes=self._early.pop(step.checkpoint["id"], []))
         if _is_repeatable(step) and not any(writes.are_special for writes in step.writes):
             self._skipped = step
             return None
         return self._store(step)
+
+    @property
+    def said(self) -> list[Any]:
+        """The messages that the run has brought so far."""
+        if self.newest is None or self._first is None:
+            return []
+        before = {message.id for message in _messages(self._first)}
+        return [message for message in _messages(self.newest) if message.id not in before]
+
+    def changed(self) -> dict[str, Any]:
+        """The channels that the run has changed so far, by their names."""
+        if self.newest is None or self._first is None:
+            return {}
+        new, old = self.newest.checkpoint, self._first.checkpoint["channel_versions"]
+        return {n: v for n, v in new["channel_values"].items() if new["channel_versions"].get(n) != old.get(n)}
 
     def take_writes(self, id_: str, writes: Writes) -> Stored | bool:
         """Whether what a task wrote after a checkpoint is to be stored; or that checkpoint, which must be for it."""
@@ -133,9 +163,22 @@ class RunCheckpoints:
 
 def run_of(config: RunnableConfig) -> RunCheckpoints | None:
     """The run of a config, where it stores its checkpoints sparsely; not for a graph inside another."""
-    configurable = config["configurable"]
-    run = configurable.get(RUN_KEY)
-    return run if isinstance(run, RunCheckpoints) and not configurable.get("checkpoint_ns") else None
+    return None if config["configurable"].get("checkpoint_ns") else _around(config)
+
+
+def is_away(config: RunnableConfig) -> bool:
+    """Whether the run of a config goes on from what the process holds; also for a graph inside another."""
+    run = _around(config)
+    return run is not None and run.is_away
+
+
+def _around(config: RunnableConfig) -> RunCheckpoints | None:
+    run = config["configurable"].get(RUN_KEY)
+    return run if isinstance(run, RunCheckpoints) else None
+
+
+def _messages(step: Step) -> Sequence[Any]:
+    return step.checkpoint["channel_values"].get("messages") or ()
 
 
 def _is_repeatable(step: Step) -> bool:

@@ -16,6 +16,7 @@ from .queries import Query
 from .user_keys import UserKeys
 
 if TYPE_CHECKING:
+    from .held import Held
     from .unwritten import Unwritten
 
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Storage(Protocol):
     observer: Observer
     keys: UserKeys
     unwritten: Unwritten
+    held: Held
     write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
 

@@ -77,6 +77,10 @@ class Unwritten:
             if not self._threads:
                 self._storage.write_error = None
 
+    def waits(self, thread_id: str) -> bool:
+        """Whether the end of a turn of this thread waits."""
+        return thread_id in self._threads
+
     def forget(self, thread_id: str) -> None:
         """What waits of a thread that is deleted is not written."""
         self._threads.pop(thread_id, None)

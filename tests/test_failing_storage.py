@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from langchain_core.outputs import ChatResult
 
 from bench.server_folder import stop_server
 from everthread import Settings, StorageError, open_graph
+from everthread.maintenance.doctor import examine
+from everthread.runtime.away import AWAY
+from everthread.state.errors import StorageUnreachable, ThreadOwnershipError
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.sqlite.database import SqliteDatabase
 
@@ -44,11 +47,12 @@ async def kept(graph: Any) -> list[str]:
 
 
 LONG = "Two." + " And more." * 2_000
-SAID = ["One.", "You said: One.", LONG, f"You said: {LONG[-200:]}", "Three.", "You said: Three."]
+ON = ["Three.", "You said: Three.", "Four.", "You said: Four."]
+SAID = ["One.", "You said: One.", LONG, f"You said: {LONG[-200:]}", *ON, "Five.", "You said: Five."]
 
 
-async def check(opened: Callable[..., open_graph], model: FailsMeanwhile, fail: Any, mend: Any, again: Any) -> None:
-    """A turn in which storage begins to fail, one that is refused, and the next after it was mended."""
+async def check(opened: Callable[..., open_graph], model: FailsMeanwhile, fail: Any, mend: Any) -> None:
+    """A turn in which storage begins to fail, two that go on without it, and one when it was mended."""
     async with opened(model=model) as graph:
         await say(graph, "One.")
         model.fail = fail
@@ -56,21 +60,46 @@ async def check(opened: Callable[..., open_graph], model: FailsMeanwhile, fail: 
         assert state["messages"][-1].content == SAID[3]
         assert "not kept yet" in state["after_reply"].error
         assert any("not kept yet" in sentence for sentence in state["report"]["degraded"])
+        with pytest.raises(StorageError, match=r"does not hold thread 'unknown'|disk is full|cannot be used"):
+            await say(graph, LONG, to="unknown")
         asked = len(model.prompts)
-        with pytest.raises(StorageError):
-            await say(graph, "Refused before anything is paid.")
-        assert len(model.prompts) == asked
+        with pytest.raises((StorageError, ThreadOwnershipError)):
+            await say(graph, "Another's.", user="eve")
+        with pytest.raises(StorageUnreachable, match="only a new message can be answered"):
+            await say(graph, "/summary_off")
+        assert len(model.prompts) == asked  # refused before anything is paid
+        for n, question in ((5, ON[0]), (7, ON[2])):
+            parts = [part async for part in streamed(graph, question)]
+            assert {"everthread": "away"} in parts
+            state = (await graph.aget_state(thread())).values
+            assert [message.content for message in state["messages"]] == SAID[: n + 1]
+            assert AWAY in state["report"]["degraded"]
+            assert [m.text for m in model.prompts[-1] if m.type == "human"][-1] == question
+        assert any(SAID[0] in message.text for message in model.prompts[-1])  # it is shown what was said before
         if (mended := mend()) is not None and hasattr(mended, "__await__"):
             await mended
-        assert [m.content for m in (await graph.aget_state(thread())).values["messages"]] == SAID[:4]
-        state = await say(graph, "Three.")
+        assert [m.content for m in (await graph.aget_state(thread())).values["messages"]] == SAID[:8]
+        async with asyncio.timeout(30):
+            while await kept(graph) != SAID[:8]:  # nobody has to ask for it
+                await asyncio.sleep(0.1)
+        state = await say(graph, SAID[8])
         assert state["after_reply"].error is None
         assert not state["report"].get("degraded")
         assert await kept(graph) == SAID
-    async with again() as graph:
+        reports = graph.resources.of_user("ada").reports
+        assert await reports.last_turn("t1") == state["report"]["turn"] == 5
+        assert AWAY in (await reports.find("t1", 4))["degraded"]
+        assert (await examine(graph, "ada", "t1"))[0].findings == ()
+    async with opened() as graph:
         assert [m.content for m in (await graph.aget_state(thread())).values["messages"]] == SAID
         history = [snapshot async for snapshot in graph.aget_state_history(thread())]
         assert len({len(snapshot.values.get("messages", ())) for snapshot in history}) >= 6
+
+
+async def streamed(graph: Any, text: str) -> AsyncIterator[Any]:
+    question = {"messages": [("user", text)]}
+    async for part in graph.astream(question, thread(), context={"user_id": "ada"}, stream_mode="custom"):
+        yield part
 
 
 @pytest.mark.parametrize(
@@ -103,7 +132,7 @@ async def test_sqlite_that_takes_no_writes_any_more(
         connections[0].execute(f"PRAGMA {fails}")
         fill()
 
-    await check(opened, model, fail, lambda: connections[0].execute(f"PRAGMA {works}"), opened)
+    await check(opened, model, fail, lambda: connections[0].execute(f"PRAGMA {works}"))
 
 
 async def test_postgres_that_is_stopped_while_the_model_answers(
@@ -119,4 +148,4 @@ async def test_postgres_that_is_stopped_while_the_model_answers(
     def start() -> None:
         assert ensure_server(own_server) == url
 
-    await check(opened, model, lambda: stop_server(own_server), lambda: asyncio.to_thread(start), opened)
+    await check(opened, model, lambda: stop_server(own_server), lambda: asyncio.to_thread(start))

@@ -19,7 +19,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from ...settings.settings import Settings
-from ..damaged_checkpoints import UntilDamaged, newest_readable
+from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
@@ -137,15 +137,12 @@ class PostgresCheckpointer(LoopCheckpointer):
 
         return await with_keys(keys, lambda: self._database.run(with_saver, one_statement=True))
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that the config names, or the newest of its thread."""
-        await self.caught_up(config["configurable"]["thread_id"])
-
+    async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         async def read(saver: _Saver) -> CheckpointTuple | None:
             found = await saver.aget_tuple(config)
             return found and open_inline(self._database.keys, found)
 
-        return await newest_readable(lambda: self._call(read), config, self._database)
+        return await self._call(read)
 
     async def alist(
         self,

@@ -20,6 +20,7 @@ from ...state.errors import StorageError, StorageUnreachable, first_line
 from ...state.observer import Observer
 from ..embedded.server import default_data_dir, ensure_server
 from ..encryption import MasterKeySource
+from ..held import Held
 from ..loop_thread import io_thread
 from ..unwritten import Unwritten
 from ..user_keys import UserKeys
@@ -63,10 +64,12 @@ class Database:
         self.observer = Observer()
         self.write_error: str | None = None
         self.unwritten = Unwritten(self)
+        self.held = Held()
         self._pool: Pool | None = None
         self._wall = Wall(stands=False, as_role=False, search_path="")
         self.tickets: dict[str, int] = {}
         self._opening = asyncio.Lock()
+        self._refused_until, self._refused = 0.0, ""
 
     @property
     def kind(self) -> StorageKind:
@@ -209,8 +212,16 @@ class Database:
     async def _open_pool(self) -> Pool:
         async with self._opening:
             if self._pool is None:
-                with storage_errors():
-                    self._pool = await self._new_pool()
+                started = time.monotonic()
+                if started < self._refused_until:
+                    raise StorageUnreachable(self._refused)
+                try:
+                    with storage_errors():
+                        self._pool = await self._new_pool()
+                except StorageUnreachable as error:
+                    # As long again as it took nobody waits for the same once more.
+                    self._refused_until, self._refused = 2 * time.monotonic() - started, str(error)
+                    raise
             return self._pool
 
     async def _new_pool(self) -> Pool:

@@ -28,17 +28,25 @@ class ThreadLocks:
         self._waiting: dict[str, int] = {}
 
     @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
-        """Wait until no other turn runs in this thread, and keep others out.
+    async def hold(self, thread_id: str, *, here_alone: bool = False) -> AsyncIterator[None]:
+        """Wait until no other turn runs in this thread, and keep others out; `here_alone`: those of this process.
 
         Raises:
             StorageError: another turn has been running for longer than ten minutes.
         """
-        await io_thread.run(self._take(thread_id))
+        await io_thread.run(self._take(thread_id, here_alone=here_alone))
         try:
             yield
         finally:
-            await io_thread.run(self._give_back(thread_id))
+            await io_thread.run(self._give_back(thread_id, here_alone=here_alone))
+
+    async def retake(self, thread_id: str) -> None:
+        """Claim a held thread anew, whose claim between processes was lost. Nobody of this process comes in between.
+
+        Raises:
+            StorageError: another process has had it for longer than ten minutes.
+        """
+        await io_thread.run(self._retake(thread_id))
 
     @asynccontextmanager
     async def try_hold(self, thread_id: str) -> AsyncIterator[bool]:
@@ -55,36 +63,42 @@ class ThreadLocks:
                 await io_thread.run(self._give_back(thread_id))
 
     @contextmanager
-    def hold_sync(self, thread_id: str) -> Iterator[None]:
+    def hold_sync(self, thread_id: str, *, here_alone: bool = False) -> Iterator[None]:
         """`hold` for sync code."""
-        io_thread.run_sync(self._take(thread_id))
+        io_thread.run_sync(self._take(thread_id, here_alone=here_alone))
         try:
             yield
         finally:
-            io_thread.run_sync(self._give_back(thread_id))
+            io_thread.run_sync(self._give_back(thread_id, here_alone=here_alone))
 
     async def close(self) -> None:
         """Give back what holds the locks."""
 
-    async def _take(self, thread_id: str) -> None:
+    async def _take(self, thread_id: str, *, here_alone: bool = False) -> None:
         turn = self._turns.setdefault(thread_id, asyncio.Lock())
         self._waiting[thread_id] = self._waiting.get(thread_id, 0) + 1
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await turn.acquire()
                 try:
-                    await self._take_between_processes(thread_id)
+                    if not here_alone:
+                        await self._take_between_processes(thread_id)
                 except BaseException:
                     turn.release()
                     raise
         except BaseException as error:
             self._forget(thread_id)
             if isinstance(error, TimeoutError):
-                raise StorageError(
-                    f"Another turn in thread {thread_id!r} has been running for over {_WAIT_SECONDS:.0f} s: wait for "
-                    "it, or end the process that runs it."
-                ) from None
+                raise _too_long(thread_id) from None
             raise
+
+    async def _retake(self, thread_id: str) -> None:
+        await self._give_back_between_processes(thread_id)
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._take_between_processes(thread_id)
+        except TimeoutError:
+            raise _too_long(thread_id) from None
 
     async def _try(self, thread_id: str) -> bool:
         if thread_id in self._turns:
@@ -101,9 +115,10 @@ class ThreadLocks:
                 self._forget(thread_id)
         return is_taken
 
-    async def _give_back(self, thread_id: str) -> None:
+    async def _give_back(self, thread_id: str, *, here_alone: bool = False) -> None:
         try:
-            await self._give_back_between_processes(thread_id)
+            if not here_alone:
+                await self._give_back_between_processes(thread_id)
         finally:
             self._turns[thread_id].release()
             self._forget(thread_id)
@@ -124,3 +139,10 @@ class ThreadLocks:
 
     async def _give_back_between_processes(self, thread_id: str) -> None:
         """Let another process have the thread; must not raise."""
+
+
+def _too_long(thread_id: str) -> StorageError:
+    return StorageError(
+        f"Another turn in thread {thread_id!r} has been running for over {_WAIT_SECONDS:.0f} s: wait for it, or end "
+        "the process that runs it."
+    )

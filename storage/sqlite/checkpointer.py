@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from ..damaged_checkpoints import UntilDamaged, newest_readable
+from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, is_end, thins
@@ -80,10 +80,8 @@ class SqliteCheckpointer(LoopCheckpointer):
 
         return await with_keys(self._database.keys, done)
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that the config names, or the newest of its thread."""
-        await self.caught_up(config["configurable"]["thread_id"])
-        return await newest_readable(lambda: self._call(lambda saver: saver.get_tuple(config)), config, self._database)
+    async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._call(lambda saver: saver.get_tuple(config))
 
     async def alist(
         self,

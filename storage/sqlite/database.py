@@ -18,6 +18,7 @@ from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..encryption import MasterKeySource
+from ..held import Held
 from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
 from ..queries import Procedure
@@ -34,6 +35,8 @@ from .values import add_functions
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 0.2
+_WAIT: Final = "PRAGMA busy_timeout = {:.0f}"
 _LEAST: Final = (3, 35, 0)
 """The first SQLite that knows RETURNING."""
 
@@ -61,11 +64,13 @@ class SqliteDatabase:
         self.observer = Observer()
         self.write_error: str | None = None
         self.unwritten = Unwritten(self)
+        self.held = Held()
         self.path = path
         self.claims: dict[str, Any] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._open: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
+        self._is_busy = False
 
     @property
     def kind(self) -> StorageKind:
@@ -184,7 +189,18 @@ class SqliteDatabase:
         return result
 
     def _begin(self) -> None:
-        self._opened().execute("BEGIN IMMEDIATE")
+        """Begin a transaction; where another process has been writing for too long, nobody waits so long once more."""
+        connection = self._opened()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_BUSY"):
+                self._is_busy = True
+                connection.execute(_WAIT.format(_AGAIN_SECONDS * 1000))
+            raise
+        if self._is_busy:
+            self._is_busy = False
+            connection.execute(_WAIT.format(_BUSY_SECONDS * 1000))
 
     def _commit(self, *, durable: bool = True) -> None:
         connection = self._opened()
