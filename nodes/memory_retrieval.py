@@ -60,8 +60,7 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     except ThreadOwnershipError:
         raise
     except StorageError as error:
-        facts, recall = FactSheet(error=str(error)), Recall(error=str(error))
-        update = {**turn.held(), **update}
+        facts, recall, update = FactSheet(error=str(error)), Recall(error=str(error)), {**turn.held(), **update}
     facts = facts.model_copy(update={"forgotten": forgotten})
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
