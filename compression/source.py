@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from ..state.chain import is_summary
 from ..state.messages import message_text, role_of
 from ..text.extractive import extract_summary as extract
+from ..text.replies import is_canned
 from ..text.shorten import beginning, share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
 
@@ -24,8 +25,12 @@ _TURN_OVERHEAD: Final = 4
 
 
 def turns_of(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
-    """What was said, who said it, and which tools were called with what; clean text, no metadata."""
-    return [("" if is_summary(message) else message.name or role_of(message), _told(message)) for message in messages]
+    """What was said, who said it, and which tools were called with what; clean text, no metadata.
+
+    What no model said is left out where there is anything else.
+    """
+    meant = [message for message in messages if not is_canned(message_text(message))] or messages
+    return [("" if is_summary(message) else message.name or role_of(message), _told(message)) for message in meant]
 
 
 def holds_messages(messages: Sequence[AnyMessage]) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from ..state.records import Fragment, Hit, Memory
 from ..text.passages import excerpt
+from ..text.replies import is_canned
 from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
 
@@ -49,7 +50,8 @@ def paired(hits: Sequence[Hit], exchanges: Mapping[Source, tuple[Fragment, ...]]
     memories: list[Memory] = []
     index_of: dict[Source, int] = {}
     for hit in hits:
-        fragments = exchanges.get((hit.thread_id, hit.source_id), ())
+        there = exchanges.get((hit.thread_id, hit.source_id), ())
+        fragments = tuple(fragment for fragment in there if not is_canned(fragment.content))
         if not fragments:
             continue
         known = [at for f in fragments if (at := index_of.get((hit.thread_id, f.id))) is not None]

@@ -18,10 +18,8 @@ from ..prompts.context import CLOSE, OPEN
 from ..prompts.system import SYSTEM_TINY
 from ..state.messages import message_text
 from ..text.extractive import best_sentences
+from ..text.replies import DISCLAIMER
 from ..text.tokens import count_message_tokens, estimate_tokens
-
-DISCLAIMER: Final = "I am not a language model: no model is configured (set EVERTHREAD_MODEL)."
-"""How every answer begins."""
 
 _FOUND: Final = "What was said before that fits best:"
 _NOTHING: Final = "Nothing said before fits your message."

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Final
 
 from ..text.dates import tells_when
+from ..text.replies import is_canned
 from ..text.stems import stem
 from ..text.terms import ENGLISH, search_terms
 
@@ -21,7 +22,12 @@ _MONTHS: Final = (
 
 
 def message_keys(user_id: str, text: str, said_at: datetime) -> list[int]:
-    """The keys of a message's terms: its words, the day on which it was said, and whether it tells a time."""
+    """The keys of a message's terms: its words, the day on which it was said, and whether it tells a time.
+
+    What no model said has none.
+    """
+    if is_canned(text):
+        return []
     return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *([TELLS_WHEN] if tells_when(text) else [])])
 
 

@@ -13,6 +13,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from psycopg.rows import DictRow
 
 from ..state.records import EVERTHREAD_NAMESPACE
+from ..text.replies import is_canned
 from ..text.shorten import middle_out
 from ..text.terms import MAX_CHARACTERS
 from .user_rows import UserRows
@@ -25,13 +26,13 @@ MAX_DIMENSIONS: Final = 16_000
 
 
 def chunks(row: DictRow) -> list[str]:
-    """The texts of a message or summary that get a vector each; none for one without text.
+    """The texts of a message or summary that get a vector each; none for one without text, or that no model said.
 
     Args:
         row: with `text` and `name`, which leads each chunk.
     """
     text = row["text"].strip()
-    if not text:
+    if not text or is_canned(text):
         return []
     lead = f"{row['name']}: " if row["name"] else ""
     chunks = _splitter().split_text(middle_out(text, MAX_CHARACTERS))

@@ -14,8 +14,8 @@ from scripted import BreaksOff, calls, scripted
 
 from everthread import ModelError, Settings, open_graph
 from everthread.models.failures import failure_of
-from everthread.models.offline import DISCLAIMER
 from everthread.models.replies import finish_of
+from everthread.text.replies import DISCLAIMER
 from everthread.text.tokens import count_message_tokens
 
 

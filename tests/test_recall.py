@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conversation import EchoModel, FailingEmbeddings, say
+from conversation import EchoModel, FailingEmbeddings, open_with, say
 from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
@@ -21,6 +22,7 @@ from everthread.memory.breadth import BELOW, CROWD, relevances
 from everthread.memory.fusion import lexical
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
+from everthread.models.offline import OfflineChatModel
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
@@ -366,3 +368,27 @@ def test_two_hits_in_one_exchange_make_one_memory_and_no_fragment_comes_twice(fo
     assert len(ids) == len(set(ids))
     assert {n - n % 2 for n in found} == {int(memory.fragments[0].id) for memory in memories}
     assert [memory.rank for memory in memories] == sorted(memory.rank for memory in memories)
+
+
+@pytest.mark.parametrize("stored", ["postgres", "sqlite", "json"])
+async def test_what_the_offline_model_said_is_not_recalled_nor_summarized(
+    stored: str, settings: Settings, embeddings: Embeddings, tmp_path: Path
+) -> None:
+    settings = settings if stored == "postgres" else settings.but(database_url=stored, data_dir=tmp_path)
+    settings = settings.but(summary_model="extractive", profile="multi_strategy")
+    async with open_with(settings, model=OfflineChatModel(), embeddings=embeddings) as graph:
+        for text in (
+            "My dog is called Biscuit.",
+            "What is my dog called?",
+            *(f"Remark {n} on dogs." for n in range(8)),
+        ):
+            await say(graph, text)
+        await graph.asettled()
+        summaries = await graph.resources.of_user("ada").archive.summaries("t1")
+        state = await say(graph, "What is my dog called? What language model are you?", to="t2")
+        said = [message.text for message in await graph.ahistory("ada", "t1")]
+    told = [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+    assert any("Biscuit" in text for text in told)
+    assert not [text for text in [*told, *(s.content for s in summaries)] if "no model is configured" in text]
+    assert summaries
+    assert len([text for text in said if "no model is configured" in text]) == 10, "the archive keeps it as it was said"

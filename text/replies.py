@@ -1,4 +1,4 @@
-"""What a model replies, read leniently: without its thoughts, and the JSON in it."""
+"""What a model replies, read leniently: without its thoughts, and the JSON in it; and what is no model's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from .fold import fold
 
 _THOUGHTS: Final = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _TRIED: Final = 5
+
+DISCLAIMER: Final = "I am not a language model: no model is configured (set EVERTHREAD_MODEL)."
+"""How every answer of the offline model begins."""
+
+
+def is_canned(reply: str) -> bool:
+    """Whether no model said it: it repeats what was said before, and is nothing that was known."""
+    return reply.startswith(DISCLAIMER)
 
 
 def without_thoughts(reply: str) -> str:
