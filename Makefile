@@ -42,7 +42,7 @@ format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.installed-dev  ## Write the generated parts of the README
+docs: $(VENV)/.installed-dev  ## Write the generated parts of the docs
 	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
 
 # The weights of the two local models come without what their packages ask for.

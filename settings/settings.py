@@ -1,7 +1,7 @@
 """`Settings`: what the operator of a process sets, and what a run may choose, in one object.
 
 It reads the environment (`EVERTHREAD_*`), and is the base over which the context of each run is laid. Every default
-stands in one of the classes that it is made of; the options of the command and the tables of the README are made from
+stands in one of the classes that it is made of; the options of the command and the tables of the docs are made from
 them.
 """
 

@@ -42,7 +42,7 @@ hypothesis.settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-docs", action="store_true", help="write the generated parts of the README")
+    parser.addoption("--write-docs", action="store_true", help="write the generated parts of the docs")
 
 
 @pytest.fixture(autouse=True)

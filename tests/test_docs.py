@@ -16,21 +16,22 @@ from everthread.settings.settings import Settings
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GENERATED = {
-    "graph": lambda: f"```mermaid\n{graph_picture()}\n```",
-    "what a run may choose": run_table,
-    "what the operator sets": operator_table,
+    ("README.md", "graph"): lambda: f"```mermaid\n{graph_picture()}\n```",
+    ("docs/settings.md", "what a run may choose"): run_table,
+    ("docs/settings.md", "what the operator sets"): operator_table,
 }
 PRINTED = {**RECORDS, "eval": list[Evaluation]}
 
 
-@pytest.mark.parametrize("part", GENERATED)
-def test_generated_parts_of_the_readme_are_up_to_date(part: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("file", "part"), GENERATED)
+def test_generated_parts_of_the_docs_are_up_to_date(file: str, part: str, request: pytest.FixtureRequest) -> None:
     pattern = re.compile(rf"(<!-- generated: {part} -->\n).*?(<!-- end -->)", re.DOTALL)
-    text = README.read_text()
-    fresh = pattern.sub(lambda match: f"{match[1]}{GENERATED[part]()}\n{match[2]}", text)
+    text = (ROOT / file).read_text()
+    fresh, found = pattern.subn(lambda match: f"{match[1]}{GENERATED[file, part]()}\n{match[2]}", text)
+    assert found == 1
     if request.config.getoption("--write-docs"):
-        README.write_text(fresh)
-    assert fresh == README.read_text(), "run `make docs`"
+        (ROOT / file).write_text(fresh)
+    assert fresh == (ROOT / file).read_text(), "run `make docs`"
 
 
 @pytest.mark.parametrize("command", PRINTED)
