@@ -36,7 +36,7 @@ test-clients: $(VENV)/.installed-dev  ## Run real chat clients against langgraph
 check: $(VENV)/.installed-dev  ## Lint and type check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression doors facts graph maintenance memory models nodes prompts runtime search server settings state storage text)
+	$(BIN)/mypy -m everthread $(addprefix -p everthread.,assembly cli compression doors facts graph maintenance memory models nodes prompts runtime search server settings state storage text web)
 
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from everthread.maintenance.doctor import examine
     from everthread.maintenance.explain import find_report
     from everthread.maintenance.findings import Checkup, Finding
-    from everthread.maintenance.regenerate import regenerate, regenerate_rejected
+    from everthread.maintenance.regenerate import correct_summary, regenerate, regenerate_rejected
     from everthread.maintenance.retention import retain_thread, retention_runs, run_retention
     from everthread.runtime.components import Components
     from everthread.settings.profiles import PROFILES, Profile
@@ -55,7 +55,7 @@ _HOMES = {
     "maintenance.doctor": ("examine",),
     "maintenance.explain": ("find_report",),
     "graph.open": ("open_graph",),
-    "maintenance.regenerate": ("regenerate", "regenerate_rejected"),
+    "maintenance.regenerate": ("correct_summary", "regenerate", "regenerate_rejected"),
     "maintenance.retention": ("retain_thread", "retention_runs", "run_retention"),
     "settings.retention": ("Retention",),
     "storage.archive": ("Archive", "ArchivedMessage"),
@@ -132,6 +132,7 @@ __all__ = [
     "ThreadOwnershipError",
     "TurnReport",
     "build_graph",
+    "correct_summary",
     "examine",
     "find_report",
     "memory_tools",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -11,18 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..maintenance.explain import find_report, turn_cost
+from ..maintenance.explain import find_report, nodes_in_order, turn_cost
 from ..settings.operator import Prices
 from ..state.report_records import TurnReport
 from ..storage.storage import Storage
 from .json_output import print_json
 from .opening import Thread, thread_of
-
-_NODES: Final = (
-    "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
-    "llm_call", "tools", "remember", "summarize",
-)  # fmt: skip
-"""As the diagram has them; the database keeps no order."""
 
 
 async def explain(
@@ -158,8 +152,8 @@ def _cost(report: TurnReport, prices: Prices) -> Iterator[RenderableType]:
 
 def _times(report: TurnReport) -> Iterator[RenderableType]:
     table = _table("node", "ms")
-    for node in sorted(report.nodes, key=lambda node: _NODES.index(node) if node in _NODES else len(_NODES)):
-        table.add_row(node, f"{report.nodes[node]:g}")
+    for node, spent in nodes_in_order(report):
+        table.add_row(node, f"{spent:g}")
     yield table
 
 

@@ -51,6 +51,7 @@ COMMANDS: Final = {
                          "what it costs."),
     "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or "
                    "HTTP."),
+    "web": ("web", "Open a page on this machine to see, correct and delete what is remembered."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

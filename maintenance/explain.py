@@ -21,6 +21,12 @@ from ..storage.sparse_checkpoints import TASKS, waiting_nodes
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 
+_NODES: Final = (
+    "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
+    "llm_call", "tools", "remember", "summarize",
+)  # fmt: skip
+"""As the diagram has them; the database keeps no order."""
+
 _SHOWN: Final = re.compile(r"[A-Za-z_]\w*\((.*?),?\)", re.DOTALL)
 
 
@@ -76,6 +82,11 @@ def turn_cost(report: TurnReport, prices: Prices) -> float | None:
         of_cached = prices.input if prices.cached is None else prices.cached
         total += (call.input_tokens - cached) * prices.input + cached * of_cached + call.output_tokens * prices.output
     return total / 1_000_000
+
+
+def nodes_in_order(report: TurnReport) -> list[tuple[str, float]]:
+    """The nodes of a turn in the order of the diagram, each with its milliseconds."""
+    return sorted(report.nodes.items(), key=lambda node: _NODES.index(node[0]) if node[0] in _NODES else len(_NODES))
 
 
 def _broken_off(newest: CheckpointTuple) -> TurnReport | None:

@@ -1,16 +1,22 @@
-"""`regenerate`: a summary is made again from its sources, whatever thread of the user it is in."""
+"""A summary is made again from its sources, or corrected by hand, whatever thread of the user it is in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..graph.conversation import CompiledConversation
 from ..runtime.regenerate_rejected import regenerate_summary
+from ..runtime.user import User
 from ..state.chain import SummaryMessage, summary_ids
 from ..state.compression_records import Regenerated
 from ..state.errors import InputError
+from ..state.messages import clean_text
 from ..state.records import Summary
+from ..text.tokens import estimate_tokens
 from .thread_state import ThreadState, opened, thread_state
+
+_LONGEST: Final = 20_000
 
 
 async def regenerate(
@@ -37,6 +43,53 @@ async def regenerate(
     """
     conversation = opened(graph)
     user = conversation.resources.of_user(user_id)
+    thread, id_ = await _meant(user, summary_id, thread_id)
+    async with thread_state(conversation, user, thread) as state:
+        state.check_writable()
+        wanted = list((await user.summaries.some(thread, [id_])).values())
+        wanted += await user.summaries.above(thread, id_) if above else []
+        return await _regenerated(state, wanted)
+
+
+async def correct_summary(
+    graph: CompiledConversation, user_id: str, summary_id: str, text: str, *, thread_id: str | None = None
+) -> Summary:
+    """Give a summary the text that a person wrote for it; the text it had is kept as a version.
+
+    It is embedded anew. Summaries that were made from it stay as they are until they are made again, and so does it:
+    only when a message under it is edited or forgotten is it made again by itself.
+
+    Args:
+        graph: what `open_graph` gives.
+        user_id: whose summary.
+        summary_id: as for `regenerate`.
+        text: the new text, of 1 to 20,000 characters.
+        thread_id: the only thread in which it is looked for.
+
+    Raises:
+        InputError: the text is empty, too long, or the one it has; or there is no such summary.
+        StorageError: the database cannot be reached.
+    """
+    text = clean_text(text.replace("\r\n", "\n")).strip()
+    if not 0 < len(text) <= _LONGEST:
+        raise InputError(f"A summary is a text of 1 to {_LONGEST:,} characters.")
+    conversation = opened(graph)
+    user = conversation.resources.of_user(user_id)
+    thread, id_ = await _meant(user, summary_id, thread_id)
+    async with conversation.resources.locks.hold(thread):
+        old = (await user.summaries.some(thread, [id_]))[id_]
+        if old.content == text:
+            raise InputError("The summary says that already: change its text.")
+        by_hand = {"content": text, "method": "user", "model": None, "rejected": None}
+        new = old.model_copy(update={**by_hand, "tokens": estimate_tokens(text), "version": old.version + 1})
+        await user.summaries.replace(thread, new)
+    if conversation.resources.embedder.ready:  # else the next turn does it
+        user.embed_later(conversation.resources.settings.timeouts.embedding)
+    return new
+
+
+async def _meant(user: User, summary_id: str, thread_id: str | None) -> tuple[str, str]:
+    """Thread and id of the one summary that is meant."""
     found = [
         (thread, id_)
         for thread, id_ in await user.summaries.named(summary_id)
@@ -45,12 +98,7 @@ async def regenerate(
     if len(found) != 1:
         what = f"There are {len(found)} summaries that begin with" if found else "There is no summary"
         raise InputError(f"{what} {summary_id!r}: `everthread trace THREAD` shows those of a thread.")
-    thread, id_ = found[0]
-    async with thread_state(conversation, user, thread) as state:
-        state.check_writable()
-        wanted = list((await user.summaries.some(thread, [id_])).values())
-        wanted += await user.summaries.above(thread, id_) if above else []
-        return await _regenerated(state, wanted)
+    return found[0]
 
 
 async def regenerate_rejected(graph: CompiledConversation, user_id: str, thread_id: str) -> list[Regenerated]:

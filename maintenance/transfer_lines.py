@@ -11,14 +11,15 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from ..settings.retention import Retention
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import message_text
-from ..state.records import Role, now
+from ..state.records import Role, SummaryMethod, now
 
-VERSION: Final = 6
+VERSION: Final = 7
 """The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
 does not tell what has left the conversation. Until version 4, lines say `active` and `chunk_id`, which follow from the
-sources of the summaries: both are read over. Until version 5, threads have no retention of their own."""
+sources of the summaries: both are read over. Until version 5, threads have no retention of their own;
+until version 6, no summary is written by a person."""
 
-READABLE: Final = (1, 2, 3, 4, 5, 6)
+READABLE: Final = (1, 2, 3, 4, 5, 6, 7)
 
 _INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
@@ -58,7 +59,7 @@ class Header(_Line):
 
     kind: Literal["header"] = "header"
     format: Literal["everthread"] = "everthread"
-    version: Literal[1, 2, 3, 4, 5, 6] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6, 7] = VERSION
     created_at: Moment = Field(default_factory=now)
     user: str
     counts: Counts
@@ -113,7 +114,7 @@ class SummaryLine(_Line):
     level: int = Field(ge=0, le=_INT)
     content: str
     source_ids: list[str] = Field(min_length=1)
-    method: Literal["model", "extractive"]
+    method: SummaryMethod
     model: str | None
     tokens: int = Field(ge=0, le=_INT)
     covers: int = Field(0, ge=0, le=_INT)
@@ -132,7 +133,7 @@ class VersionLine(_Line):
     id: str = Field(min_length=1)
     version: int = Field(ge=1, le=_INT)
     content: str
-    method: Literal["model", "extractive"]
+    method: SummaryMethod
     model: str | None
     tokens: int = Field(ge=0, le=_INT)
     rejected: str | None

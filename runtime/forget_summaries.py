@@ -69,5 +69,5 @@ async def rewrite(rows: Exchange, thread_id: str, summaries: Sequence[Mapping[st
             source_ids=list(summary["source_ids"]),
             tokens=estimate_tokens(text),
             covers=covers[summary["id"]],
-            rejected=FORGOTTEN if summary["method"] == "model" or summary["rejected"] else None,
+            rejected=FORGOTTEN if summary["method"] != "extractive" or summary["rejected"] else None,
         )

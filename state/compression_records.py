@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, AwareDatetime, Field
 
-from .records import Record, Summary
+from .records import Record, Summary, SummaryMethod
 
 
 class ThreadCompression(Record):
@@ -41,7 +41,7 @@ class SummaryVersion(Record):
 
     version: int = Field(ge=1)
     content: str
-    method: Literal["model", "extractive"]
+    method: SummaryMethod
     model: str | None = None
     tokens: int = Field(0, ge=0)
     rejected: str | None = None

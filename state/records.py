@@ -20,6 +20,8 @@ MASTER_LEVEL: Final = 0
 
 Role = Literal["user", "assistant", "system", "tool", "agent", "observer"]
 SourceType = Literal["message", "summary"]
+SummaryMethod = Literal["model", "extractive", "user"]
+"""What wrote a summary: a model, the extractive summarizer, or a person who corrected it."""
 
 
 def now() -> datetime:
@@ -50,7 +52,7 @@ class Summary(Record):
     content: str
     level: int = Field(ge=0, description="1, 2, ...; 0 is the master summary.")
     source_ids: tuple[str, ...] = Field(min_length=1, description="Messages or summaries, in the order of the chain.")
-    method: Literal["model", "extractive"] = "extractive"
+    method: SummaryMethod = "extractive"
     model: str | None = None
     tokens: int = Field(0, ge=0)
     covers: int = Field(0, ge=0, description="How many messages it stands for, directly or through its sources.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from psycopg.types.json import Jsonb
@@ -62,3 +62,23 @@ class TurnReports:
         """
         found = await self._rows.fetch("reports.last", thread_id=thread_id)
         return int(found[0]["turn"] or 0)
+
+    async def between(self, thread_id: str, since: datetime, until: datetime, *, limit: int) -> list[TurnReport]:
+        """The newest reports of a thread's turns that began between two moments, those that this version can read.
+
+        Raises:
+            StorageError: the database fails.
+        """
+        values = {"thread_id": thread_id, "since": since, "until": until, "limit": limit}
+        rows = await self._rows.fetch("reports.between", **values)
+        return [report for row in rows if (report := TurnReport.read(row["report"])) is not None]
+
+    async def newest(self, thread_id: str | None = None, *, limit: int) -> list[tuple[str, TurnReport]]:
+        """The newest reports of a thread, or of all the user's, each with its thread, the oldest first.
+
+        Raises:
+            StorageError: the database fails.
+        """
+        rows = await self._rows.fetch("reports.newest", thread_id=thread_id, limit=limit)
+        read = ((row["thread_id"], TurnReport.read(row["report"])) for row in reversed(rows))
+        return [(thread, report) for thread, report in read if report is not None]

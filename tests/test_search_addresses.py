@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 
 import pytest
-from web import VARIABLES, Reply, Server, running_server, search
+from fake_web import VARIABLES, Reply, Server, running_server, search
 from web_pages import PAGE, Recorder, brave_pages, on_loopback, read
 
 from everthread.search.addresses import is_outside_name, is_public

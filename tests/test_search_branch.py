@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from conversation import EVERYTHING, EchoModel, say, thread
+from fake_web import VARIABLES, Server, engines_of, running_server
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from web import VARIABLES, Server, engines_of, running_server
 
 from everthread.graph.open import open_graph
 from everthread.runtime import router_call as node

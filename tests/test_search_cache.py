@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from web import BRAVE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
+from fake_web import BRAVE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.search import failover
 from everthread.settings.settings import Settings

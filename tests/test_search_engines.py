@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from web import (
+from fake_web import (
     DUCK,
     DUCK_CHALLENGE,
     DUCK_NOTHING,

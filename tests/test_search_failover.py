@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from fake_web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
 from hypothesis import given
 from hypothesis import strategies as st
-from web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.models.failures import retry_after
 from everthread.search import failover

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 import pytest
-from web import VARIABLES, Reply, Server, running_server, search
+from fake_web import VARIABLES, Reply, Server, running_server, search
 from web_pages import PAGE, brave_pages, on_loopback, read
 
 from everthread.search.pages import PageReader

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fake_web import VARIABLES, Server, running_server, search
 from hypothesis import given
 from hypothesis import strategies as st
 from processor import assert_cannot_keep_busy
-from web import VARIABLES, Server, running_server, search
 
 from everthread.search.cleaning import search_query
 from everthread.search.privacy import redact

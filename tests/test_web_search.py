@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, say
-from web import DUCK_CHALLENGE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
+from fake_web import DUCK_CHALLENGE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
 
 from everthread.graph.open import open_graph
 from everthread.search import failover

@@ -7,7 +7,7 @@ import ssl
 from typing import Any
 
 import httpcore
-from web import Reply, Server
+from fake_web import Reply, Server
 
 from everthread.search.addresses import is_public
 from everthread.search.connection import GuardedBackend

@@ -13,3 +13,13 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND turn = :turn
 
 -- name: reports.last
 SELECT max(turn) AS turn FROM turn_reports WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: reports.between
+SELECT turn, started_at, report FROM turn_reports
+WHERE user_id = :user_id AND thread_id = :thread_id AND started_at >= :since AND started_at <= :until
+ORDER BY turn DESC LIMIT :limit
+
+-- name: reports.newest
+SELECT thread_id, turn, started_at, report FROM turn_reports
+WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id)
+ORDER BY started_at DESC LIMIT :limit

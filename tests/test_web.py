@@ -1,0 +1,209 @@
+"""The page: every part opens on every storage and shows what is kept; what was said is text, and nobody else's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, HumanMessage
+from web_page import entered, read
+from web_story import story_graph, told
+
+import everthread
+from everthread.graph.conversation import Conversation
+from everthread.settings.settings import Settings
+
+STATIC = Path(everthread.__file__).parent / "web" / "static"
+
+
+@pytest.fixture
+async def stored_story(stored: Settings, embeddings: Embeddings) -> AsyncIterator[Conversation]:
+    """The story on each storage."""
+    async with story_graph(stored, embeddings) as graph:
+        await told(graph)
+        yield graph
+
+
+@pytest.fixture
+async def small(tmp_path: Path, embeddings: Embeddings) -> AsyncIterator[Conversation]:
+    """A graph on SQLite in which nothing was said yet."""
+    settings = Settings(database_url="sqlite", data_dir=tmp_path, summary_model="extractive", user_id="ada")
+    async with story_graph(settings, embeddings) as graph:
+        yield graph
+
+
+@pytest.fixture
+async def story(small: Conversation) -> Conversation:
+    """The story on SQLite."""
+    await told(small)
+    return small
+
+
+async def test_conversations_are_listed_read_as_said_and_explained(stored_story: Conversation) -> None:
+    async with entered(stored_story) as client:
+        listed = await read(client, "/threads")
+        assert listed.index("Search the web: which trams") < listed.index("The release") < listed.index("At home")
+        assert "The release" not in await read(client, "/threads", q="biscuit home")
+        page = await read(client, "/thread", id="home")
+        assert "My dog is called Biscuit." in page
+        assert "What did we cook in November?" not in page
+        assert "What did we cook in November?" in await read(client, "/thread", id="home", left=1)
+        assert "level 1" in page
+        assert "Why this reply: turn 2<" in page
+        turn = await read(client, "/turn", thread="trams", turn=1)
+        for part in ("<strong>Searched</strong>", "Night trams in Oslo", "Tokens of the prompt by section", "0.0"):
+            assert part in turn
+        remembered = await read(client, "/turn", thread="home", turn=10)
+        assert "Remembered" in remembered
+        assert "What a model would be shown" in await read(client, "/prompt", thread="home", q="What is my dog called?")
+
+
+async def test_a_conversation_is_read_in_pages_and_around_a_message(small: Conversation) -> None:
+    said: list[Any] = []
+    for n in range(1, 61):
+        said += [HumanMessage(f"Question number {n}.", id=f"q{n}"), AIMessage(f"Answer number {n}.", id=f"a{n}")]
+    async with entered(small) as client:
+        await small.resources.of_user("ada").archive.own_thread("t")
+        await small.resources.of_user("ada").archive.add_messages("t", said)
+        newest = await read(client, "/thread", id="t")
+        assert "number 60." in newest
+        assert "number 40." not in newest
+        (older,) = set(re.findall(r'href="(/thread\?[^"]+)" rel="prev"', newest))
+        before = await read(client, older.replace("&amp;", "&"))
+        assert "number 40." in before
+        assert "number 41." not in before
+        (newer,) = set(re.findall(r'href="(/thread\?[^"]+)"(?: rel="next")?>The newest', before))
+        assert "number 60." in await read(client, newer.replace("&amp;", "&"))
+        around = await read(client, "/thread", id="t", at="q30")
+        assert "number 30." in around
+        assert "number 35." in around
+        assert "number 60." not in around
+
+
+async def test_memory_is_searched_as_the_graph_does_and_says_why(story: Conversation) -> None:
+    async with entered(story) as client:
+        page = await read(client, "/search", q="What is my dog called?")
+        first = page[page.index("<ol") :].split("<li")[1]
+        assert "Biscuit" in first
+        assert re.search(r"Found by (meaning|words|meaning and words): score \d", first)
+        only = await read(client, "/search", q="Who reviews the importer?", thread="work", role="user")
+        assert "Ruth reviews the importer" in only
+        assert "Biscuit" not in only
+        assert "Nothing bears on it" in await read(client, "/search", q="dog", until="2001-01-01")
+        wrong = await client.get("/search", params={"q": "dog", "since": "yesterday"})
+        assert wrong.status_code == 404
+        assert "expected it as 2026-01-31" in wrong.text
+
+
+async def test_the_pyramid_leads_down_to_what_was_said(story: Conversation) -> None:
+    async with entered(story) as client:
+        page = await read(client, "/summaries", thread="home")
+        assert re.search(r'aria-label="master"', page)
+        summary = re.search(r'href="(/summary\?[^"]+)"', page)
+        assert summary is not None
+        for _ in range(4):
+            page = await read(client, summary[1].replace("&amp;", "&"))
+            if found := re.search(r"<h2>Made of</h2>.*?Open this summary", page, re.DOTALL):
+                summary = re.search(r'href="(/summary\?[^"]+)">Open this', found[0])
+                assert summary is not None
+        assert "in the conversation" in page[page.index("Made of") :]
+
+
+async def test_a_summary_corrected_by_hand_is_shown_found_and_keeps_its_versions(story: Conversation) -> None:
+    user = story.resources.of_user("ada")
+    (summary, *_) = [one for one in await user.archive.summaries("home") if one.level == 1]
+    async with entered(story) as client:
+        sent = {"thread": "home", "id": summary.id, "text": "Ada owns a submarine."}
+        answer = await client.post("/summary/correct", data=sent)
+        assert answer.status_code == 303
+        page = await read(client, answer.headers["location"])
+        assert "Ada owns a submarine." in page
+        assert "It is corrected" in page
+        assert "by hand" in page
+        assert "version 2" in page
+        again = await client.post("/summary/correct", data=sent)
+        assert "says that already" in again.text
+        await story.asettled()
+        assert "Ada owns a submarine." in await read(client, "/search", q="Who owns a submarine?")
+        answer = await client.post("/summary/again", data={"thread": "home", "id": summary.id})
+        assert answer.status_code == 303
+        page = await read(client, answer.headers["location"])
+        assert "version 3" in page
+        assert "<del>" in page
+    (first, second) = await user.summaries.versions("home", summary.id)
+    assert (first.content, first.method, second.method) == (summary.content, "extractive", "user")
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}</textarea><svg/onload=alert(3)>"
+
+
+async def test_what_was_said_is_text_wherever_it_is_shown(small: Conversation) -> None:
+    await told_hostile(small)
+    async with entered(small) as client:
+        for path in await every_page(small):
+            page = await read(client, path)
+            for piece in ("<script>alert", "<img src=x", "<svg/onload", "</textarea>&lt;", "onerror=alert(2)>"):
+                assert piece not in page, path
+            if "/thread?" in path or "/search" in path or "/summary" in path:
+                assert "&lt;script&gt;" in page, path
+
+
+async def told_hostile(graph: Conversation) -> None:
+    """A conversation in which everything that can be named is hostile."""
+    thread = f"t{HOSTILE}"
+    config: Any = {"configurable": {"thread_id": thread}}
+    call = {"name": f"tool{HOSTILE}", "args": {HOSTILE: HOSTILE}, "id": "c1", "type": "tool_call"}
+    for n in range(4):
+        text = f"My dog is called Biscuit {n}. {HOSTILE}"
+        await graph.ainvoke({"messages": [("user", text)]}, config, context={"user_id": "ada"})
+    await graph.asettled()
+    user = graph.resources.of_user("ada")
+    await user.archive.own_thread(thread, f"name{HOSTILE}")
+    await user.archive.add_messages(thread, [AIMessage("", tool_calls=[call], id=f"m{HOSTILE}", name=f"n{HOSTILE}")])
+
+
+async def every_page(graph: Conversation) -> list[str]:
+    """The paths of all pages, on whatever is kept of ada."""
+    user = graph.resources.of_user("ada")
+    paths = ["/threads", "/search?q=dog", "/summaries"]
+    for row in await user.archive.threads():
+        thread = row["thread_id"]
+        of_thread = {"thread": thread}
+        paths += [_path("thread", id=thread), _path("thread", id=thread, left=1), _path("turn", **of_thread)]
+        paths += [_path("summaries", **of_thread), _path("prompt", q="My dog?", **of_thread)]
+        for summary in (await user.archive.summaries(thread))[:2]:
+            paths += [_path("summary", id=summary.id, **of_thread), _path("below", id=summary.id, **of_thread)]
+        (message, *_) = await user.archive.page(thread, limit=1)
+        paths.append(_path("message", id=message.id, **of_thread))
+    return paths
+
+
+def _path(path: str, **query: Any) -> str:
+    return f"/{path}?{httpx.QueryParams(query)}"
+
+
+async def test_another_users_conversation_is_not_there(story: Conversation) -> None:
+    async with entered(story, user_id="eve") as client:
+        assert "At home" not in await read(client, "/threads")
+        for path in await every_page(story):
+            answer = await client.get(path)
+            assert answer.status_code in ({200} if path in {"/threads", "/search?q=dog", "/summaries"} else {404}), path
+            assert "Biscuit" not in answer.text
+
+
+def test_the_vendored_file_is_the_one_that_was_noted() -> None:
+    noted = re.search(r"`([0-9a-f]{64})`", (STATIC / "README.md").read_text())
+    assert noted is not None
+    assert hashlib.sha256((STATIC / "htmx.min.js").read_bytes()).hexdigest() == noted[1]
+
+
+async def test_an_empty_memory_has_pages_too(small: Conversation) -> None:
+    async with entered(small) as client:
+        for path in await every_page(small):
+            assert "<h1>" in await read(client, path)

@@ -1,0 +1,1 @@
+"""The page: a person sees, corrects and deletes what is remembered."""
