@@ -8,9 +8,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 from starlette.responses import Response
 
-from ..facts.forgetting import asked_in
 from ..maintenance.explain import nodes_in_order, turn_cost
-from ..state.errors import InputError
 from ..state.messages import message_text, role_of
 from ..state.report_records import TurnReport
 from .charts import bar
@@ -49,17 +47,11 @@ def _explained(visit: Visit, report: TurnReport) -> dict[str, Any]:
 
 
 async def prompt(visit: Visit) -> Response:
-    """What a model would be shown for a question now: its parts, and the text itself.
-
-    Raises:
-        InputError: the question asks to forget something, which showing it would carry out.
-    """
+    """What a model would be shown for a question now: its parts, and the text itself."""
     thread_id, question = await visit.thread(visit.asked("thread")), visit.asked("q").strip()
     values: dict[str, Any] = {"thread": thread_id, "name": await thread_name(visit, thread_id), "question": question}
     if not question:
         return await visit.show("prompt.html", **values, built=None, sections=[], parts=[])
-    if asked_in(question):
-        raise InputError("This question asks to forget something: say it in the conversation, or use the page Forget.")
     built = await visit.memory.abuild_context(question, thread_id=thread_id)
     parts = [(section.name, float(section.tokens)) for section in built.report.sections if section.tokens]
     return await visit.show(
