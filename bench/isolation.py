@@ -3,8 +3,9 @@
 Users with ids that look alike have each told secrets in threads of theirs: they were summarized, became facts and pins,
 were searched for on the web, and stand in states, reports and an exported file. Strangers then try one door after the
 other, each time for another victim. A probe leaks where a secret stands in what it brought, error messages included, or
-where a cache knew what only the victim had asked. The chat model says all that it is shown. Afterwards the victims must
-have what they had, and nothing that a stranger wrote.
+where a cache knew what only the victim had asked; all that a chat model was shown counts as brought. Afterwards the
+victims must have what they had, and nothing that a stranger wrote; and each door that reads must bring secrets to those
+whose they are, since else no probe of it could find a leak.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import argparse
 import asyncio
 import json
 import random
+import sys
+import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
@@ -23,7 +27,8 @@ from typing import Any
 from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
 
-from bench.isolation_doors import Blab, Doors, Victim
+from bench.isolation_doors import ASKED, MARK, Blab, Doors, Victim
+from bench.isolation_memory_doors import MemoryDoors
 from bench.server_folder import server_folder
 from everthread import Settings, open_graph
 from everthread.maintenance.transfer import export_rows
@@ -32,6 +37,12 @@ VICTIMS = ("ada", "a", "a%", "a_", "ADA", "ada ", "用户", "default", "a'; --",
 STRANGERS = ("mallory", "ad", "adaa", "Ada", "%", "_", "a%' OR '1'='1", "guest", "用", "*")
 ROUND = 460
 """Probes after which strangers delete all that is theirs."""
+
+WRITE_ONLY = ("update_state", "delete", "thread_of_a_name", "import_a_file", "search_cache", "embedding_cache")
+"""Doors that bring nothing even to whose data it is, or whose stranger is always a new one."""
+
+TRIES = 60
+Door = Callable[[str, Victim], Awaitable[Any]]
 
 
 class Bench(Doors):
@@ -44,15 +55,18 @@ class Bench(Doors):
         @tool
         async def search_memory(query: str, runtime: ToolRuntime[Settings, Any]) -> str:
             """Searches what the user said."""
-            found = await self.user(str(runtime.context.user_id)).search.find(
-                "elsewhere", query, limit=20, threshold=0.0, timeout=60
-            )
-            return str([hit.source_id for hit in found.hits]) + str(
-                await self.user(str(runtime.context.user_id)).archive.exchanges(found.hits)
-            )
+            user = self.user(str(runtime.context.user_id))
+            found = await user.search.find("elsewhere", query, limit=20, threshold=0.0, timeout=60)
+            self.model.shown += [str(found.hits), str(await user.archive.exchanges(found.hits))]
+            return f"{len(found.hits)} hits."
 
+        self.model = Blab()
         self.opened = open_graph(
-            settings, model=Blab(), embeddings=self.embeddings, engines={"bench": self.engine}, tools=[search_memory]
+            settings,
+            model=self.model,
+            embeddings=self.embeddings,
+            engines={"bench": self.engine},
+            tools=[search_memory],
         )
 
     async def prepare(self) -> None:
@@ -66,6 +80,8 @@ class Bench(Doors):
         self.engine.secret = "nothing"
         for victim in self.victims:
             victim.before = await self.state_of(victim)
+            victim.facts = await self.user(victim.id).facts.all_facts()
+            victim.ids = [message.id for message in await self.user(victim.id).archive.messages(victim.threads[0])]
             victim.summary = (await self.user(victim.id).archive.summaries(victim.threads[0]))[0].id
             await export_rows(self.user(victim.id).rows, victim.file, written=lambda _done, _all: None)
 
@@ -83,37 +99,68 @@ class Bench(Doors):
         return found
 
     async def run(self, probes: int) -> dict[str, Any]:
+        """Probes of one door after the other, and what came of them."""
         leaks: dict[str, int] = defaultdict(int)
         refused: dict[str, int] = defaultdict(int)
-        secrets = [secret for victim in self.victims for secret in victim.secrets]
+        seconds: dict[str, float] = defaultdict(float)
         for number in range(probes):
             door, stranger = self.all[number % len(self.all)], random.choice(STRANGERS)
-            try:
-                brought = str(await door(stranger, random.choice(self.victims)))
-            except Exception as error:
-                refused[f"{door.__name__}: {type(error).__name__}"] += 1
-                brought = f"{error!r} {error.__cause__!r} {error.__context__!r}"
-            if any(secret in brought for secret in secrets):
-                leaks[door.__name__] += 1
-            if (
-                number % ROUND == ROUND - 1
-            ):  # what they have of their own would make each turn longer than the one before
+            began = time.process_time()
+            brought, error = await self.probe(door, stranger, random.choice(self.victims))
+            seconds[door.__name__] += time.process_time() - began
+            leaks[door.__name__] += self.tells(brought)
+            refused[f"{door.__name__}: {error}"] += error is not None
+            if number % ROUND == ROUND - 1:  # their own data would make each turn longer than the one before
                 for user_id in STRANGERS:
                     await self.graph.adelete(user_id)
+                print(f"{number + 1} probes, {sum(leaks.values())} leaks", file=sys.stderr, flush=True)
         changed = [victim.id for victim in self.victims if await self.state_of(victim) != victim.before]
-        timing = {name: round(median(values) * 1000, 1) for name, values in self.milliseconds.items()}
-        doors = {door.__name__: probes // len(self.all) for door in self.all}
+        each = {door.__name__: probes // len(self.all) for door in self.all}
         return {
-            "probes": probes, "doors": doors, "leaks": dict(leaks), "victims changed": changed,
-            "refused": dict(sorted(refused.items())), "search, ms": timing,
+            "probes": probes, "leaks": {name: count for name, count in leaks.items() if count},
+            "victims changed": changed, "blind doors": await self.blind(), "probes by door": each,
+            "processor ms a probe": {name: round(total * 1000 / max(each[name], 1)) for name, total in seconds.items()},
+            "refused": {name: count for name, count in sorted(refused.items()) if count},
+            "search, ms": {name: round(median(values) * 1000, 1) for name, values in self.milliseconds.items()},
         }  # fmt: skip
+
+    async def probe(self, door: Door, stranger: str, victim: Victim) -> tuple[str, str | None]:
+        """What a door brought, with all that models were shown meanwhile; and the kind of error, where it refused."""
+        self.model.shown.clear()
+        try:
+            brought, error = str(await door(stranger, victim)), None
+        except Exception as refusal:
+            chained = f"{refusal!r} {refusal.__cause__!r} {refusal.__context__!r}"
+            brought, error = chained, type(refusal).__name__
+        return "\n".join([brought, *self.model.shown]), error
+
+    def tells(self, brought: str) -> bool:
+        return any(secret in brought for victim in self.victims for secret in victim.secrets)
+
+    async def blind(self) -> list[str]:
+        """The doors that read and tell a victim nothing of their own: through these no probe could find a leak."""
+        found = []
+        for door in self.all:
+            if door.__name__ in WRITE_ONLY:
+                continue
+            for _ in range(TRIES):
+                victim = random.choice(self.victims)
+                brought, _ = await self.probe(door, victim.id, victim)
+                if self.tells(brought):
+                    break
+            else:
+                found.append(door.__name__)
+        return found
 
 
 async def measure(settings: Settings, probes: int, folder: Path) -> dict[str, Any]:
     bench = Bench(settings, folder)
     async with bench.opened as bench.graph:
         await bench.prepare()
-        return await bench.run(probes)
+        users = [*VICTIMS, *STRANGERS]
+        async with MemoryDoors(bench.graph, bench.model, users, ASKED, MARK) as beside:
+            bench.all += beside.all
+            return await bench.run(probes)
 
 
 def main() -> None:

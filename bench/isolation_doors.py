@@ -13,12 +13,13 @@ from typing import Any
 
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
+from pydantic import Field
 
 from everthread import Hit, examine, find_report, regenerate, regenerate_rejected, thread_id
 from everthread.graph.build import ConversationGraph
@@ -36,7 +37,9 @@ ASKED = "What is my locker number, who is my sister, what is my alarm code, and 
 
 
 class Blab(BaseChatModel):
-    """A chat model that calls the tool where it is told to, and else says all that it was shown."""
+    """A chat model that calls the tool where it is told to, and keeps all that it was shown: a reply could tell it."""
+
+    shown: list[str] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -46,13 +49,11 @@ class Blab(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        last = messages[-1].text
-        reply = AIMessage("\n".join(message.text for message in messages)[-20_000:])
+        self.shown += [message.text for message in messages]
+        reply = AIMessage(f"I see: {messages[-1].text[-300:]}")
         called = any(isinstance(message, ToolMessage) for message in messages)
-        if not called and (wanted := re.search(r"CALL (\{.*?\}\}\})", last)):
+        if not called and (wanted := re.search(r"CALL (\{.*?\}\}\})", messages[-1].text)):
             reply = AIMessage("", tool_calls=[{"name": "search_memory", "args": json.loads(wanted[1]), "id": "c1"}])
-        elif not isinstance(messages[-1], HumanMessage) or "my " not in last:
-            reply = AIMessage(f"I see: {last[-300:]}")
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
 
@@ -92,6 +93,8 @@ class Victim:
         self.searched = f"What is the news about subject {rng.randrange(10**9)} today?"
         self.file = folder / f"{number}.jsonl"
         self.summary = ""
+        self.ids: list[str] = []
+        self.facts: list[Any] = []
         self.before: Any = None
 
     def said(self) -> list[str]:
@@ -212,8 +215,9 @@ class Doors:
             text = text.replace(secret, MARK)
         if random.random() < 0.5:  # as if the stranger had exported it
             text = text.replace(json.dumps(victim.id, ensure_ascii=False), json.dumps(stranger, ensure_ascii=False), 1)
-        if random.random() < 0.5:  # under an id that is free
-            text = text.replace(json.dumps(victim.threads[0]), json.dumps(f"own {random.randrange(10**9)}"))
+        if random.random() < 0.5:  # under ids that are free
+            for thread in (*victim.threads, f"searches {victim.threads[0]}"):
+                text = text.replace(json.dumps(thread), json.dumps(f"own {random.randrange(10**9)}"))
         file = self.folder / "forged.jsonl"
         file.write_text(text, "utf-8")
         rows = self.user(stranger).rows

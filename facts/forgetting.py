@@ -6,8 +6,10 @@ goes, and what it may mean is told, so that the user can be asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from ..state.fact_records import Fact, Pin
@@ -24,7 +26,8 @@ _TOLD: Final = 5
 """Sentences that are told as what may be meant."""
 
 
-class Said(NamedTuple):
+@dataclass(frozen=True)
+class Said:
     """A message as it was said."""
 
     thread_id: str
@@ -33,6 +36,16 @@ class Said(NamedTuple):
     role: Role
     text: str
     said_at: datetime
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Where each of its sentences begins and ends."""
+        return tuple(sentence_spans(self.text))
+
+    @property
+    def sentences(self) -> list[str]:
+        """Its sentences, in order."""
+        return [self.text[start:end] for start, end in self.spans]
 
 
 _Found = tuple[Said, int, str]
@@ -108,7 +121,7 @@ def sources_of(facts: Iterable[Fact], pins: Iterable[Pin], said: Sequence[Said])
         place = message.thread_id, message.id
         for text in told.get(place, ()):
             terms = set(content_terms(text))
-            shares = [len(terms.intersection(content_terms(one))) for one in _sentences(message.text)]
+            shares = [len(terms.intersection(content_terms(one))) for one in message.sentences]
             gone.setdefault(place, set()).update(at for at, share in enumerate(shares) if share == max(shares))
     return Meant(tuple(_parts(said, gone)))
 
@@ -125,8 +138,7 @@ def asked_in(text: str) -> list[FactCommand]:
 
 def rest_of(text: str) -> str:
     """What a message says beside its requests to forget; empty where it says nothing else."""
-    asks = {at for at, sentence in enumerate(_sentences(text)) if asked_in(sentence)}
-    rest = _without(text, asks)
+    rest = _but(text, asked_in)
     return rest if content_terms(rest) else ""
 
 
@@ -134,11 +146,13 @@ def without_repeats(text: str, command: FactCommand, language: Language, asked: 
     """A reply without the sentences that repeat what was asked to be forgotten."""
     wish = Wish(command, language, asked)
     wish.values = {fact.value for fact in wish.asked if fact.value}
-    return _without(text, {at for at, sentence in enumerate(_sentences(text)) if wish.repeats(sentence)})
+    return _but(text, wish.repeats)
 
 
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentence_spans(text)]
+def _but(text: str, is_left_out: Callable[[str], object]) -> str:
+    """A text without the sentences of which something is true."""
+    spans = list(sentence_spans(text))
+    return _without(text, spans, {at for at, (start, end) in enumerate(spans) if is_left_out(text[start:end])})
 
 
 def _bent_ones(said: Sequence[Said], wish: Wish) -> tuple[list[_Found], list[tuple[float, str]]]:
@@ -169,7 +183,7 @@ def _in_sentences(said: Iterable[Said], wish: Wish, sources: Collection[tuple[st
     """The sentences of the messages that may be meant, each with its message and number."""
     for message in said:
         if (message.thread_id, message.id) in sources or wish.may_concern(message.text):
-            yield from ((message, number, sentence) for number, sentence in enumerate(_sentences(message.text)))
+            yield from ((message, number, sentence) for number, sentence in enumerate(message.sentences))
 
 
 def _is_open(found: Sequence[_Found], wish: Wish) -> bool:
@@ -192,7 +206,7 @@ def _add_sources(
         message = by_id.get(place)
         if message is None or place in gone:
             continue
-        shares = [wish.held(wish.terms_of(sentence)) for sentence in _sentences(message.text)]
+        shares = [wish.held(wish.terms_of(sentence)) for sentence in message.sentences]
         best = max(shares, default=0.0)
         gone[place] = {at for at, share in enumerate(shares) if share == best}
 
@@ -206,7 +220,7 @@ def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wi
             follows[message.thread_id] = place in gone
         else:
             repeats = wish.repeats if follows.get(message.thread_id) else wish.tells
-            again = {at for at, sentence in enumerate(_sentences(message.text)) if repeats(sentence)}
+            again = {at for at, sentence in enumerate(message.sentences) if repeats(sentence)}
             if again:
                 gone.setdefault(place, set()).update(again)
 
@@ -215,13 +229,13 @@ def _parts(said: Iterable[Said], gone: dict[tuple[str, str], set[int]]) -> Itera
     for message in said:
         numbers = gone.get((message.thread_id, message.id))
         if numbers is not None:
-            yield Part(message, _without(message.text, numbers))
+            yield Part(message, _without(message.text, message.spans, numbers))
 
 
-def _without(text: str, numbers: Collection[int]) -> str:
+def _without(text: str, spans: Iterable[tuple[int, int]], numbers: Collection[int]) -> str:
     """A text without the sentences of these numbers, and else as it was."""
     kept, end = "", 0
-    for at, (start, stop) in enumerate(sentence_spans(text)):
+    for at, (start, stop) in enumerate(spans):
         kept += text[end:start] + (text[start:stop] if at not in numbers else "")
         end = stop
     return kept.strip()

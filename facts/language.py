@@ -80,7 +80,9 @@ class Language:
         for short, long in self.expand.items() if "'" in folded else ():
             if short.endswith("'"):
                 folded = re.sub(rf"(?<!\w){re.escape(short)}", long, folded)
-        return re.sub(r"\s+", " ", _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)).strip()
+        if not self.expand.keys().isdisjoint(_WORD.findall(folded)):
+            folded = _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)
+        return " ".join(folded.split())
 
 
 def language_in(text: str) -> Language | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 from typing import Final
 
 from ..state.fact_records import USER, Fact
@@ -31,7 +33,7 @@ _PREFIX: Final = 3
 
 
 class Wish:
-    """One request, read: what a sentence must say to be meant.
+    """One request, read: what a sentence must say to be meant. What it thinks of a sentence is kept: many come again.
 
     Args:
         command: "forget" or "forget about".
@@ -43,6 +45,8 @@ class Wish:
     def __init__(self, command: FactCommand, language: Language, said: Occasion, known: Iterable[Fact] = ()) -> None:
         self.command = command
         self.language = language
+        self.terms_of = cache(self._terms_of)
+        self.share = cache(self._share)
         words = _as_said(command.words, language)
         self.plain = language.normalized(words)
         self.terms = frozenset(content_terms(words, language))
@@ -76,7 +80,7 @@ class Wish:
             return 0.0
         return sum(term in known or (self.bends and _bent(term, known)) for term in self.terms) / len(self.terms)
 
-    def terms_of(self, text: str) -> tuple[str, ...]:
+    def _terms_of(self, text: str) -> tuple[str, ...]:
         """The words of a text, as those of the request are compared."""
         return content_terms(text, self.language)
 
@@ -86,7 +90,7 @@ class Wish:
         held = sum(term[:_PREFIX] in plain for term in self.terms)
         return self._has_value(plain) or (held > 0 and held >= PART * len(self.terms))
 
-    def share(self, sentence: str, role: Role) -> float:
+    def _share(self, sentence: str, role: Role) -> float:
         """How much of the request a sentence says, in [0, 1]; 1 where it is what is meant."""
         if not self.may_concern(sentence):
             return 0.0
@@ -125,16 +129,27 @@ class Wish:
         return any(_says(fact, asked) for asked in self.asked)
 
     def tells(self, sentence: str) -> bool:
-        """Whether a sentence of somebody else, wherever, says all of what is forgotten."""
+        """Whether a sentence of somebody else, wherever, says all of what is forgotten: asked when that is known."""
         terms = frozenset(self.terms_of(sentence)) if self.may_concern(sentence) else frozenset[str]()
-        return any(told <= terms for told in self.told)
+        return any(told <= terms for term in terms for told in self._told_by_term.get(term, ()))
+
+    @cached_property
+    def _told_by_term(self) -> dict[str, list[frozenset[str]]]:
+        """What is forgotten, by the word of it that the fewest others have."""
+        common = Counter(term for told in self.told for term in told)
+        found: dict[str, list[frozenset[str]]] = {}
+        for told in self.told:
+            found.setdefault(min(told, key=lambda term: (common[term], term)), []).append(told)
+        return found
 
     def repeats(self, sentence: str) -> bool:
-        """Whether a sentence of the reply repeats what is forgotten."""
+        """Whether a sentence of the reply repeats what is forgotten: asked when that is known."""
         terms = self.terms_of(sentence)
-        return any(not set(terms).isdisjoint(self.terms_of(value)) for value in self.values) or (
-            self.held(terms) >= REPEATS
-        )
+        return not self._value_terms.isdisjoint(terms) or self.held(terms) >= REPEATS
+
+    @cached_property
+    def _value_terms(self) -> frozenset[str]:
+        return frozenset(term for value in self.values for term in self.terms_of(value))
 
     def _may_say(self, sentence: str, found: Sequence[Fact]) -> bool:
         """Whether a sentence with all the words says it of the same, as far as its words tell."""

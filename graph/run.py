@@ -78,7 +78,8 @@ def read_run(
     """
     messages = _checked(given)
     options = {**options, "context": _as_context(options.get("context"), resources)}
-    options |= _durability(resources, options, config)
+    if graph.checkpointer:
+        options |= _durability(resources, options, config)
     config = ensure_config(config)
     configurable = config.get("configurable") or {}
     if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):

@@ -44,6 +44,8 @@ class StoreIndex(VectorIndex):
         store: the store, which has vectors of all users.
     """
 
+    elsewhere = True
+
     def __init__(self, rows: UserRows, embedder: Embedder, store: StoreClient) -> None:
         super().__init__(rows, embedder)
         self._store = store
@@ -130,12 +132,12 @@ class StoreIndex(VectorIndex):
             limit=BATCH,
         ):
             parts = await asyncio.to_thread(lambda: [(row, len(chunks(row))) for row in rows])
-            ids = [
+            vectors = [
                 str(vector_id(self._rows.user_id, self._store.name, row, n))
                 for row, number in parts
                 for n in range(number)
             ]
-            await self._store.remove(ids, timeout=timeout)
+            await self._store.remove(vectors, timeout=timeout)
             await mark_embedded(self._rows, "", rows)
 
     async def notice(self, *, timeout: float) -> str | None:

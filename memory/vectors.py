@@ -55,6 +55,9 @@ class VectorIndex:
         embedder: the model that makes them.
     """
 
+    elsewhere = False
+    """Whether they are in a store of one's own."""
+
     def __init__(self, rows: UserRows, embedder: Embedder) -> None:
         self._rows = rows
         self._embedder = embedder

@@ -69,20 +69,17 @@ async def forget(
         StorageError: the database fails, and nothing was forgotten; or a turn runs for longer than ten minutes.
     """
     async with AsyncExitStack() as held:
-        found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
-        if locks is not None:
+        if locks is not None or user.vectors.elsewhere:
+            found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
             for thread in sorted(found.touched):  # in one order everywhere: two of them do not wait for each other
-                await held.enter_async_context(locks.hold(thread))
-        if found.traces.threads:
-            await user.vectors.forget(sorted(found.traces.threads), timeout=STORE_SECONDS)
-        for thread, ids in found.traces.ids.items():
-            elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
-            await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
-        whole = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
+                if locks is not None:
+                    await held.enter_async_context(locks.hold(thread))
+            await _forget_vectors(user, found)
+            wanted = wanted._replace(ids=found.traces.ids, quotes=found.traces.quotes)
         storage = user.rows.storage
 
         async def delete() -> tuple[Deleted, Found]:
-            return await user.rows.exclusive(lambda rows: _delete(rows, whole, asked_by, storage))
+            return await user.rows.exclusive(lambda rows: _delete(rows, wanted, asked_by, storage))
 
         gone, found = await with_keys(storage.keys, delete)
         if wanted.kind == "user":
@@ -93,6 +90,15 @@ async def forget(
         if also is not None:
             await also(found)
     return gone
+
+
+async def _forget_vectors(user: User, found: Found) -> None:
+    """Delete what a vector store of one's own has of it."""
+    if found.traces.threads:
+        await user.vectors.forget(sorted(found.traces.threads), timeout=STORE_SECONDS)
+    for thread, ids in found.traces.ids.items():
+        elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
+        await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
 
 
 async def set_fact_aside(user: User, id_: str, *, asked_by: AskedBy) -> str:

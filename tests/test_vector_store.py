@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from langchain_postgres import PGEngine, PGVectorStore
 from everthread import EmbeddingError, Settings, SettingsError, open_graph
 from everthread.memory.store_index import StoreIndex
 from everthread.memory.store_scores import SCALES, fit
+from everthread.memory.vectors import BATCH
 from everthread.runtime.resources import Resources
 
 
@@ -288,3 +290,22 @@ def test_a_scale_that_is_learned_explains_the_scores_it_was_learned_from(name: s
     assert found in {None, name}
     if found is not None:
         assert [SCALES[found](score) for score in scores] == pytest.approx(cosines, abs=1e-6)
+
+
+@pytest.mark.parametrize("what", ["a thread", "a span of time"])
+async def test_what_is_forgotten_leaves_the_store_however_much_it_is(settings: Settings, what: str) -> None:
+    """More than one batch of it."""
+    embeddings = DeterministicFakeEmbedding(size=8)
+    store = InMemoryVectorStore(embeddings)
+    async with open_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings, vector_store=store) as graph:
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        said = [HumanMessage(f"Remark {n} about the garden.", id=f"m{n}") for n in range(3 * BATCH)]
+        await user.archive.add_messages("one", said)
+        while await user.vectors.embed_pending(timeout=60):
+            pass
+        assert len(store.store) == 3 * BATCH
+        if what == "a thread":
+            await graph.adelete("ada", "one")  # type: ignore[attr-defined]
+        else:
+            await graph.aforget("ada", "one", since=datetime(2000, 1, 1, tzinfo=UTC))  # type: ignore[attr-defined]
+    assert store.store == {}

@@ -43,4 +43,6 @@ def script_of(word: str) -> str:
 
 def count_scripts(text: str) -> Counter[str]:
     """How many letters of each script a text has; letters of scripts that are not ours are "other"."""
+    if text.isascii():
+        return +Counter(latin=sum(map(str.isalpha, text)))
     return Counter(script_of(char) for char in text if char.isalpha())
