@@ -11,7 +11,7 @@ export LANGGRAPH_CLI_NO_ANALYTICS := 1
 export LANGGRAPH_NO_VERSION_CHECK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-clients check format docs lock clean
+.PHONY: help run test test-all test-clients check format docs site lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ format: $(VENV)/.installed-dev  ## Format the code
 
 docs: $(VENV)/.installed-dev  ## Write the generated parts of the docs
 	$(BIN)/python -m pytest -q tests/test_docs.py --write-docs
+
+site: $(VENV)/.installed-dev  ## Build the documentation as a site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The weights of the two local models come without what their packages ask for.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \

@@ -182,7 +182,7 @@ class StoreClient:
         except TimeoutError:
             raise EmbeddingError(
                 f"The vector store {name!r} took longer than {timeout:g} s: memory is not searched by meaning until it "
-                "answers. Raise EVERTHREAD_EMBEDDING_TIMEOUT or check the store."
+                "answers. Set EVERTHREAD_TIMEOUTS=embedding=120, or check the store."
             ) from None
         except Exception as error:
             raise EmbeddingError(

@@ -181,7 +181,7 @@ class Embedder:
             self._late = self._worker.running
             raise EmbeddingError(
                 f"The embedding model {self.name!r} took longer than {timeout:g} s: memory is not searched by meaning "
-                "until it answers. Raise EVERTHREAD_EMBEDDING_TIMEOUT or choose a faster model."
+                "until it answers. Set EVERTHREAD_TIMEOUTS=embedding=120, or choose a faster model."
             ) from None
         except EmbeddingError:
             raise
