@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
-from rich.progress import Progress
 from server_folder import server_folder
 
 from everthread import Archive, Settings
 from everthread.cli.conversations import read_conversation
-from everthread.cli.transfer import Import
+from everthread.maintenance.importing import Import
 from everthread.maintenance.transfer import export_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.models.bundled_weights import BUNDLED_MODEL
@@ -56,7 +55,7 @@ async def import_seconds(folder: Path, file: Path, embedder: Embedder, number: i
     database = Database(settings)
     await database.open()
     started = time.perf_counter()
-    work = Import(database, file, await asyncio.to_thread(check_file, file), Progress(disable=True))
+    work = Import(UserRows(database, "bench"), file, await asyncio.to_thread(check_file, file), lambda _: None)
     await (work.with_vectors(embedder) if embed else work.without_vectors())
     seconds = time.perf_counter() - started
     await database.close()

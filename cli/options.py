@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ..settings.forms import NamedValues, groups_of, written
+from ..settings.forms import groups_of, shown
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..settings.storage import StorageSettings
@@ -78,16 +78,6 @@ def _option(name: str, group: str, *, is_shown: bool) -> inspect.Parameter:
 
 def default_text(name: str) -> str:
     """A setting's default as a person writes it, and what profiles fill in its place."""
-    filled = [f"{p.name} {_text(p.settings[name])}" for p in PROFILES.values() if name in p.settings]
-    default = _text(Settings.model_fields[name].default)
+    filled = [f"{p.name} {shown(p.settings[name])}" for p in PROFILES.values() if name in p.settings]
+    default = shown(Settings.model_fields[name].default)
     return f"{default} ({', '.join(filled)})" if filled else default
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "unset"
-    if isinstance(value, NamedValues):
-        return ",".join(f"{part}={written(number)}" for part, number in value if number is not None) or "unset"
-    if isinstance(value, tuple):
-        return ",".join(value) or "none"
-    return "empty" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

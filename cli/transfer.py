@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ..maintenance.bulk_embedding import BulkEmbedding
 from ..maintenance.foreign.convert import UNKNOWN, Converted, converted
-from ..maintenance.transfer import Added, export_rows, import_rows
-from ..maintenance.transfer_format import Checked, check_file, is_ours
-from ..maintenance.transfer_lines import Counts
+from ..maintenance.importing import Import, Progress
+from ..maintenance.transfer import export_rows
+from ..maintenance.transfer_format import check_file, is_ours
 from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
 from ..storage.storage import Storage
@@ -96,7 +95,13 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
     with Console().status("Checking the file ..."):
         checked = await asyncio.to_thread(check_file, file)
     with progress_bar() as bar:
-        work = Import(storage, file, checked, bar)
+        reading, embedding = bar.add_task("Reading"), bar.add_task("Embedding", visible=beside)
+
+        def told(progress: Progress) -> None:
+            bar.update(reading, completed=progress.read, total=progress.lines)
+            bar.update(embedding, completed=progress.embedded, total=progress.to_embed)
+
+        work = Import(rows_of(storage), file, checked, told)
         new = await (work.with_vectors(embedder) if beside else work.without_vectors())
     if embed and not beside:
         await into_store(storage, embedder)
@@ -126,55 +131,8 @@ async def into_store(storage: Storage, embedder: Embedder) -> int:
     return total
 
 
-class Import:
-    """One import with its bars: one for the lines of the file, one for what is embedded."""
-
-    def __init__(self, storage: Storage, file: Path, checked: Checked, bar: Progress) -> None:
-        self._storage = storage
-        self._file = file
-        self._checked = checked
-        self._bar = bar
-        self._reading = bar.add_task("Reading", total=sum(checked.header.counts.model_dump().values()))
-        self._embedding: TaskID | None = None
-        self._pending = 0
-
-    async def without_vectors(self) -> Counts:
-        """Store the rows only. Errors as for `import_rows`."""
-        return await import_rows(rows_of(self._storage), self._file, self._checked, added=self._added)
-
-    async def with_vectors(self, embedder: Embedder) -> Counts:
-        """Store the rows, and embed them at the same time: the model never waits for the database.
-
-        Raises:
-            EmbeddingError: the model fails; all rows were stored all the same.
-        """
-        timeout = self._storage.settings.timeouts.embedding
-        bulk = BulkEmbedding(rows_of(self._storage), embedder, which="pending", timeout=timeout, advance=self._embedded)
-        self._pending = await bulk.count()
-        self._embedding = self._bar.add_task("Embedding", total=self._pending)
-        arrived = asyncio.Event()
-        embedding = asyncio.create_task(bulk.run(arrived))
-        try:
-            new = await self.without_vectors()
-        except BaseException:
-            embedding.cancel()
-            await asyncio.wait([embedding])
-            raise
-        arrived.set()
-        await embedding
-        return new
-
-    def _added(self, added: Added) -> None:
-        self._bar.advance(self._reading, added.lines)
-        self._pending += added.pending
-        if self._embedding is not None:
-            self._bar.update(self._embedding, total=self._pending)
-
-    def _embedded(self, count: int) -> None:
-        if self._embedding is not None:
-            self._bar.advance(self._embedding, count)
-
-
-def progress_bar() -> Progress:
+def progress_bar() -> bars.Progress:
     """A bar that shows how many of how many, and how long it will still take."""
-    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return bars.Progress(
+        bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn()
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
@@ -33,7 +33,7 @@ from .forget_wanted import Kind, Wanted
 from .left_out import keys_of
 from .user import User
 
-AskedBy = Literal["program", "command", "client", "chat", "retention"]
+AskedBy = Literal["program", "command", "page", "client", "chat", "retention"]
 
 STORE_SECONDS: Final = 60.0
 """That a vector store of one's own may take."""
@@ -99,6 +99,38 @@ async def _forget_vectors(user: User, found: Found) -> None:
     for thread, ids in found.traces.ids.items():
         elsewhere = [*ids, *(row["id"] for row in found.above[thread].kept)]
         await user.vectors.forget([thread], ids=elsewhere, timeout=STORE_SECONDS)
+
+
+class Foreseen(NamedTuple):
+    """What forgetting would do: how much, and the ids of messages and summaries that would go beside whole threads."""
+
+    deleted: Deleted
+    ids: Mapping[str, frozenset[str]]
+
+
+class _TakenBackError(Exception):
+    """Ends the transaction in which something was forgotten to see how much it is: nothing of it stays."""
+
+
+async def foreseen(user: User, wanted: Wanted) -> Foreseen:
+    """What `forget` would do now, to the row: it is done, and taken back before anybody sees it.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    storage, done = user.rows.storage, list[Foreseen]()
+
+    async def work(rows: Exchange) -> None:
+        deleted, found = await _delete(rows, wanted, "page", storage)
+        done.append(Foreseen(deleted, found.traces.ids))
+        raise _TakenBackError
+
+    async def attempt() -> None:
+        await user.rows.exclusive(work)
+
+    with suppress(_TakenBackError):
+        await with_keys(storage.keys, attempt)
+    return done[-1]
 
 
 async def set_fact_aside(user: User, id_: str, *, asked_by: AskedBy) -> str:

@@ -19,6 +19,7 @@ from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread
 from .history import history
 from .mcp_answers import ReadableMcpAnswers
+from .page import page
 from .thread_list import list_threads
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,10 @@ async def _list_threads() -> None:
 
 
 app = Starlette(
-    routes=[Route(HISTORY_PATH, history, methods=["GET"])],
+    routes=[
+        Route(HISTORY_PATH, history, methods=["GET"]),
+        page(resources, is_authenticated=is_authenticated()),
+    ],
     middleware=[Middleware(ReadableMcpAnswers)],
     lifespan=lifespan,
 )

@@ -32,7 +32,7 @@ async def history(request: Request) -> Response:
         return _refused(422, f"The limit {request.query_params['limit']!r} cannot be used: expected 1 to {MOST}.")
     thread_id = request.path_params["thread_id"]
     try:
-        archive = Archive(UserRows(shared_database(), _user_of(request)))
+        archive = Archive(UserRows(shared_database(), user_of(request)))
         if not await archive.has_thread(thread_id):
             return _refused(404, f"There is no thread {thread_id!r}.")
         before = request.query_params.get("before")
@@ -43,7 +43,7 @@ async def history(request: Request) -> Response:
     return JSONResponse({"messages": [_told(message) for message in shown], "before": shown[0].id if older else None})
 
 
-def _user_of(request: Request) -> str:
+def user_of(request: Request) -> str:
     """Whose thread is asked for: the user whom the server knows; without authentication, `user_id` of the query.
 
     Once the server knows a user, signed in or not, what a client claims does not count.

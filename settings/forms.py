@@ -118,3 +118,14 @@ def written(value: float | str | timedelta) -> str:
 
 
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+def shown(value: Any) -> str:
+    """The value of a setting as a person writes it."""
+    if value is None:
+        return "unset"
+    if isinstance(value, NamedValues):
+        return ",".join(f"{part}={written(number)}" for part, number in value if number is not None) or "unset"
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+    return "empty" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -89,6 +89,14 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
             if getattr(self, name) != getattr(base, name):
                 raise SettingsError(of_the_operator(name))
         return base.but(**self.chosen)
+
+    def origin(self, name: str) -> Literal["given", "environment", "profile", "default"]:
+        """Where the value of a setting comes from; what is an option of the command, or of a program, was given."""
+        if name in self._given:
+            return "given"
+        if name in self.model_fields_set:
+            return "environment"
+        return "profile" if name in PROFILES[self.profile].settings else "default"
 
     @property
     def chosen(self) -> dict[str, Any]:

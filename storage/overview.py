@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from psycopg.rows import DictRow
-
-from .readable import readable
+from ..state.records import Summary
+from .archive_rows import ArchivedMessage, archived
+from .sources import summaries_of
 from .user_rows import UserRows
 
 
 class Outlined(NamedTuple):
-    """A summary without its text: the fields are those of `Summary`; `left_at` is when it left the conversation."""
+    """A summary without its text: the fields are those of `Summary`."""
 
     id: str
     level: int
-    source_ids: tuple[str, ...]
-    covers: int
-    tokens: int
+    source_ids: Sequence[str]
     version: int
-    method: str
-    created_at: datetime
-    left_at: datetime | None
 
 
 class Size(NamedTuple):
@@ -54,24 +49,37 @@ class Overview:
         rows = await self._rows.fetch("overview.openings", ids=list(thread_ids), characters=characters)
         return {row["thread_id"]: row["text"] for row in rows if row["text"]}
 
+    async def page(
+        self, thread_id: str, *, before: str | None, limit: int, with_left: bool = False
+    ) -> list[ArchivedMessage]:
+        """What `Archive.page` gives, without what summarized it: that reads all summaries of a thread."""
+        values = {"thread_id": thread_id, "before": before, "limit": limit, "with_left": with_left}
+        return archived(self._rows, reversed(await self._rows.fetch("archive.page", **values)), ())
+
+    async def summaries_of(self, thread_id: str, ids: Collection[str]) -> list[Summary]:
+        """The summaries of a thread that were made from any of these messages or summaries, the oldest first."""
+        rows = await self._rows.fetch("summaries.above", thread_id=thread_id, ids=list(ids))
+        return summaries_of(self._rows, [row for row in rows if row["left_at"] is None])
+
     async def after(self, thread_id: str, message_id: str, *, limit: int, with_left: bool = False) -> list[str]:
         """Ids of the messages of a thread that come after one of it, in their order."""
         values = {"thread_id": thread_id, "id": message_id, "limit": limit, "with_left": with_left}
         return [row["id"] for row in await self._rows.fetch("overview.after", **values)]
 
-    async def outline(self, thread_id: str) -> list[Outlined]:
-        """All summaries of a thread without their texts, the oldest first."""
-        rows = await self._rows.fetch("overview.outline", thread_id=thread_id)
+    async def messages(self, thread_id: str, ids: Collection[str]) -> list[ArchivedMessage]:
+        """Those of these messages that the archive holds."""
+        return archived(
+            self._rows, await self._rows.fetch("summaries.messages", thread_id=thread_id, ids=list(ids)), ()
+        )
 
-        def made(row: DictRow) -> Outlined:
-            return Outlined(**{**row, "source_ids": tuple(row["source_ids"])})
+    async def outline(self, thread_id: str) -> tuple[list[Outlined], dict[str, int]]:
+        """The summaries of a thread without their texts, the oldest first; and by id, the number of each message.
 
-        return readable(self._rows, "summaries", rows, made)
-
-    async def places(self, thread_id: str) -> dict[str, int]:
-        """By id, the number of each message of a thread."""
-        rows = await self._rows.fetch("overview.places", thread_id=thread_id)
-        return {row["id"]: row["seq"] for row in rows}
+        What has left the conversation, and what is damaged, is not among them.
+        """
+        values = {"thread_id": thread_id}
+        rows, places = await self._rows.tuples(("overview.outline", values), ("overview.places", values))
+        return [Outlined._make(row) for row in rows if isinstance(row[2], list)], dict(places)
 
     async def said_tokens(self, thread_ids: Collection[str]) -> dict[str, list[tuple[datetime, int]]]:
         """By thread, when its messages were said, and the tokens of the whole conversation with each."""

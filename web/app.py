@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from ..graph.conversation import Conversation
 from ..state.errors import EverthreadError, InputError, ThreadOwnershipError
+from . import facts, forget, plots, settings, transfer
 from .guard import Headers, SameOrigin, Token, is_loopback
 from .search import search
 from .static import static, static_files
@@ -34,12 +35,27 @@ READING: Final[Mapping[str, Handler]] = {
     "summaries": summaries,
     "summary": summary,
     "below": below,
+    "facts": facts.facts,
+    "fact": facts.fact,
+    "forget": forget.page,
+    "plots": plots.plots,
+    "transfer": transfer.transfer,
+    "export": transfer.export,
+    "settings": settings.settings,
 }
 """What a browser may GET, by its path."""
 
 WRITING: Final[Mapping[str, Handler]] = {
     "summary/again": make_again,
     "summary/correct": correct,
+    "facts/add": facts.add,
+    "facts/correct": facts.correct,
+    "facts/confirm": facts.confirm,
+    "facts/aside": facts.set_aside,
+    "pins/add": facts.pin,
+    "pins/remove": facts.unpin,
+    "forget/now": forget.now,
+    "import": transfer.begin,
 }
 """What a browser may POST, by its path."""
 

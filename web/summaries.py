@@ -46,9 +46,8 @@ async def summaries(visit: Visit) -> Response:
     if not visit.asked("thread"):
         return await visit.show("summaries.html", threads=await visit.memory.athreads())
     thread = await visit.thread(visit.asked("thread"))
-    overview = Overview(visit.user.rows)
-    outline = [made for made in await overview.outline(thread) if made.left_at is None]
-    spans = spans_of(outline, await overview.places(thread))
+    outline, places = await Overview(visit.user.rows).outline(thread)
+    spans = spans_of(outline, places)
     replaced = {id_ for made in outline for id_ in made.source_ids}
     under = visit.asked("under")
     drawn = _under(outline, under) if under else outline

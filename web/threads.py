@@ -10,11 +10,10 @@ from langchain_core.messages import AIMessage
 from starlette.responses import Response
 
 from ..state.errors import InputError
-from ..state.messages import message_text
 from ..state.records import Summary
 from ..state.report_records import EXCERPT, TurnReport
 from ..storage.archive import ArchivedMessage
-from ..storage.overview import Outlined, Overview
+from ..storage.overview import Overview
 from ..text.shorten import beginning, one_line
 from .visit import Visit
 
@@ -78,7 +77,7 @@ async def thread(visit: Visit) -> Response:
     if at:
         later = await overview.after(id_, at, limit=PAGE // 2 + 1, with_left=with_left)
         before = later[PAGE // 2] if len(later) > PAGE // 2 else None
-    found = await visit.memory.ahistory(id_, before=before, limit=PAGE + 1, with_left=with_left)
+    found = await overview.page(id_, before=before, limit=PAGE + 1, with_left=with_left)
     shown = found[-PAGE:]
     newer = await overview.after(id_, shown[-1].id, limit=PAGE + 1, with_left=with_left) if shown and before else []
     values: dict[str, Any] = {
@@ -98,10 +97,10 @@ async def thread(visit: Visit) -> Response:
 async def message(visit: Visit) -> Response:
     """The whole text of one message."""
     thread_id, id_ = await visit.thread(visit.asked("thread")), visit.asked("id")
-    found = await visit.user.summaries.sources(thread_id, [id_])
-    if not found.messages:
+    found = await Overview(visit.user.rows).messages(thread_id, [id_])
+    if not found:
         raise InputError("There is no such message.")
-    return await visit.show("message.html", text=message_text(found.messages[0]), thread=thread_id, id=id_)
+    return await visit.show("message.html", text=found[0].text)
 
 
 async def thread_name(visit: Visit, thread_id: str) -> str:
@@ -114,8 +113,8 @@ async def thread_name(visit: Visit, thread_id: str) -> str:
 
 
 async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage]) -> list[Entry]:
-    ends = _ends(shown, await Overview(visit.user.rows).outline(thread_id))
-    summaries = await visit.user.summaries.some(thread_id, list(set(ends.values())))
+    ids = [message.id for message in shown]
+    ends = _ends(shown, await Overview(visit.user.rows).summaries_of(thread_id, ids))
     turns = await _turns(visit, thread_id, shown)
     return [
         Entry(
@@ -124,7 +123,7 @@ async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage
             len(message.text) > SHOWN,
             calls_of(message.message),
             turns.get(message.id),
-            summaries.get(ends.get(message.id, "")),
+            ends.get(message.id),
         )
         for message in shown
     ]
@@ -137,11 +136,11 @@ def calls_of(message: Any) -> list[tuple[str, str]]:
     return [(call["name"], beginning(str(call["args"]), SHOWN)) for call in message.tool_calls]
 
 
-def _ends(shown: Sequence[ArchivedMessage], outline: Sequence[Outlined]) -> dict[str, str]:
+def _ends(shown: Sequence[ArchivedMessage], summaries: Sequence[Summary]) -> dict[str, Summary]:
     """By the last message of a page that a summary was made from, the summary; of several the newest."""
-    summary_of = {id_: made.id for made in outline if made.left_at is None for id_ in made.source_ids}
-    last = {summary_of[message.id]: message.id for message in shown if message.id in summary_of}
-    return {message_id: summary_id for summary_id, message_id in last.items()}
+    summary_of = {id_: summary for summary in summaries for id_ in summary.source_ids}
+    last = {summary_of[message.id].id: message.id for message in shown if message.id in summary_of}
+    return {message_id: summary_of[message_id] for message_id in last.values()}
 
 
 async def _turns(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage]) -> dict[str, int]:

@@ -15,11 +15,11 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND (left_at IS NULL OR :wit
 ORDER BY seq LIMIT :limit
 
 -- name: overview.outline
-SELECT id, level, source_ids, covers, tokens, version, method, created_at, left_at FROM summaries
-WHERE user_id = :user_id AND thread_id = :thread_id ORDER BY created_at, id
+SELECT id, level, source_ids, version FROM summaries
+WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL ORDER BY created_at, id
 
 -- name: overview.places
-SELECT id, seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id
+SELECT id, seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
 
 -- name: overview.said_tokens
 SELECT thread_id, created_at, tokens FROM messages

@@ -1,0 +1,79 @@
+"""`Import`: a checked file is stored for a user, and what is new is embedded while it is being read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ..models.embeddings import Embedder
+from ..storage.user_rows import UserRows
+from .bulk_embedding import BulkEmbedding
+from .transfer import Added, import_rows
+from .transfer_format import Checked
+from .transfer_lines import Counts
+
+
+class Progress(NamedTuple):
+    """How far an import is: lines read, of how many; texts embedded, of how many, which grows while lines are read."""
+
+    read: int
+    lines: int
+    embedded: int = 0
+    to_embed: int = 0
+
+
+class Import:
+    """One import.
+
+    Args:
+        rows: those of the user whose it becomes.
+        file: what `export_rows` wrote, or `converted` has made.
+        checked: what `check_file` found in it.
+        told: called with how far it is.
+    """
+
+    def __init__(self, rows: UserRows, file: Path, checked: Checked, told: Callable[[Progress], None]) -> None:
+        self._rows = rows
+        self._file = file
+        self._checked = checked
+        self._told = told
+        self._progress = Progress(0, sum(checked.header.counts.model_dump().values()))
+
+    async def without_vectors(self) -> Counts:
+        """Store the rows only. Errors as for `import_rows`."""
+        return await import_rows(self._rows, self._file, self._checked, added=self._added)
+
+    async def with_vectors(self, embedder: Embedder) -> Counts:
+        """Store the rows, and embed them at the same time: the model never waits for the database.
+
+        Raises:
+            EmbeddingError: the model fails; all rows were stored all the same.
+        """
+        timeout = self._rows.storage.settings.timeouts.embedding
+        bulk = BulkEmbedding(self._rows, embedder, which="pending", timeout=timeout, advance=self._embedded)
+        self._tell(to_embed=await bulk.count())
+        arrived = asyncio.Event()
+        embedding = asyncio.create_task(bulk.run(arrived))
+        try:
+            new = await self.without_vectors()
+        except BaseException:
+            embedding.cancel()
+            await asyncio.wait([embedding])
+            raise
+        arrived.set()
+        await embedding
+        return new
+
+    def _added(self, added: Added) -> None:
+        self._tell(read=added.lines, to_embed=added.pending)
+
+    def _embedded(self, count: int) -> None:
+        self._tell(embedded=count)
+
+    def _tell(self, **more: int) -> None:
+        self._progress = self._progress._replace(
+            **{name: getattr(self._progress, name) + number for name, number in more.items()}
+        )
+        self._told(self._progress)

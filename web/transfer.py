@@ -1,0 +1,169 @@
+"""Export and import: everything, or one conversation, as a file; and a file, of ours or of another product, back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.background import BackgroundTask
+from starlette.datastructures import UploadFile
+from starlette.responses import FileResponse, Response
+
+from ..maintenance.foreign.convert import converted
+from ..maintenance.importing import Import, Progress
+from ..maintenance.transfer import export_rows
+from ..maintenance.transfer_format import check_file, is_ours
+from ..maintenance.transfer_lines import Counts
+from ..state.errors import EverthreadError, InputError
+from .visit import Visit, new_job_id
+
+logger = logging.getLogger(__name__)
+
+LARGEST: Final = 1_000_000_000
+"""Bytes of a file that is taken in."""
+
+_PART: Final = 1 << 20
+
+
+@dataclass
+class Job:
+    """An import that runs or has ended.
+
+    Attributes:
+        user_id: whose.
+        name: that of the file.
+        progress: how far it is; None while the file is checked.
+        counts: what was new, once it has ended.
+        error: why it has ended before: one sentence.
+    """
+
+    user_id: str
+    name: str
+    progress: Progress | None = None
+    counts: Counts | None = None
+    error: str | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.counts is not None or self.error is not None
+
+
+async def transfer(visit: Visit) -> Response:
+    """The page with both forms; with a job, how far it is."""
+    if not visit.asked("job"):
+        return await visit.show("transfer.html", job=None, job_id="")
+    job = visit.site.jobs.get(visit.asked("job"))
+    if job is None or job.user_id != visit.user_id:
+        raise InputError("There is no such import: it ended with the process in which it ran.")
+    template = "import_part.html" if visit.is_part else "transfer.html"
+    return await visit.show(template, job=job, job_id=visit.asked("job"))
+
+
+async def export(visit: Visit) -> Response:
+    """The user's conversations, or one, as a file."""
+    thread = visit.asked("thread")
+    if thread:
+        await visit.thread(thread)
+    file = await asyncio.to_thread(_new_file)
+    try:
+        await export_rows(visit.user.rows, file, thread=thread or None, written=lambda _done, _all: None)
+    except BaseException:
+        await asyncio.to_thread(_remove, file)
+        raise
+    headers = {"Content-Disposition": 'attachment; filename="everthread.jsonl"'}
+    return FileResponse(file, media_type="application/jsonl", headers=headers, background=BackgroundTask(_remove, file))
+
+
+async def begin(visit: Visit) -> Response:
+    """Take a file in, and begin to import it.
+
+    Raises:
+        InputError: there is no file, it is too large, or another import of the user runs.
+    """
+    if any(job.user_id == visit.user_id and not job.is_over for job in visit.site.jobs.values()):
+        raise InputError("Another import is still running: wait for its end.")
+    if int(visit.request.headers.get("content-length") or LARGEST + 1) > LARGEST:
+        raise InputError(f"The file is too large: expected at most {LARGEST // 1_000_000} MB. Use `everthread import`.")
+    async with visit.request.form(max_files=1, max_fields=1) as form:
+        given = form.get("file")
+        if not isinstance(given, UploadFile) or not given.filename:
+            raise InputError("No file was chosen.")
+        file = await asyncio.to_thread(_new_file)
+        await _received(given, file)
+        job = Job(visit.user_id, given.filename)
+    id_ = new_job_id()
+    for old, ended in list(visit.site.jobs.items()):
+        if ended.user_id == visit.user_id:
+            del visit.site.jobs[old]
+    visit.site.jobs[id_] = job
+    job.task = asyncio.create_task(_run(visit, job, file))
+    return visit.go("transfer", job=id_)
+
+
+async def _run(visit: Visit, job: Job, file: Path) -> None:
+    try:
+        async with _ours(file, visit.user_id) as ready:
+            await _import(visit, job, ready)
+    except EverthreadError as error:
+        job.error = str(error).replace(str(file), job.name)
+    except Exception as error:
+        logger.exception("An import failed.")
+        job.error = f"The import failed with {type(error).__name__}: the log says more."
+    finally:
+        await asyncio.to_thread(_remove, file)
+
+
+async def _import(visit: Visit, job: Job, file: Path) -> None:
+    resources = visit.site.graph.resources
+
+    def told(progress: Progress) -> None:
+        job.progress = progress
+
+    work = Import(visit.user.rows, file, await asyncio.to_thread(check_file, file), told)
+    if resources.store is None:
+        job.counts = await work.with_vectors(resources.embedder)
+    else:
+        job.counts = await work.without_vectors()
+        visit.user.embed_later(resources.settings.timeouts.embedding)
+    visit.user.learn_later(resources.settings.auto_pin_score)
+
+
+@asynccontextmanager
+async def _ours(file: Path, user_id: str) -> AsyncIterator[Path]:
+    """The file, or what an export of another product becomes."""
+    if await asyncio.to_thread(is_ours, file):
+        yield file
+        return
+    converting = converted(file, user_id)
+    found = await asyncio.to_thread(converting.__enter__)
+    try:
+        yield found.file
+    finally:
+        await asyncio.to_thread(converting.__exit__, None, None, None)
+
+
+async def _received(given: UploadFile, file: Path) -> None:
+    with await asyncio.to_thread(file.open, "wb") as output:
+        while part := await given.read(_PART):
+            await asyncio.to_thread(output.write, part)
+
+
+def _new_file() -> Path:
+    """An empty file that only its owner may read."""
+    handle, name = tempfile.mkstemp(prefix="everthread-", suffix=".jsonl")
+    os.close(handle)
+    return Path(name)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()
