@@ -21,6 +21,7 @@ from .layered import Layered
 from .multi_strategy import MultiStrategy
 from .policy import Policy
 from .sliding_summary import SlidingSummary
+from .topics import to_change_of_topic
 
 __all__ = ["POLICIES", "Batch", "compress", "duplicate_of", "forced_batch", "next_batch", "outdated_ids", "policy_of"]
 
@@ -50,7 +51,9 @@ def next_batch(chain: ChainView, settings: RunSettings) -> Batch | None:
         chain: with its texts.
         settings: the profile and its thresholds.
     """
-    return policy_of(settings).due(closed(chain), settings)
+    chain = closed(chain)
+    batch = policy_of(settings).due(chain, settings)
+    return to_change_of_topic(batch, chain) if batch is not None and settings.summary_window == "topic" else batch
 
 
 def forced_batch(chain: ChainView, settings: RunSettings) -> Batch | None:

@@ -26,8 +26,8 @@ _TO_THE_END: Final = 2
 class Layered(Policy):
     """Batches of `message_threshold` to two more messages that are older than the newest `keep_recent`.
 
-    A batch ends with an exchange where one ends within its limits. `n_sum_sum` medium summaries, or `layer_tokens` of
-    them, are folded into the long one.
+    A batch ends with an exchange where one ends within its limits. `n_sum_sum` medium summaries, or `token_threshold`
+    tokens of them, are folded into the long one.
     """
 
     threshold_name = "message_threshold"
@@ -55,7 +55,7 @@ def _medium(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
 def _long(chain: ChainView, settings: ThresholdSettings) -> Batch | None:
     standing = summaries_of(chain)
     medium = [message for message in standing if summary_of(message).level == MEDIUM]
-    heavy = len(medium) > 1 and count_message_tokens(medium) >= settings.layer_tokens
+    heavy = len(medium) > 1 and count_message_tokens(medium) >= settings.token_threshold
     others = len(standing) - len(medium)
     if len(medium) < settings.n_sum_sum and not heavy and others <= 1:
         return None

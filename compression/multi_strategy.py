@@ -39,7 +39,7 @@ class MultiStrategy(Policy):
 def _window(chain: ChainView, indices: Sequence[int], settings: ThresholdSettings) -> Batch | None:
     if not indices:
         return None
-    size = min(settings.sum_window, len(indices))
+    size = len(indices) if settings.summary_window == "topic" else min(settings.sum_window, len(indices))
     if settings.summary_window == "last":
         stop = cut_after(chain, indices[-1] + 1)
         start = max(cut_before(chain, indices[-size]), _run_start(chain, stop))

@@ -13,8 +13,8 @@ class SlidingSummary(Policy):
     """First at `message_threshold` messages or `token_threshold` tokens, keeping `keep_recent`.
 
     It is made again, from itself and what is older than the recent messages by then, when
-    `total - (covered + keep_recent) >= regenerate_after`; or, which is ours, when what is to go into it weighs as much
-    as would have triggered the first.
+    `total - (covered + keep_recent)` reaches half of `message_threshold`; or, which is ours, when what is to go into it
+    weighs as much as would have triggered the first.
     """
 
     threshold_name = "message_threshold"
@@ -27,7 +27,7 @@ class SlidingSummary(Policy):
             return None
         new = open_indices(chain)
         if summaries_of(chain):
-            enough = len(new) - settings.keep_recent >= settings.regenerate_after
+            enough = 2 * (len(new) - settings.keep_recent) >= settings.message_threshold
             heavy = count_message_tokens(batch.sources) >= settings.token_threshold
         else:
             enough = len(new) >= settings.message_threshold

@@ -78,6 +78,7 @@ _LAYERED = Profile(
     settings={
         "message_threshold": 8,
         "keep_recent": 6,
+        "token_threshold": 1500,
         "summary_length": 200,
     },
 )

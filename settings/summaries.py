@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
 from .forms import Group, on_node, threshold
 
-SummaryWindow = Literal["last", "oldest"]
+SummaryWindow = Literal["last", "oldest", "topic"]
+
+_BY_TOPIC: Final = "topic: those up to a change of topic. last, oldest: as many as the other thresholds say."
 
 
 class SummarySettings(Group):
@@ -76,15 +78,20 @@ class ThresholdSettings(Group):
     summary_window: SummaryWindow = threshold(
         "last",
         title="Which messages are summarized",
-        multi_strategy="the last ones of the chain, as seed 000 says, or the oldest. The prompt shows what was just "
-        "said as it was said with either.",
+        multi_strategy="last: the last ones of the chain, as seed 000 says. oldest: the oldest. topic: the oldest up "
+        "to a change of topic. The prompt shows what was just said as it was said with any.",
+        sliding_summary=_BY_TOPIC,
+        hybrid=_BY_TOPIC,
+        archive=_BY_TOPIC,
+        layered=_BY_TOPIC,
     )
     message_threshold: int = threshold(
         20,
         title="Messages before a summary",
         ge=1,
         le=500,
-        sliding_summary="messages, all there are, that trigger the first summary.",
+        sliding_summary="messages, all there are, that trigger the first summary; half as many beyond the recent ones "
+        "that are in none yet have it made again.",
         hybrid="messages since the last summary that trigger one.",
         layered="messages older than the recent ones that trigger a medium summary. It takes up to two more, to the "
         "end of an exchange.",
@@ -95,13 +102,7 @@ class ThresholdSettings(Group):
         ge=100,
         le=10_000_000,
         sliding_summary="estimated tokens that trigger the first summary before the messages are that many.",
-    )
-    regenerate_after: int = threshold(
-        10,
-        title="Messages before the summary is made again",
-        ge=1,
-        le=500,
-        sliding_summary="messages beyond the recent ones that are not in the summary yet and have it made again.",
+        layered="tokens of medium summaries that go into the long one before they are that many.",
     )
     keep_recent: int = threshold(
         10,
@@ -111,13 +112,6 @@ class ThresholdSettings(Group):
         sliding_summary="the newest messages that stay in the chain as they were said.",
         hybrid="the newest messages that stay in the chain as they were said.",
         layered="the newest messages that stay in the chain as they were said.",
-    )
-    layer_tokens: int = threshold(
-        1500,
-        title="Tokens of summaries before a long one",
-        ge=100,
-        le=1_000_000,
-        layered="tokens of medium summaries that go into the long one before they are that many.",
     )
     summary_every_n: int = threshold(
         10,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from chains import Thread, call, chat, parted_calls, replies, result, span
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -382,7 +384,7 @@ def test_a_threshold_that_cannot_be_is_told_at_load_in_one_sentence(values: dict
 def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     sliding, hybrid = Settings(profile="sliding_summary"), Settings(profile="hybrid")
     assert (sliding.message_threshold, sliding.token_threshold) == (20, 8000)
-    assert (sliding.keep_recent, sliding.regenerate_after, sliding.max_summary_chars) == (10, 10, 2000)
+    assert (sliding.keep_recent, sliding.max_summary_chars) == (10, 2000)
     assert (hybrid.message_threshold, hybrid.keep_recent, hybrid.max_active_summaries) == (15, 8, 3)
     assert PROFILES["hybrid"].summarizes_locally
     assert (ARCHIVE.summary_every_n, ARCHIVE.max_level_summaries, ARCHIVE.max_active_summaries) == (10, 5, 10)
@@ -390,3 +392,40 @@ def test_the_seeds_numbers_are_the_profiles_defaults() -> None:
     assert (LAYERED.message_threshold, LAYERED.keep_recent) == (8, 6)
     assert Settings(profile="hybrid", keep_recent=4).keep_recent == 4
     assert [profile.source for profile in PROFILES.values()] == [f"seed 00{n}" for n in range(5)]
+
+
+TOPICS = [
+    "The tomatoes in the garden need water.", "Water the tomatoes in the evening, the garden is cool then.",
+    "Which soil do tomatoes want?", "Tomatoes want soil with compost, as the whole garden does.",
+    "My train to Vienna leaves at nine.", "The train to Vienna takes four hours.",
+    "Is there a dining car on the train?", "Yes, every train to Vienna has a dining car.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "covers"),
+    [
+        ({"n_sum": 8}, 4),
+        ({"profile": "hybrid", "message_threshold": 8, "keep_recent": 2}, 4),
+        ({"profile": "archive", "summary_every_n": 4}, 4),
+        ({"profile": "layered", "message_threshold": 6, "keep_recent": 2}, 4),
+        ({"profile": "sliding_summary", "message_threshold": 8, "keep_recent": 2}, 4),
+    ],
+)
+def test_by_topic_a_summary_ends_where_the_topic_changes_and_by_count_elsewhere(
+    values: dict[str, Any], covers: int
+) -> None:
+    said = ChainView((HumanMessage, AIMessage)[n % 2](text, id=f"M{n}") for n, text in enumerate(TOPICS))
+    by_topic = next_batch(said, Settings(**values, summary_window="topic"))
+    by_count = next_batch(said, Settings(**values))
+    assert by_topic is not None
+    assert by_topic.source_ids == tuple(f"M{n}" for n in range(covers))
+    assert by_count is not None
+    assert by_count.source_ids != by_topic.source_ids
+
+
+def test_by_topic_summaries_of_summaries_and_batches_without_another_start_are_as_by_count() -> None:
+    one = [HumanMessage("q", id="q"), *(AIMessage(f"step {n}", id=f"a{n}") for n in range(9))]
+    for messages in (one, one[:1]):
+        by_count = next_batch(ChainView(messages), ARCHIVE.but(summary_every_n=1))
+        assert next_batch(ChainView(messages), ARCHIVE.but(summary_every_n=1, summary_window="topic")) == by_count

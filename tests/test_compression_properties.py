@@ -49,12 +49,10 @@ def any_settings(draw: st.DrawFn) -> Settings:
         "sum_window": draw(st.integers(1, n_sum)),
         "n_sum_sum": draw(st.integers(2, 4)),
         "max_sum_lvl": draw(st.integers(1, 3)),
-        "summary_window": draw(st.sampled_from(["last", "oldest"])),
+        "summary_window": draw(st.sampled_from(["last", "oldest", "topic"])),
         "message_threshold": threshold,
         "keep_recent": draw(st.integers(0, threshold - 1)),
-        "regenerate_after": draw(st.integers(1, 12)),
-        "token_threshold": draw(st.sampled_from([100, 8000])),
-        "layer_tokens": draw(st.sampled_from([100, 1500])),
+        "token_threshold": draw(st.sampled_from([100, 1500, 8000])),
         "summary_every_n": draw(st.integers(1, 6)),
         "max_level_summaries": draw(st.integers(1, 3)),
         "max_active_summaries": draw(st.integers(3, 6)),
@@ -138,7 +136,7 @@ def test_the_chain_stays_bounded_however_long_the_conversation(settings: Setting
     for n in range(150):
         thread.say(HumanMessage("q", id=f"q{n}"), *(AIMessage("a", id=f"a{n}.{k}") for k in range(replies)))
     limits = (settings.n_sum, settings.message_threshold + settings.keep_recent, settings.summary_every_n)
-    most_messages = max(*limits, settings.keep_recent + settings.regenerate_after) * (replies + 1) + 20
+    most_messages = max(limits) * (replies + 1) + 20
     most_summaries = (settings.n_sum_sum + 1) * settings.max_sum_lvl + settings.sum_window + 12
     assert len(thread.view) <= most_messages + most_summaries
 

@@ -143,7 +143,7 @@ async def test_nothing_is_found_in_a_healthy_thread_under_any_profile(
 
 
 async def test_a_profile_that_changes_leaves_a_healthy_thread(graph: CompiledConversation) -> None:
-    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2}
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "summary_every_n": 2}
     for n in range(20):
         await feed(graph, 1, start=n, profile=PROFILES[n % 5], **thresholds)
     assert (await checked(graph)).findings == ()

@@ -26,7 +26,7 @@ from everthread.storage.user_rows import UserRows
 from everthread.text.tokens import count_message_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
-SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2}
+SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "summary_every_n": 2}
 IMAGE = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
 
 

@@ -321,10 +321,10 @@ async def test_of_several_the_one_that_is_refused_is_asked_for_alone_and_once() 
 
 THRESHOLDS = {
     "multi_strategy": {"n_sum": 6, "sum_window": 3, "n_sum_sum": 3, "max_sum_lvl": 2},
-    "sliding_summary": {"message_threshold": 6, "keep_recent": 3, "regenerate_after": 3, "token_threshold": 100},
+    "sliding_summary": {"message_threshold": 6, "keep_recent": 3, "token_threshold": 100},
     "hybrid": {"message_threshold": 5, "keep_recent": 4, "max_active_summaries": 2},
     "archive": {"summary_every_n": 2, "max_level_summaries": 2, "max_active_summaries": 3},
-    "layered": {"message_threshold": 3, "keep_recent": 2, "layer_tokens": 150, "n_sum_sum": 2},
+    "layered": {"message_threshold": 3, "keep_recent": 2, "token_threshold": 150, "n_sum_sum": 2},
 }
 
 

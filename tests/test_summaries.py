@@ -201,7 +201,6 @@ async def test_a_summary_may_begin_as_the_one_before_it(
         "profile": profile,
         "message_threshold": 6,
         "keep_recent": 2,
-        "regenerate_after": 2,
         "summary_every_n": 2,
     }
     async with open_graph(settings.but(summary_model=None), model=model, embeddings=embeddings) as graph:
@@ -437,7 +436,7 @@ async def test_layered_keeps_the_same_words_once(
 async def test_a_profile_may_change_from_turn_to_turn(
     graph: CompiledConversation, reopen: Callable[..., open_graph]
 ) -> None:
-    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "regenerate_after": 2, "summary_every_n": 2}
+    thresholds = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "summary_every_n": 2}
     for n in range(25):
         state = await say(graph, f"Remark {n} about the garden.", profile=PROFILES[n % 5], **thresholds)
         assert state["after_reply"].error is None
