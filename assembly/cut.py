@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from ..models.counting import TokenCounter
 from ..state.chain import ChainView, is_summary
@@ -23,7 +23,7 @@ from ..state.records import Place
 from .layout import Layout
 from .unfold import Node, Texts, newest, node_of
 
-_HIGH, _LOW = 0.75, 0.12
+_HIGH, _LOW = 0.75, 0.06
 """The marks, as shares of what recent messages may take; by trial on LoCoMo."""
 
 
@@ -33,7 +33,7 @@ class Marks(NamedTuple):
     Attributes:
         high: tokens, at most.
         low: tokens that stay when it is cut, at least.
-        messages: messages that stay, at least.
+        messages: messages that stay, at least, beside calls of tools and their results.
     """
 
     high: int
@@ -97,11 +97,13 @@ class _Said(NamedTuple):
         messages: a little more of them than the marks allow.
         sizes: tokens of each and all after it; one more, of none.
         lines: where each stands in the conversation.
+        spoken: how many each and all after it are beside calls of tools and their results; one more, none.
     """
 
     messages: list[AnyMessage]
     sizes: list[int]
     lines: list[float]
+    spoken: list[int]
 
 
 def _as_said(
@@ -119,10 +121,15 @@ def _as_said(
     lines = {id_: places[id_].seq if id_ in places else math.inf for id_ in found}
     messages = list(found.values())[::-1]
     messages.sort(key=lambda message: lines[str(message.id)])
-    sizes = [0]
+    sizes, spoken = [0], [0]
     for message in reversed(messages):
         sizes.append(sizes[-1] + counter.messages([message]))
-    return _Said(messages, sizes[::-1], [lines[str(message.id)] for message in messages]), is_whole
+        spoken.append(spoken[-1] + (not _is_of_tools(message)))
+    return _Said(messages, sizes[::-1], [lines[str(message.id)] for message in messages], spoken[::-1]), is_whole
+
+
+def _is_of_tools(message: AnyMessage) -> bool:
+    return isinstance(message, ToolMessage) or bool(isinstance(message, AIMessage) and message.tool_calls)
 
 
 def _start(roots: Sequence[Node], said: _Said, index: Mapping[str, int], marks: Marks, view: ChainView) -> int | None:
@@ -139,7 +146,7 @@ def _highest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:
     """Of the places between the marks the oldest of the highest rank, else the newest above the high mark."""
     best, highest = None, -1
     for before, at in pairwise([starts[0], *starts] if starts else []):
-        if said.sizes[at] < marks.low or len(said.messages) - at < marks.messages:
+        if said.sizes[at] < marks.low or said.spoken[at] < marks.messages:
             break
         rank = (int(said.lines[before]) ^ int(said.lines[at])).bit_length()
         if said.sizes[at] > marks.high:

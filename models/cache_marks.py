@@ -20,7 +20,9 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from ..state.messages import question_at
 from .chat import model_name
 
-_ON_BLOCK: Final = frozenset({"anthropic-chat", "anthropic-chat-vertexai", "anthropic-bedrock-chat"})
+_ON_BLOCK: Final = frozenset(
+    {"anthropic-chat", "anthropic-chat-vertexai", "anthropic-bedrock-chat", "anthropic-mantle-chat"}
+)
 """Kinds of LangChain's chat models (`_llm_type`) that ask Claude, and take `cache_control` on any block of text."""
 
 _BEDROCK: Final = "amazon_bedrock_chat"
@@ -36,10 +38,11 @@ _POINT: Final = {"cachePoint": {"type": "default"}}
 def with_cache_marks(
     messages: Sequence[AnyMessage], model: BaseChatModel | None, stable: int | None = None
 ) -> list[AnyMessage]:
-    """The messages with a mark at the end of the instructions and at the end of the stable part; theirs stay unchanged.
+    """The messages with a mark at the end of the instructions and of the stable part, of this turn and the one before.
 
-    Two of the four marks that Anthropic and Bedrock allow. What is shorter than their least (1,024 tokens and more) is
-    not cached, and not refused.
+    Three of the four marks that Anthropic and Bedrock allow. That of the turn before is where the cache was written
+    last: a provider looks back by itself at 20 blocks at most, fewer than a turn with tools has, or not at all. What is
+    shorter than their least (1,024 tokens and more) is not cached, and not refused.
 
     Args:
         messages: the prompt.
@@ -51,8 +54,9 @@ def with_cache_marks(
     if model is None or not (mark := _mark_of(model)):
         return marked
     end = (question_at(messages) or 0) - 1 if stable is None else stable
+    before = (question_at(messages[: max(end + 1, 0)]) or 0) - 1
     instructions = 0 if messages and isinstance(messages[0], SystemMessage) else -1
-    for at in {instructions, end}:
+    for at in {instructions, before, end}:
         if 0 <= at < len(marked):
             marked[at] = _marked(marked[at], mark)
     return marked

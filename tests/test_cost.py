@@ -58,6 +58,7 @@ def marked(messages: list[AnyMessage]) -> list[int]:
     [
         ("anthropic-chat", "claude-sonnet-5", {"cache_control": CONTROL}),
         ("anthropic-chat-vertexai", "claude-sonnet-5", {"cache_control": CONTROL}),
+        ("anthropic-mantle-chat", "claude-sonnet-5", {"cache_control": CONTROL}),
         ("amazon_bedrock_chat", "eu.anthropic.claude-sonnet-5-v1:0", {"cache_control": CONTROL}),
         ("amazon_bedrock_converse_chat", "amazon.nova-pro-v1:0", {"cachePoint": {"type": "default"}}),
     ],

@@ -155,6 +155,17 @@ def test_a_call_of_a_tool_is_not_parted_from_its_result() -> None:
         assert calls == results
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_calls_of_tools_do_not_count_among_the_newest_messages_that_stay(profile: str) -> None:
+    talk = Talk(profile)
+    for n in range(30):
+        call = AIMessage("", id=f"c{n}", tool_calls=[{"name": "look", "args": {}, "id": f"k{n}"}])
+        asked, reply = turn(n, 100)
+        talk.say(asked, call, ToolMessage("found " * 200, id=f"r{n}", tool_call_id=f"k{n}"), reply)
+        shown = {message.id for message in talk.shown(3000).view}
+        assert shown >= {message.id for past in range(max(0, n - 1), n + 1) for message in turn(past)}
+
+
 def test_a_summary_shows_nothing_that_stands_as_said_beside_it() -> None:
     talk = Talk("sliding_summary")
     for n in range(60):
