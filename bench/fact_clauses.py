@@ -78,26 +78,33 @@ CHANGES = Path(__file__).with_name("fact_changes.txt")
 
 
 class Change(NamedTuple):
-    """What was said first, what was said later, and whether that ends the first."""
+    """What was said first, what was said later, and what becomes of the first: it `ends`, `stays`, or is doubtful.
 
-    ends: bool
+    "doubts": how many there are has changed, as both together tell ("two dogs", "we got a third one").
+    """
+
+    outcome: Literal["ends", "stays", "doubts"]
     language: str
     before: str
     after: str
 
     @property
     def is_right(self) -> bool:
-        """Whether the first is known, and then told no longer, or still."""
+        """Whether the first is known, and then told no longer, still, or beside the second."""
         said_at = now()
         first = extract(self.before, Occasion("t", "1", said_at))
         later = extract(self.after, Occasion("t", "2", said_at + timedelta(days=1)))
-        kept = [f for f in merge(merge((), first), later) if f.source_id == "1" and f.state == "current"]
-        return bool(first) and (not kept if self.ends else len(kept) == len(first))
+        ledger = merge(merge((), first), later)
+        old = [fact for fact in ledger if fact.source_id == "1"]
+        if self.outcome == "doubts":
+            both = all(fact.is_open for fact in old) and len(old) < len(ledger)
+            return both and any(fact.superseded_by for fact in old)
+        kept = [fact for fact in old if fact.state == "current"]
+        return bool(first) and (not kept if self.outcome == "ends" else len(kept) == len(first))
 
 
 def changes(part: Part | None = None, file: Path = CHANGES) -> list[Change]:
     """Pairs of what changed and what did not; half of them are kept apart, by a hash of the second text."""
-    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
-    found = [Change(label == "ends", *rest) for label, *rest in rows]
+    found = [Change(*line.split("\t")) for line in file.read_text(encoding="utf-8").splitlines()]  # type: ignore[arg-type]  # as written
     halves = {"kept": 0, "tune": 1}
     return [c for c in found if part is None or hashlib.sha256(c.after.encode()).digest()[0] % 2 == halves[part]]

@@ -14,6 +14,7 @@ from ..state.fact_records import ENDS, USER, Fact
 from ..text.fold import fold
 from ..text.terms import terms as word_terms
 from .clauses import Clause
+from .counts import without_part
 from .language import Language, language_in
 from .words import content_terms
 
@@ -79,7 +80,8 @@ def is_ending(fact: Fact) -> bool:
 
 
 def _objects(plain: str, language: Language) -> tuple[str, ...]:
-    """The words for what ended: those of the clause without what says that it ended."""
+    """The words for what ended: those of the clause without what says that it ended, or that it is one of several."""
+    plain = without_part(plain, language)
     for name in ("over", "lost", "momentary", "ended", "over_noise"):
         plain = language[name].sub(" ", plain)
     if language.spaced:

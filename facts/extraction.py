@@ -8,19 +8,17 @@ for that are data, `text/data/facts/*.json`; this module knows no language.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ..state.fact_records import ENDS, HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
+from .counts import MORE, Counted, count_of, more_of, names_part
 from .endings import Ending, ending, may_be_of_user
 from .language import Frame, Language, language_in, languages
 from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, weighs_more
+from .subject import KINDS, Subject, with_subjects
 from .words import content_terms, key
-
-KINDS: Final[tuple[FactKind, ...]] = ("constraint", "commitment", "goal", "preference", "biography")
-"""In the order in which a clause is tried for them."""
 
 _SURE: Final = 0.9
 _LIKELY: Final = 0.7
@@ -56,12 +54,6 @@ class Occasion(NamedTuple):
         )
 
 
-class _Subject(NamedTuple):
-    name: str
-    rest: str
-    """The clause after the subject."""
-
-
 class _Context(NamedTuple):
     """A clause in its message: what all steps need to know."""
 
@@ -86,7 +78,7 @@ def extract(text: str, at: Occasion, *, origin: FactOrigin = "pattern", language
         return []
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
     found: dict[str, Fact] = {}
-    for clause, subject in _about(clauses(text, language), language, implied=implied):
+    for clause, subject in with_subjects(clauses(text, language), language, implied=implied):
         for fact in _facts(_Context(clause, language, at, origin), subject):
             found.setdefault(fact.id, fact)
     return list(found.values())
@@ -99,66 +91,32 @@ def _of_one_word(text: str) -> Language | None:
     return next((one for one in languages().values() if is_alone(one.normalized(text).rstrip(" .!"), one)), None)
 
 
-def _about(said: Iterable[Clause], language: Language, *, implied: bool) -> Iterator[tuple[Clause, _Subject | None]]:
-    """The clauses that state something, and who each is about: the one before, where it goes on with that."""
-    subject: _Subject | None = None
-    before = ""
-    supposed = sentence = quoted = -1
-    for clause in said:
-        quoted = clause.sentence if language.ending("report", before.rstrip(" :,")) else quoted
-        before = clause.plain
-        unreal = language["unreal"].search(clause.plain) is not None
-        supposed = clause.sentence if unreal else supposed
-        if unreal or clause.asks or quoted == clause.sentence or (language.verb_last and clause.sentence == supposed):
-            subject = None
-            continue
-        own = None if clause.joined else _subject(clause.plain, language, implied=implied)
-        goes_on = clause.joined or (
-            not language.spaced and clause.sentence == sentence and _goes_on(clause.plain, language)
-        )
-        if own is None and goes_on and subject is not None and subject.name == USER:
-            own = _Subject(USER, clause.plain)
-            clause = clause._replace(plain=f"{language.pronoun}{clause.plain}")  # noqa: PLW2901  # as if it were said
-        subject, sentence = own, clause.sentence
-        yield clause, subject
-
-
-def _goes_on(plain: str, language: Language) -> bool:
-    """Whether a clause without a subject can be one more thing said of the subject before it."""
-    return not language["others"].match(plain) and any(predicate(plain, language, kind) for kind in KINDS)
-
-
-def _subject(plain: str, language: Language, *, implied: bool) -> _Subject | None:
-    """Who a clause is about: the user, somebody of theirs, or nobody we know.
-
-    Where the verb is last and names nobody, it is the user only if that is `implied`: the message is short, or says
-    "I" somewhere; a long text without it tells of others.
-    """
-    rest = language.without_lead(plain)
-    if language["others"].match(rest):
-        return None
-    if first := language["first"].match(rest):
-        return _Subject(USER, rest[first.end() :].strip())
-    if mine := language["my"].match(rest):
-        after = rest[mine.end() :].strip()
-        return None if language["things"].match(after) else _Subject("my", rest)
-    if language["first_verbs"].match(rest) or _is_implied(rest, language, implied=implied):
-        return _Subject(USER, rest)
-    return _Subject("my", rest) if language["mine"].search(rest) else None
-
-
-def _is_implied(plain: str, language: Language, *, implied: bool) -> bool:
-    return implied and bool(language["first_ends"].search(plain)) and not language["topic"].match(plain)
-
-
-def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
+def _facts(context: _Context, subject: Subject | None) -> list[Fact]:
     clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
         return [_fact(context, kind="instruction", negated=denies(clause.plain, language))]
-    if subject is None and may_be_of_user(clause, language) and ending(clause, language):
-        subject = _Subject(USER, clause.plain)
+    more = more_of(clause, language)
+    if subject is None and _is_of_own(clause, more, language):
+        subject = Subject(USER, clause.plain)
     if subject is None or len(clause.text) > _LONGEST or len(clause.plain) < 3 or breaks_off(clause, language):
         return []
+    if subject.name == USER and (counted := _counted(context, more)):
+        return [counted]
+    return _told(subject, context)
+
+
+def _counted(context: _Context, more: Counted | None) -> Fact | None:
+    """How many of something the user has, or that there is one more."""
+    clause, language = context.clause, context.language
+    told = more or (None if ending(clause, language) else count_of(clause.plain, language))
+    if told is None or not (told.is_lasting or told.attribute == MORE) or denies(clause.plain, language):
+        return None
+    # "A third one" stands only beside what it is one more of.
+    return _fact(context, kind="biography", attribute=told.attribute, value=told.value, settles=told.is_lasting)
+
+
+def _told(subject: Subject, context: _Context) -> list[Fact]:
+    clause, language = context.clause, context.language
     plain = _without_lead(clause, subject, language)
     framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
     if not framed:
@@ -171,7 +129,17 @@ def _facts(context: _Context, subject: _Subject | None) -> list[Fact]:
     return framed or _of_user(subject.rest, context)
 
 
-def _of_theirs(subject: _Subject, plain: str, framed: list[Fact], context: _Context) -> list[Fact]:
+def _is_of_own(clause: Clause, more: Counted | None, language: Language) -> bool:
+    """Whether a clause without a subject tells of the user's that there is one more of something, or an end."""
+    may_be = may_be_of_user(clause, language)
+    if more is not None:
+        return may_be or more.is_own
+    if language.verb_last and not language.spaced and may_be and count_of(clause.plain, language):
+        return True
+    return (may_be or names_part(clause.plain, language)) and ending(clause, language) is not None
+
+
+def _of_theirs(subject: Subject, plain: str, framed: list[Fact], context: _Context) -> list[Fact]:
     language = context.language
     if language["passing_others"].search(subject.rest):
         return []
@@ -179,7 +147,7 @@ def _of_theirs(subject: _Subject, plain: str, framed: list[Fact], context: _Cont
     return theirs or framed or _of_mine(subject.rest, context)
 
 
-def _ended(over: Ending, subject: _Subject, context: _Context) -> Fact:
+def _ended(over: Ending, subject: Subject, context: _Context) -> Fact:
     likes = predicate(subject.rest, context.language, "preference", anywhere=over.how == "over") is not None
     return _fact(
         context,
@@ -190,7 +158,7 @@ def _ended(over: Ending, subject: _Subject, context: _Context) -> Fact:
     ).model_copy(update={"terms": over.terms or content_terms(context.clause.plain, context.language)})
 
 
-def _without_lead(clause: Clause, subject: _Subject, language: Language) -> str:
+def _without_lead(clause: Clause, subject: Subject, language: Language) -> str:
     at = clause.plain.find(subject.rest) if subject.rest else -1
     first = next(iter(language["first"].finditer(clause.plain)), None)
     return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
@@ -283,7 +251,9 @@ def _plain_fact(kind: FactKind, rest: str, match: re.Match[str], context: _Conte
         harms = content_terms(language["ended"].sub(" ", rest), language)
         is_over = language["ended"].search(rest) is not None or (negated and not denies(match[0], language))
         return _fact(context, kind=kind, attribute=HEALTH + " ".join(harms), value="yes", negated=is_over)
-    return _fact(context, kind=kind, negated=negated)
+    counted = None if negated or kind != "biography" else count_of(context.clause.plain, language)
+    attribute, value = counted[:2] if counted else (None, None)
+    return _fact(context, kind=kind, attribute=attribute, value=value, negated=negated)
 
 
 def _fact(context: _Context, *, confidence: float = _LIKELY, **about: Any) -> Fact:

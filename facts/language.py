@@ -23,6 +23,12 @@ from ..text.words import WORD
 
 _WORD: Final = regex.compile(rf"{WORD.pattern}'?")
 _NEVER: Final = re.compile(r"(?!)")
+_MARKS: Final = r"\w\u0900-\u0903\u093a-\u094f\u0962\u0963"
+"""What belongs to a word: the vowel signs of Devanagari are no letters to `re`."""
+
+BEFORE_WORD: Final = f"(?<![{_MARKS}])"
+AFTER_WORD: Final = f"(?![{_MARKS}])"
+"""What stands around a whole word."""
 
 
 @dataclass(frozen=True)
@@ -101,35 +107,35 @@ def _parts(text: str) -> list[str]:
     return [part for part in text.split(", ") if part]
 
 
-def _source(part: str) -> str:
+def folded_source(part: str) -> str:
     """The regular expression folded as the text is; escapes and names of groups stay as they are."""
     pieces = re.split(r"(\\.|\(\?P<\w+>)", part)
     return "".join(piece if index % 2 else fold(piece) for index, piece in enumerate(pieces))
 
 
 def _any(parts: Iterable[str], *, spaced: bool) -> re.Pattern[str]:
-    joined = "|".join(sorted((_source(part) for part in parts), key=len, reverse=True))
+    joined = "|".join(sorted((folded_source(part) for part in parts), key=len, reverse=True))
     if not joined:
         return _NEVER
-    return re.compile(rf"(?<![\w])(?:{joined})(?!\w)" if spaced else f"(?:{joined})")
+    return re.compile(f"{BEFORE_WORD}(?:{joined}){AFTER_WORD}" if spaced else f"(?:{joined})")
 
 
 def _frames(data: Mapping[str, str], lists: Mapping[str, str], *, spaced: bool) -> tuple[Frame, ...]:
-    they = "|".join(map(_source, _parts(lists.get("people", ""))))
-    mine = "|".join(map(_source, _parts(lists.get("owner", lists.get("my", "")))))
+    they = "|".join(map(folded_source, _parts(lists.get("people", ""))))
+    mine = "|".join(map(folded_source, _parts(lists.get("owner", lists.get("my", "")))))
     gap, space = (r"(?:\w+ )?", " ") if spaced else ("", "")
     noun_first = lists.get("noun_first") == "yes"
     if not mine:
         space = ""  # the noun itself says whose it is
     them = rf"(?P<they>(?:{they})){space}(?:{mine})" if noun_first else rf"(?:{mine}){space}(?P<they>{gap}(?:{they}))"
-    jobs = "|".join(map(_source, _parts(lists.get("jobs", ""))))
+    jobs = "|".join(map(folded_source, _parts(lists.get("jobs", ""))))
     frames = []
     for attribute, text in data.items():
         for part in _parts(text):
-            source = _source(part).replace("{jobs}", f"(?P<job>{jobs})").replace("{they}", them)
+            source = folded_source(part).replace("{jobs}", f"(?P<job>{jobs})").replace("{they}", them)
             source = source.replace("@", r"(?P<value>.+)").replace("~", r"(?P<value>.+?)")
             source = source.replace("#", r"(?P<number>\d{1,3})")
-            frames.append(Frame(attribute, re.compile(rf"(?<!\w){source}" if spaced else source)))
+            frames.append(Frame(attribute, re.compile(f"{BEFORE_WORD}{source}" if spaced else source)))
     return tuple(frames)
 
 

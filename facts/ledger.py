@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ..state.fact_records import USER, Fact, FactState, Pin
+from .counts import COUNT, MORE, counted_again, grown, is_more, is_part
 from .endings import ends, is_ending
 from .language import language_in
 from .words import content_terms, key
@@ -56,7 +57,7 @@ def meaning(fact: Fact) -> str:
 
 def contradict(one: Fact, other: Fact) -> bool:
     """Whether two facts cannot hold at the same time: another value, or the same value once with a "not"."""
-    if one.slot is None or one.slot != other.slot:
+    if one.slot is None or one.slot != other.slot or is_more(one):
         return False
     same = _same_value(one, other)
     return same if one.negated != other.negated else not same and not one.negated
@@ -101,11 +102,22 @@ def _order(fact: Fact) -> tuple[datetime, str]:
 
 
 def _take_in(ledger: dict[str, Fact], new: Fact) -> None:
+    if is_more(new):
+        whole = grown(new, ledger.values())
+        if whole is None and not new.settles:
+            return
+        if whole is not None:
+            ledger[whole.id] = _doubted(whole, new)
+            new = _of_set(new, whole)
     said = [fact for fact in ledger.values() if _says_same(fact, new) and _covers(fact, new.said_at)]
     if said:
         _confirm(ledger, said, new)
         return
-    slot = [fact for fact in ledger.values() if contradict(fact, new) or _refines(new, fact) or _is_over(fact, new)]
+    slot = [
+        fact
+        for fact in ledger.values()
+        if contradict(fact, new) or _refines(new, fact) or _is_over(fact, new) or counted_again(new, fact)
+    ]
     later = [fact for fact in slot if fact.confirmed_at > new.said_at and fact.state != "forgotten"]
     if later:
         next_said = min(later, key=lambda fact: (max(fact.said_at, new.said_at), fact.id))
@@ -119,9 +131,14 @@ def _decide(ledger: dict[str, Fact], rivals: Sequence[Fact], new: Fact) -> None:
     contradicted = [fact for fact in rivals if contradict(fact, new) and not is_ending(new)]
     undecided = [fact for fact in contradicted if fact.confirmed_at == new.said_at or not (new.settles or new.negated)]
     state = "conflicting" if undecided else "current"
+    language = language_in(new.text) if is_ending(new) else None
     for fact in rivals:
-        conflicts = fact in undecided
-        ledger[fact.id] = fact.model_copy(update={"state": "conflicting"}) if conflicts else superseded(fact, new)
+        if fact in undecided:
+            ledger[fact.id] = fact.model_copy(update={"state": "conflicting"})
+        elif language is not None and is_part(new.text, fact, language):
+            ledger[fact.id] = _doubted(fact, new)
+        else:
+            ledger[fact.id] = superseded(fact, new)
     for fact in [old for old in rivals if old not in undecided and not _refines(new, old)]:
         _doubt_dependents(ledger, fact, new)
     since = min((fact.valid_from for fact in rivals if _refines(new, fact)), default=new.valid_from)
@@ -132,7 +149,18 @@ def _doubt_dependents(ledger: dict[str, Fact], ended: Fact, new: Fact) -> None:
     """Mark what hangs on a fact that ended: it may hold no more. `superseded_by` then names what changed."""
     for fact in list(ledger.values()):
         if fact.is_open and fact.said_at <= new.said_at and fact.id != new.id and _hangs_on(fact, ended, new):
-            ledger[fact.id] = fact.model_copy(update={"state": "conflicting", "superseded_by": new.id})
+            ledger[fact.id] = _doubted(fact, new)
+
+
+def _doubted(fact: Fact, by: Fact) -> Fact:
+    """The fact, which may hold no more since the other was said."""
+    return fact.model_copy(update={"state": "conflicting", "superseded_by": by.id})
+
+
+def _of_set(more: Fact, whole: Fact) -> Fact:
+    """One more of what was counted, so that it is found by the words for that."""
+    noun = (whole.attribute or "").removeprefix(COUNT)
+    return more.model_copy(update={"attribute": MORE + noun, "terms": tuple(sorted({*more.terms, *whole.terms}))})
 
 
 def _hangs_on(fact: Fact, ended: Fact, new: Fact) -> bool:

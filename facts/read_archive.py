@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from ..compression.importance import score_importance
 from ..state.fact_records import Fact
+from .counts import COUNT, MORE
 from .endings import is_ending
 from .ledger import DEPENDED_ON
 from .reading import FactReading, Message, apply, read_again, read_facts
@@ -44,7 +45,7 @@ async def read_batch(rows: FactRows, auto_pin_score: float | None) -> tuple[int,
 
 
 def _may_touch_others(fact: Fact) -> bool:
-    return is_ending(fact) or fact.attribute in DEPENDED_ON
+    return is_ending(fact) or fact.attribute in DEPENDED_ON or (fact.attribute or "").startswith((COUNT, MORE))
 
 
 def _importance(text: str) -> float:

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from ..state.fact_records import HEALTH, USER, Fact, FactKind, FactSheet, Pin, fact_line, pin_line
-from ..text.scope import scope_of
+from ..text.scope import Topic, scope_of, topics_of
+from .commands import attribute_named
 from .language import language_in
 from .words import asked_terms, key
 
@@ -21,10 +22,15 @@ _SETTLED: Final = 0.2
 """What an attribute adds, such as name or home: these identify the user."""
 
 _STANDING: Final = 5.0
-"""What is added to a fact that every turn needs: it is always among those that are looked at."""
+"""What is added to a fact that every turn needs, or one of its topics: it is always among those that are looked at."""
 
-_ALWAYS: Final = frozenset({"name", "language", "home", "timezone", "diet"})
+_ALWAYS: Final = frozenset({"name", "language"})
 """Attributes of the user that every turn needs."""
+
+_BEARS: Final[dict[str, frozenset[Topic]]] = {
+    "home": frozenset({"place", "clock"}), "timezone": frozenset({"clock"}), "diet": frozenset({"food"}),
+}  # fmt: skip
+"""Attributes of the user that a turn needs where it is about one of these, whatever its words are."""
 
 _MOST_STANDING: Final = 8
 _NAMED: Final = 4
@@ -33,43 +39,59 @@ _NAMED: Final = 4
 _QUESTION: Final = 4_000
 
 
-def question_terms(question: str) -> tuple[str, ...]:
-    """The words of a question by which facts are found."""
-    text = question[:_QUESTION]
-    return asked_terms(text, language_in(text))
+class Asked(NamedTuple):
+    """What a message asks of the facts.
+
+    Attributes:
+        terms: its words, by which facts are found.
+        most: facts beside the standing ones, at most; None: for all that is known of the user.
+        needed: attributes of the user that it names, or needs for what it is about: the home, where it asks what is
+            near.
+    """
+
+    terms: tuple[str, ...] = ()
+    most: int | None = _NAMED
+    needed: frozenset[str] = frozenset()
 
 
-def most_asked(question: str) -> int | None:
-    """How many facts beside the standing ones a question asks for, at most; None: for all that is known of the user."""
-    text = question[:_QUESTION]
-    language = language_in(text)
-    if language is not None and language["asks_of_user"].search(language.normalized(text)):
-        return None
-    return _NAMED if scope_of(text) == "one" else 2 * _NAMED
+def asked_by(message: str, *, asks: bool = True) -> Asked:
+    """What a message asks of the facts; one that asks for nothing names none."""
+    text = message[:_QUESTION]
+    language, topics = language_in(text), topics_of(text)
+    most: int | None = _NAMED if scope_of(text) == "one" else 2 * _NAMED
+    if not asks:
+        most = 0
+    elif language is not None and language["asks_of_user"].search(language.normalized(text)):
+        most = None
+    needed = {attribute for attribute, bears_on in _BEARS.items() if topics & bears_on}
+    needed |= {named} if (named := attribute_named(text, language)) else set()
+    return Asked(asked_terms(text, language), most, frozenset(needed))
 
 
 def is_standing(fact: Fact) -> bool:
     """Whether every turn needs a fact: who the user is, what would harm them, and what they told us to do always."""
     if fact.kind == "instruction":
         return True
-    attribute = fact.attribute or ""
-    of_user = fact.subject == USER and not fact.negated
-    return of_user and (attribute in _ALWAYS or attribute.startswith(HEALTH))
+    return _is_of_user(fact, _ALWAYS) or (_tells_of_user(fact) and (fact.attribute or "").startswith(HEALTH))
+
+
+def _tells_of_user(fact: Fact) -> bool:
+    return fact.subject == USER and not fact.negated
+
+
+def _is_of_user(fact: Fact, attributes: Collection[str]) -> bool:
+    return _tells_of_user(fact) and fact.attribute in attributes
 
 
 def weight(fact: Fact) -> float:
     """How much a fact matters to a turn whose question does not name it."""
     settled = fact.attribute is not None and fact.subject == USER and " " not in fact.attribute
-    return (
-        _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if is_standing(fact) else 0.0)
-        + fact.confidence
-    )  # fmt: skip
+    first = is_standing(fact) or _is_of_user(fact, _BEARS)
+    return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if first else 0.0) + fact.confidence
 
 
-def choose(
-    found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: Collection[str], most_asked: int | None
-) -> FactSheet:
-    """The sheet of a turn: what every turn needs, the same from turn to turn; then what the question names.
+def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: Asked) -> FactSheet:
+    """The sheet of a turn: what every turn needs, the same from turn to turn; then what this one needs or names.
 
     A fact in the words of a pin, or of a fact before it, is not shown again.
 
@@ -77,8 +99,7 @@ def choose(
         found: the facts to choose from, the most important first.
         pins: in their order.
         max_facts: facts, at most.
-        asked: the terms of the question.
-        most_asked: facts beside the standing ones, at most; None: all that is known, named by the question or not.
+        asked: what the newest message asks.
     """
     told = {key(pin.text) for pin in pins}
     facts: list[Fact] = []
@@ -89,11 +110,11 @@ def choose(
     # By what is asked, others would stand from turn to turn, where there are more than may.
     by_weight = sorted(facts, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
     standing = [fact for fact in by_weight if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
-    named = [fact for fact in facts if fact not in standing]
-    if most_asked is not None:
-        named = _named(named, frozenset(asked))[:most_asked]
+    needed = [fact for fact in by_weight if fact not in standing and _is_of_user(fact, asked.needed)]
+    others = [fact for fact in facts if fact not in standing and fact not in needed]
+    named = others if asked.most is None else _named(others, frozenset(asked.terms))[: asked.most]
     standing.sort(key=lambda fact: (fact.said_at, fact.id))
-    return FactSheet(pins=tuple(pins), facts=tuple([*standing, *named][:max_facts]))
+    return FactSheet(pins=tuple(pins), facts=tuple([*standing, *needed, *named][:max_facts]))
 
 
 def _named(facts: Sequence[Fact], asked: frozenset[str]) -> list[Fact]:

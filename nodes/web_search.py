@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from ..facts.sheet import question_terms
+from ..facts.sheet import asked_by
 from ..runtime.events import tell
 from ..runtime.turn import Turn
 from ..search.turn_search import READ_CHARS, search_for
@@ -48,10 +48,10 @@ async def _known(state: ConversationState, turn: Turn) -> list[str]:
     if not turn.settings.facts:
         return []
     message = newest_question(state["messages"])[:READ_CHARS]
-    terms = await asyncio.to_thread(question_terms, f"{state['search'].query or ''} {message}")
+    asked = await asyncio.to_thread(asked_by, f"{state['search'].query or ''} {message}")
     found, pins = await turn.user.facts.sheet(
         turn.thread_id,
-        terms,
+        asked.terms,
         live=[],
         newest=[],
         pool=_FACTS,

@@ -14,7 +14,7 @@ from ..facts.accept import accept, accept_pins
 from ..facts.extraction import Occasion
 from ..facts.ledger import merge
 from ..facts.reading import Ledger
-from ..facts.sheet import choose, most_asked, question_terms
+from ..facts.sheet import asked_by, choose
 from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
@@ -88,19 +88,14 @@ async def known_facts(state: ConversationState, turn: Turn) -> FactSheet:
     await turn.user.caught_up("facts")
     live = [str(message.id) for message in turn.live(state).view]
     question = newest_question(state["messages"])
-    terms, most = await asyncio.to_thread(_asked, question)
+    asked = await asyncio.to_thread(lambda: asked_by(question, asks=bool(asking_share(question))))
     try:
         found, pins = await turn.user.facts.sheet(
-            turn.thread_id, terms, live=live, newest=live[-_ALWAYS_SENT:],
+            turn.thread_id, asked.terms, live=live, newest=live[-_ALWAYS_SENT:],
             pool=2 * settings.max_facts + 10, most=settings.max_facts + settings.max_pins + _ALIKE,
             max_pins=settings.max_pins, this_thread_only=settings.memory_scope == "thread",
         )  # fmt: skip
     except StorageError as error:
         logger.warning("The facts could not be read: %s", error)
         return FactSheet(error=str(error))
-    return choose(found, pins, settings.max_facts, terms, most)
-
-
-def _asked(question: str) -> tuple[tuple[str, ...], int | None]:
-    """The words by which a message names facts, and how many it asks for; what asks for nothing names none."""
-    return question_terms(question), most_asked(question) if asking_share(question) else 0
+    return choose(found, pins, settings.max_facts, asked)

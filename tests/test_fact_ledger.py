@@ -103,6 +103,31 @@ def test_what_is_no_longer_so_ends_the_fact() -> None:
     assert list(states(ledger).values()) == ["current", "current"]
 
 
+def test_one_more_contradicts_nothing_and_makes_the_count_before_it_doubtful() -> None:
+    ledger = told(("I have two dogs", 0), ("We have three cats", 0), ("We got a third one", 1))
+    assert states(ledger) == {
+        "I have two dogs @0": "conflicting", "We have three cats @0": "current", "We got a third one @1": "current",
+    }  # fmt: skip
+    third = ledger["We got a third one @1"]
+    assert ledger["I have two dogs @0"].superseded_by == third.id
+    assert "dog" in third.terms  # what asks for the dogs finds it
+    again = told(("I have two dogs", 0), ("We got a third one", 1), ("I have three dogs now", 2))
+    assert list(states(again).values()) == ["superseded", "superseded", "current"]
+    assert told(("We got a third one", 0)) == {}  # of what?
+
+
+def test_one_of_several_that_is_lost_leaves_the_others() -> None:
+    for loss in ("One of my dogs died", "My dog died"):
+        ledger = told(("I have two dogs", 0), (loss, 1))
+        assert states(ledger) == {"I have two dogs @0": "conflicting", f"{loss} @1": "current"}
+    assert states(told(("I have two dogs", 0), ("My dogs died", 1)))["I have two dogs @0"] == "superseded"
+
+
+def test_another_kind_leaves_a_count_alone() -> None:
+    for other in ("We also have a cat", "I have three cats", "My sister has four dogs"):
+        assert states(told(("I have two dogs", 0), (other, 1)))["I have two dogs @0"] == "current"
+
+
 def test_what_hangs_on_what_changed_is_doubtful_until_it_is_said_again() -> None:
     said = [("I live in Oslo", 0), ("I row on the fjord of Oslo every week", 1), ("I like jazz", 1)]
     assert set(states(told(*said)).values()) == {"current"}

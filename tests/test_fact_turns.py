@@ -193,7 +193,7 @@ async def test_a_failure_is_told_and_the_turn_goes_on(
         assert "Work in the background stopped (facts): The disk is full: free some." in caplog.text
         monkeypatch.undo()
         await say(graph, "Thanks!")
-        assert [fact.text for fact in (await say(graph, "Hello"))["facts"].facts] == ["I live in Oslo"]
+        assert [fact.text for fact in (await say(graph, "Where do I live?"))["facts"].facts] == ["I live in Oslo"]
 
 
 async def test_a_message_that_breaks_the_reading_keeps_no_other_from_being_read(
@@ -221,11 +221,28 @@ async def test_a_turn_has_what_it_always_needs_and_then_what_its_question_names(
         "From now on always answer in metric",
     )
     await hear(database, *said)
-    standing = ["I live in Oslo", "I'm allergic to nuts", "From now on always answer in metric"]
+    standing = ["I'm allergic to nuts", "From now on always answer in metric"]
     assert await texts(database, "Hello") == standing
     assert await texts(database, "Which jazz record shall I buy?") == [*standing, "I like jazz"]
-    assert await texts(database, "What do you know about me?") == [*standing, "I have a dog", "I like jazz"]
-    assert await texts(database, "Hello", max_facts=2) == standing[1:]
+    known = ["I live in Oslo", "I have a dog", "I like jazz"]
+    assert await texts(database, "What do you know about me?") == [*standing, *known]
+    assert await texts(database, "Hello", max_facts=1) == standing[1:]
+
+
+async def test_a_home_and_a_diet_are_told_where_the_talk_is_of_places_or_of_food(database: Database) -> None:
+    await hear(database, "I live in Oslo", "I'm vegan", *(f"I collect stamps number {n}" for n in range(60)))
+    assert await texts(database, "Write a haiku about the sea") == []
+    for question in (
+        "Will I need an umbrella?",
+        "Où est-ce que j'habite ?",
+        "附近有公园吗？",
+        "ฝนตกไหม",
+        "क्या बारिश होगी?",
+    ):
+        assert await texts(database, question) == ["I live in Oslo"], question
+    for question in ("What shall I cook tonight?", "מתכון לארוחת ערב", "Tôi nên nấu gì?", "저녁으로 뭐 먹을까?"):
+        assert await texts(database, question) == ["I'm vegan"], question
+    assert sorted(await texts(database, "A good restaurant near me?")) == ["I live in Oslo", "I'm vegan"]
 
 
 async def test_a_question_is_told_a_few_facts_and_one_that_asks_for_many_more(database: Database) -> None:
@@ -245,7 +262,7 @@ async def test_what_was_said_a_moment_ago_is_not_told_as_a_fact_too(database: Da
     await hear(database, "I live in Oslo")
     chain = [HumanMessage("I live in Oslo", id="t1-0"), AIMessage("Nice.", id="r"), HumanMessage("Hello", id="q")]
     assert (await known_facts({"messages": chain}, turn_of(database))).facts == ()
-    later = [*chain, AIMessage("Hi.", id="r2"), HumanMessage("And?", id="q2")]
+    later = [*chain, AIMessage("Hi.", id="r2"), HumanMessage("Where do I live?", id="q2")]
     assert [fact.text for fact in (await known_facts({"messages": later}, turn_of(database))).facts] == [
         "I live in Oslo"
     ]

@@ -1,4 +1,4 @@
-"""How much of what was said a question asks for: one thing, several, or the course of a whole."""
+"""How much of what was said a question asks for, from one thing to the course of a whole; and what it is about."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from .fold import fold
 
 Scope = Literal["one", "many", "order", "whole"]
 """One thing, several, the order of several, or a whole in short."""
+
+Topic = Literal["place", "food", "clock"]
+"""What a question may be about so that where somebody lives, what they eat, or their time zone bears on it."""
 
 _CHARACTERS: Final = 2000
 """Characters of a question that are read."""
@@ -28,9 +31,16 @@ def scope_of(question: str) -> Scope:
     """
     text = fold(question[:_CHARACTERS])
     groups: tuple[Scope, ...] = ("order", "whole", "many")
-    return next((group for group in groups if _phrase(group).search(text)), "one")
+    return next((group for group in groups if _phrase("scope", group).search(text)), "one")
+
+
+def topics_of(message: str) -> frozenset[Topic]:
+    """Which of these a message names ("near me", "recipe", "what time"); the lists are in `data/topics.json`."""
+    text = fold(message[:_CHARACTERS])
+    topics: tuple[Topic, ...] = ("place", "food", "clock")
+    return frozenset(topic for topic in topics if _phrase("topics", topic).search(text))
 
 
 @cache
-def _phrase(group: str) -> regex.Pattern[str]:
-    return regex.compile(f"{_BEGIN}(?:{'|'.join(map(regex.escape, phrases('scope', group)))}){_END}")
+def _phrase(file: str, group: str) -> regex.Pattern[str]:
+    return regex.compile(f"{_BEGIN}(?:{'|'.join(map(regex.escape, phrases(file, group)))}){_END}")
