@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
     from everthread.doors.memory import ConversationMemory, open_memory
     from everthread.doors.middleware import Everthread
+    from everthread.doors.store import MemoryStore
     from everthread.graph.build import build_graph
     from everthread.graph.open import open_graph
     from everthread.maintenance.doctor import examine
@@ -51,6 +52,7 @@ _HOMES = {
     "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
     "doors.memory": ("ConversationMemory", "open_memory"),
     "doors.middleware": ("Everthread",),
+    "doors.store": ("MemoryStore",),
     "graph.build": ("build_graph",),
     "maintenance.doctor": ("examine",),
     "maintenance.explain": ("find_report",),
@@ -105,6 +107,7 @@ __all__ = [
     "InputError",
     "Memory",
     "MemoryRetriever",
+    "MemoryStore",
     "ModelCall",
     "ModelError",
     "OverloadError",

@@ -172,6 +172,7 @@ async def _list(storage: Storage) -> None:
 def _told(gone: Deleted) -> str:
     left = [f"{gone.rewritten} summaries rewritten"] if gone.rewritten else []
     left += [f"{gone.reports} reports"] if gone.reports else []
+    left += [f"{gone.documents} documents"] if gone.documents else []
     more = f"; {', '.join(left)}" if left else ""
     return (
         f"{gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, {gone.facts} facts, "

@@ -35,7 +35,7 @@ COMMANDS: Final = {
                           "checkpoints."),
     "retention": ("retention", "Show what the last runs of retention have deleted; with --run delete what is due, "
                                "with --dry-run count it."),
-    "export": ("transfer", "Write all your threads, messages, summaries, facts and pins to a file."),
+    "export": ("transfer", "Write all your threads, messages, summaries, facts, pins and documents to a file."),
     "import": ("transfer", "Read what `everthread export`, ChatGPT, Claude and others have written, and embed what is "
                            "new in it. May be run again."),
     "facts": ("facts", "Show what is known about you, and what is pinned: with its id, state and source."),

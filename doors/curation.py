@@ -65,7 +65,7 @@ class BuiltContext(NamedTuple):
 class Curated:
     """The part of a memory that is looked at and tended by hand; see `ConversationMemory`."""
 
-    _user: User
+    user: User
 
     def _turn(self, thread_id: str, *, only_looks: bool = False, **changes: Any) -> Turn:
         raise NotImplementedError
@@ -88,7 +88,7 @@ class Curated:
         # Those of one speaker in a row stand in the prompt as one.
         ids, text = {str(message.id) for message in sent}, "\n".join(message_text(message) for message in sent)
         recent = [m for m in view if str(m.id) in said and (str(m.id) in ids or message_text(m).strip() in text)]
-        weights = await self._user.importance.of(thread_id, [str(message.id) for message in recent])
+        weights = await self.user.importance.of(thread_id, [str(message.id) for message in recent])
         standing = [summary_of(message) for message in summaries_of(view)]
         sheet, known = state.get("facts", FactSheet()), items.get("facts", 0)
         pins = sheet.pins[:known]
@@ -124,7 +124,7 @@ class Curated:
         return (await make_summary(batch, turn.settings, turn)).summary
 
     async def _range(self, thread_id: str, first_id: str, last_id: str) -> list[ArchivedMessage]:
-        rows = await self._user.archive.messages(thread_id)
+        rows = await self.user.archive.messages(thread_id)
         at = {row.id: number for number, row in enumerate(rows)}
         if first_id not in at or last_id not in at or not 0 <= at[last_id] - at[first_id] < _MOST:
             raise InputError(
@@ -152,19 +152,19 @@ class Curated:
         """
         if not key(text) or len(text) > _PINNED or not 0 <= score <= 1:
             raise InputError(f"A pin is a text of 1 to {_PINNED} characters with a score from 0 to 1.")
-        source = source_id or await self._user.archive.last_id(thread_id)
-        if source is None or not await self._user.archive.known_ids(thread_id, [source]):
+        source = source_id or await self.user.archive.last_id(thread_id)
+        if source is None or not await self.user.archive.known_ids(thread_id, [source]):
             raise InputError("The thread has no such message: a pin comes from a message that was kept.")
         pin = Pin(
             id=Pin.id_for(source, key(text)), text=text.strip(), score=score, thread_id=thread_id, source_id=source,
             created_at=now(),
         )  # fmt: skip
-        await self._user.facts.pin(pin)
+        await self.user.facts.pin(pin)
         return pin
 
     async def apins(self) -> list[Pin]:
         """What the user wanted remembered, and what was pinned by itself."""
-        return await self._user.facts.pins()
+        return await self.user.facts.pins()
 
     async def aunpin(self, pin_id: str) -> str:
         """Remove a pin, and leave what was said; returns its text.
@@ -174,7 +174,7 @@ class Curated:
         """
         if pin_id not in {pin.id for pin in await self.apins()}:
             raise InputError(f"There is no pin with the id {pin_id!r}: `pins` lists them.")
-        return str(await self._user.facts.forget(pin_id, now()))
+        return str(await self.user.facts.forget(pin_id, now()))
 
     def build_context(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""

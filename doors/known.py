@@ -15,12 +15,12 @@ from ..storage.loop_thread import node_thread
 class Known:
     """The part of a memory that is about facts; see `ConversationMemory`."""
 
-    _user: User
-    _resources: Resources
+    user: User
+    resources: Resources
 
     async def afacts(self) -> list[Fact]:
         """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
-        return await self._user.facts.all_facts()
+        return await self.user.facts.all_facts()
 
     async def aadd_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
         """Keep what the user wants known of them, also in the place of a fact; returns the facts in it.
@@ -28,7 +28,7 @@ class Known:
         Raises:
             InputError: the text is empty, or there is no fact with the id `corrects` that holds.
         """
-        return await add_fact(self._user.rows, text, corrects=corrects)
+        return await add_fact(self.user.rows, text, corrects=corrects)
 
     async def aconfirm_fact(self, fact_id: str) -> Fact:
         """Say that a fact holds.
@@ -36,11 +36,11 @@ class Known:
         Raises:
             InputError: there is none with this id that holds.
         """
-        return await confirm_fact(self._user.facts, fact_id)
+        return await confirm_fact(self.user.facts, fact_id)
 
     async def afact_source(self, fact: Fact) -> str | None:
         """Why a fact is believed: the message that it was said in; None where that is gone."""
-        return await said_in(self._user.archive, fact)
+        return await said_in(self.user.archive, fact)
 
     async def aforget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
         """Forget a fact or a pin with the messages that say it, and with all that was made from these.
@@ -54,10 +54,10 @@ class Known:
             StorageError: the storage fails; nothing was forgotten.
         """
         if keep_said:
-            await set_fact_aside(self._user, fact_id, asked_by="program")
+            await set_fact_aside(self.user, fact_id, asked_by="program")
             return Deleted(threads=0, messages=0, summaries=0, facts=1, pins=0)
-        wanted = await a_fact(self._user, fact_id)
-        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+        wanted = await a_fact(self.user, fact_id)
+        return await forget(self.user, wanted, asked_by="program", locks=self.resources.locks)
 
     def facts(self) -> list[Fact]:
         """`afacts`, blocking."""

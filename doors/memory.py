@@ -31,6 +31,7 @@ from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
+from .carried import Carried
 from .curation import Curated
 from .known import Known
 from .steps import found_for, kept, prompt_of, recalled, unknown
@@ -39,7 +40,7 @@ Messages = Sequence[MessageLikeRepresentation]
 """Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
 
 
-class ConversationMemory(Curated, Known):
+class ConversationMemory(Carried, Curated, Known):
     """What is kept of one user: said, summarized, known; and how it is found again.
 
     Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
@@ -51,9 +52,9 @@ class ConversationMemory(Curated, Known):
     """
 
     def __init__(self, resources: Resources, user_id: str) -> None:
-        self._resources = resources
+        self.resources = resources
         self.user_id = user_id
-        self._user = resources.of_user(user_id)
+        self.user = resources.of_user(user_id)
 
     async def aexplain(self, thread_id: str, turn: int = -1) -> TurnReport:
         """The report of a turn: 1 is the first, -1 the last.
@@ -62,7 +63,7 @@ class ConversationMemory(Curated, Known):
             InputError: the user has no such thread, or there is no report of this turn in it.
             StorageError: the storage fails.
         """
-        return await find_report(self._resources.database, self.user_id, thread_id, turn)
+        return await find_report(self.resources.database, self.user_id, thread_id, turn)
 
     def explain(self, thread_id: str, turn: int = -1) -> TurnReport:
         """`aexplain`, blocking."""
@@ -74,7 +75,7 @@ class ConversationMemory(Curated, Known):
         Raises:
             StorageError: the user id is empty, or holds what cannot be stored.
         """
-        return ConversationMemory(self._resources, user_id)
+        return ConversationMemory(self.resources, user_id)
 
     async def aremember(self, messages: Messages, *, thread_id: str) -> int:
         """Keep messages of a conversation, in their order; returns how many were new.
@@ -93,9 +94,9 @@ class ConversationMemory(Curated, Known):
             ThreadOwnershipError: the thread belongs to another user.
         """
         turn = self._turn(thread_id)
-        async with self._resources.locks.hold(thread_id):
-            await self._user.archive.own_thread(thread_id)
-            given = await without_left_out(self._user, thread_id, read_input(list(messages)), asked=True)
+        async with self.resources.locks.hold(thread_id):
+            await self.user.archive.own_thread(thread_id)
+            given = await without_left_out(self.user, thread_id, read_input(list(messages)), asked=True)
             return await kept(await unknown(given, turn), turn)
 
     async def arecall(
@@ -145,7 +146,7 @@ class ConversationMemory(Curated, Known):
         turn = self._turn(thread_id)
         # A request to forget is carried out, and waits for a turn of the thread.
         removes = bool(await asyncio.to_thread(asked_in, question))
-        async with self._resources.locks.hold(thread_id) if removes else nullcontext():
+        async with self.resources.locks.hold(thread_id) if removes else nullcontext():
             state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
         return await prompt_of(state, turn, Asked(None, instructions=instructions), budget)
 
@@ -153,15 +154,15 @@ class ConversationMemory(Curated, Known):
         self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
     ) -> list[ArchivedMessage]:
         """A page of a thread as it was said; see `Conversation.ahistory` for the arguments."""
-        return await self._user.archive.page(thread_id, before=before, limit=limit, with_left=with_left)
+        return await self.user.archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
     async def athreads(self) -> list[dict[str, Any]]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
-        return [dict(row) for row in await self._user.archive.threads()]
+        return [dict(row) for row in await self.user.archive.threads()]
 
     async def asummaries(self, thread_id: str) -> list[Summary]:
         """The summaries of a thread, each with the ids that it was made from."""
-        return list(await self._user.archive.summaries(thread_id))
+        return list(await self.user.archive.summaries(thread_id))
 
     async def aforget(
         self,
@@ -178,8 +179,8 @@ class ConversationMemory(Curated, Known):
             InputError: not one of these is named, or it is not there.
             EverthreadError: something failed, and nothing was forgotten.
         """
-        wanted = await part_named(self._user, thread_id, messages=messages, since=since, until=until, fact=fact)
-        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+        wanted = await part_named(self.user, thread_id, messages=messages, since=since, until=until, fact=fact)
+        return await forget(self.user, wanted, asked_by="program", locks=self.resources.locks)
 
     async def adelete(self, thread_id: str | None = None) -> Deleted:
         """Delete a thread, or all of the user's, with everything that was made from them.
@@ -188,12 +189,12 @@ class ConversationMemory(Curated, Known):
             InputError: the user has no such thread.
             StorageError: the storage fails; nothing was deleted.
         """
-        wanted = await whole_threads(self._user, thread_id)
-        return await forget(self._user, wanted, asked_by="program", locks=self._resources.locks)
+        wanted = await whole_threads(self.user, thread_id)
+        return await forget(self.user, wanted, asked_by="program", locks=self.resources.locks)
 
     async def asettled(self) -> None:
         """Wait until all that was kept is embedded and read for facts."""
-        await self._resources.background.settled()
+        await self.resources.background.settled()
 
     def remember(self, messages: Messages, *, thread_id: str) -> int:
         """`aremember`, blocking."""
@@ -240,10 +241,10 @@ class ConversationMemory(Curated, Known):
         node_thread.run_sync(self.asettled())
 
     def _turn(self, thread_id: str, *, only_looks: bool = False, **changes: Any) -> Turn:
-        settings = self._resources.settings.model_copy(update={"user_id": self.user_id, **changes})
+        settings = self.resources.settings.model_copy(update={"user_id": self.user_id, **changes})
         # As where the graph is a part of another one: the messages are those given, the rest is in the archive.
         own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: only_looks}
-        return Turn(self._resources, settings, {"configurable": own})
+        return Turn(self.resources, settings, {"configurable": own})
 
 
 class open_memory:  # noqa: N801  # used like the function `open`

@@ -18,7 +18,7 @@ from ..storage.storage import Connection, Storage
 
 TABLES: Final = (
     "messages", "summaries", "summary_versions", "vectors", "facts", "pins", "turn_reports", "threads", "search_cache",
-    "checkpoints", "checkpoint_blobs", "checkpoint_writes",
+    "documents", "checkpoints", "checkpoint_blobs", "checkpoint_writes",
 )  # fmt: skip
 """The tables of Postgres that hold what was said."""
 

@@ -24,7 +24,7 @@ from ..state.threads import former_id, handed_over, may_have, thread_id
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
-from .transfer_lines import Counts, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
+from .transfer_lines import Counts, DocumentLine, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
 
 BATCH_ROWS: Final = 500
 """Lines that are imported in one transaction, at most."""
@@ -39,6 +39,7 @@ _STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "version": ("transfer.add_versions",),
     "fact": ("transfer.mark_facts", "transfer.add_facts"),
     "pin": ("transfer.mark_pins", "transfer.add_pins"),
+    "document": ("transfer.add_documents",),
 }
 
 
@@ -110,6 +111,7 @@ async def _write_all(
         "transfer.versions",
         "transfer.facts",
         "transfer.pins",
+        "transfer.documents",
     ):
         async for batch in rows.batches(query, ids=ids):
             await asyncio.to_thread(_write, output, batch)
@@ -162,7 +164,7 @@ async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Ca
         await asyncio.to_thread(batches.close)
     return Counts(
         threads=len(names), messages=new["message"], summaries=new["summary"], versions=new["version"],
-        facts=new["fact"], pins=new["pin"],
+        facts=new["fact"], pins=new["pin"], documents=new["document"],
     )  # fmt: skip
 
 
@@ -214,21 +216,22 @@ def _batches(user_id: str, file: Path, names: dict[str, str]) -> Generator[tuple
     for number, line in read_body(file):
         if isinstance(line, ThreadLine):
             continue
-        if line.thread not in names:
+        thread = "" if isinstance(line, DocumentLine) else names.get(line.thread)
+        if thread is None:
             raise InputError(f"Line {number} of {file} has changed during the import: import the file again.")
         if rows and (line.kind != kind or len(rows) == BATCH_ROWS or size > _BATCH_CHARACTERS):
             yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
             rows, ids, size = [], set(), 0
         kind = line.kind
-        rows.append(json.dumps(_row(user_id, line, names[line.thread])))
-        ids.add(names[line.thread])
+        rows.append(json.dumps(_row(user_id, line, thread)))
+        ids.add(thread)
         size += len(rows[-1])
     if rows:
         yield kind, len(rows), sorted(ids), f"[{','.join(rows)}]"
 
 
 def _row(
-    user_id: str, line: MessageLine | SummaryLine | VersionLine | FactLine | PinLine, thread: str
+    user_id: str, line: MessageLine | SummaryLine | VersionLine | FactLine | PinLine | DocumentLine, thread: str
 ) -> dict[str, Any]:
     """The columns of a line; times as ISO 8601."""
     if isinstance(line, FactLine):
@@ -236,6 +239,8 @@ def _row(
     if isinstance(line, PinLine):
         pin = line.model_dump(mode="json", exclude={"kind", "thread", "sort"})
         return {**pin, "kind": line.sort, "thread_id": thread}
+    if isinstance(line, DocumentLine):
+        return line.model_dump(mode="json", exclude={"kind", "thread"})
     if isinstance(line, VersionLine):
         return {**line.model_dump(mode="json", exclude={"kind", "thread"}), "thread_id": thread}
     row = {**line.model_dump(exclude={"kind", "thread"}), "thread_id": thread, "created_at": str(line.created_at)}

@@ -1,5 +1,5 @@
 """The export file: JSONL, a header in the first line, then threads, messages, summaries with
-their earlier texts, facts and pins, one a line.
+their earlier texts, facts, pins and documents, one a line.
 
 A line is an object whose `kind` says what it is. Times are ISO 8601. The version in the header grows when an older
 everthread could not read the file.
@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
-from .transfer_lines import READABLE, Body, Counts, FactLine, Header, MessageLine, SummaryLine, ThreadLine
+from .transfer_lines import READABLE, Body, Counts, DocumentLine, FactLine, Header, MessageLine, SummaryLine, ThreadLine
 from .transfer_sources import Sources
 
 FORMAT: Final = "everthread"
@@ -28,7 +28,7 @@ _HEADER_BYTES: Final = 10_000
 
 _KIND_OF: Final = {
     "threads": "thread", "messages": "message", "summaries": "summary", "versions": "version", "facts": "fact",
-    "pins": "pin",
+    "pins": "pin", "documents": "document",
 }  # fmt: skip
 _BODY: Final[TypeAdapter[Body]] = TypeAdapter(Annotated[Body, Field(discriminator="kind")])
 
@@ -78,7 +78,7 @@ def check_file(file: Path) -> Checked:
         found[line.kind] += 1
         if isinstance(line, ThreadLine):
             threads[line.id] = line
-        elif line.thread not in threads:
+        elif line.thread not in threads and not isinstance(line, DocumentLine):
             _refuse(file, number, f"expected a thread that has its own line above, found {line.thread!r}")
         if isinstance(line, MessageLine):
             if line.seq <= last_seq.get(line.thread, 0):

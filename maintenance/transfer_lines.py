@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
 from langchain_core.messages import BaseMessage, messages_from_dict
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from ..settings.retention import Retention
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
@@ -17,7 +17,7 @@ VERSION: Final = 7
 """The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
 does not tell what has left the conversation. Until version 4, lines say `active` and `chunk_id`, which follow from the
 sources of the summaries: both are read over. Until version 5, threads have no retention of their own;
-until version 6, no summary is written by a person."""
+until version 6, no summary is written by a person, and there are no documents."""
 
 READABLE: Final = (1, 2, 3, 4, 5, 6, 7)
 
@@ -36,6 +36,11 @@ def _retention(text: str | None) -> str | None:
     return text and str(Retention.model_validate(text))
 
 
+def _json_of(kind: Any) -> AfterValidator:
+    adapter = TypeAdapter(kind)
+    return AfterValidator(lambda text: (adapter.validate_json(text), text)[1])
+
+
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 
@@ -52,6 +57,7 @@ class Counts(_Line):
     versions: int = Field(0, ge=0)
     facts: int = Field(0, ge=0)
     pins: int = Field(0, ge=0)
+    documents: int = Field(0, ge=0)
 
 
 class Header(_Line):
@@ -187,4 +193,17 @@ class PinLine(_Line):
     forgotten_at: Moment | None
 
 
-Body = ThreadLine | MessageLine | SummaryLine | VersionLine | FactLine | PinLine
+class DocumentLine(_Line):
+    """What an agent keeps beside conversations. `content` and `fields` are JSON, `namespace` its labels with dots."""
+
+    kind: Literal["document"]
+    thread: Literal[""] = ""
+    namespace: str = Field(pattern=r"^[^.\x00]+(\.[^.\x00]+)*$")
+    id: str = Field(pattern=r"^[^\x00]*$")
+    content: Annotated[str, _json_of(dict[str, Any])]
+    fields: Annotated[str, _json_of(list[str])]
+    created_at: Moment
+    updated_at: Moment
+
+
+Body = ThreadLine | MessageLine | SummaryLine | VersionLine | FactLine | PinLine | DocumentLine

@@ -18,6 +18,7 @@ from ..facts.release import release_facts
 from ..state.errors import InputError
 from ..state.records import Deleted, now
 from ..storage.archive_rows import message_of
+from ..storage.documents import Documents
 from ..storage.open import checkpointer_of
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.readable import readable
@@ -254,12 +255,23 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await rows.fetch("deletion.search_cache")
     if wanted.kind == "user":
         await rows.fetch("users.drop_defaults")
+        numbers["documents"] = len(await rows.fetch("documents.drop"))
+    elif traces.quotes:
+        numbers["documents"] = await _documents_quoting(rows, traces)
     await rows.fetch("branches.read_anew")
     numbers |= {"threads": len(traces.threads), "facts": len(facts), "rewritten": len(traces.rewritten)}
     done = Deleted(**{name: numbers[name] for name in Deleted.model_fields})
     if any(numbers.values()):
         await rows.fetch("deletion.record", **_record(wanted.kind, asked_by, done))
     return done, found
+
+
+async def _documents_quoting(rows: Exchange, traces: Traces) -> int:
+    """Remove the documents of agents that hold a sentence of it word for word; returns how many there were."""
+    documents = Documents(rows)
+    found = await documents.under()
+    quoting = [one for one in found if traces.removed_from(one.value, "") is not one.value]
+    return await documents.remove((one.namespace, one.key) for one in quoting) if quoting else 0
 
 
 def _record(kind: Kind, asked_by: AskedBy, done: Deleted) -> dict[str, Any]:

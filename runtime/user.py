@@ -12,6 +12,7 @@ from ..memory.recall_cache import RecallCache
 from ..memory.vectors import VectorIndex
 from ..storage.archive import Archive
 from ..storage.branches import Branches
+from ..storage.documents import Documents
 from ..storage.importance import Importance
 from ..storage.reports import TurnReports
 from ..storage.summary_rows import SummaryRows
@@ -37,6 +38,7 @@ class User:
         self.summaries = SummaryRows(rows)
         self.reports = TurnReports(rows)
         self.facts = FactRows(rows)
+        self.documents = Documents(rows)
         self.importance = Importance(rows)
         self.vectors = vectors
         self.search = MemorySearch(rows, memories, vectors)

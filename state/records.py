@@ -145,6 +145,7 @@ class Deleted(Record):
     pins: int
     rewritten: int = Field(0, description="Summaries above it, which stand for what is left now.")
     reports: int = Field(0, description="Reports of turns that quoted it.")
+    documents: int = Field(0, description="Of agents, kept beside the conversations, that quoted it.")
 
 
 class RetentionRun(Record):

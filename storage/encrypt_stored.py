@@ -41,6 +41,7 @@ _TABLES: Final[dict[str, _Table]] = {
     ),
     "pins": _Table({"id": ""}, "pins", ("text",)),
     "vectors": _Table({"langchain_id": ""}, "vectors", ("content",)),
+    "documents": _Table({"namespace": "", "key": ""}, "documents", ("content",)),
     "turn_reports": _Table({"thread_id": "", "turn": -1}, "turn_reports", ("report",)),
 }
 _OTHER_TABLES: Final = ("search_cache", "checkpoints", "checkpoint_blobs", "checkpoint_writes")

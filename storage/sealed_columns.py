@@ -33,6 +33,7 @@ SEALED: Final[Mapping[str, Collection[str]]] = {
     "pins": ("text",),
     "vectors": ("content",),
     "turn_reports": ("report",),
+    "documents": ("content",),
 }
 """By table, the columns that are sealed. Rows go from `summaries` to `summary_versions` as they are."""
 

@@ -15,7 +15,16 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bench.server_folder import stop_server
-from everthread import Settings, SettingsError, StorageError, Summary, examine, open_graph
+from everthread import (
+    ConversationMemory,
+    MemoryStore,
+    Settings,
+    SettingsError,
+    StorageError,
+    Summary,
+    examine,
+    open_graph,
+)
 from everthread.runtime.forget import forget
 from everthread.runtime.forget_wanted import some_messages, whole_threads
 from everthread.state.search_records import SearchResult
@@ -80,6 +89,7 @@ async def fill(settings: Settings) -> None:
             rejected=f"{CANARY} is missing",
         )  # fmt: skip
         await user.archive.add_summary("t2", summary)
+        await MemoryStore(ConversationMemory(graph.resources, "ada")).aput(("notes",), "n1", {"text": CANARY})  # type: ignore[attr-defined]
         await graph.resources.background.settled(30)  # type: ignore[attr-defined]
         result = SearchResult(title=CANARY, url=f"https://example.org/{CANARY}", content=CANARY, engine="e")
         await SearchCache(UserRows(graph.resources.database, "ada")).put(["e", CANARY], [result], 900)  # type: ignore[attr-defined]
@@ -136,6 +146,7 @@ async def everything(settings: Settings, **values: Any) -> dict[str, Any]:
             "calls": [getattr(message.message, "tool_calls", None) for message in told],
             "summaries": [(summary.content, summary.rejected) for summary in summaries],
             "facts": sorted((fact.text, fact.value or "", fact.terms) for fact in await user.facts.all_facts()),
+            "documents": [document.value for document in await user.documents.under()],
             "pins": sorted(pin.text for pin in await user.facts.pins()),
             "report": str((report or {}).get("question")),
             "recalled": sorted(fragment.content for found in exchanges.values() for fragment in found),

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.conninfo import make_conninfo
 
 from bench.server_folder import stop_server
-from everthread import Archive, Settings, StorageError, ThreadOwnershipError
+from everthread import Archive, ConversationMemory, MemoryStore, Settings, StorageError, ThreadOwnershipError
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.storage.embedded.server import ensure_server
@@ -122,6 +122,7 @@ async def test_no_table_shows_rows_of_another_user(walled: Settings, server_url:
         for n in range(30):
             await say(graph, f"Remark {n}: my sister Clara lives in house {n} of Porto. Remember that.", user="bob")
         await graph.asettled()
+        await MemoryStore(ConversationMemory(graph.resources, "bob")).aput(("notes",), "n1", {"text": "Porto"})
         database: Any = graph.resources.database
         rows = UserRows(database, "ada")
         filled = set()
@@ -134,7 +135,9 @@ async def test_no_table_shows_rows_of_another_user(walled: Settings, server_url:
             assert changed == [], name
             ((there,),) = await everything(database, server_url, f"SELECT count(*) FROM {name}")
             filled |= {name} if there else set()
-        assert filled >= {"facts", "messages", "pins", "summaries", "summarized", "threads", "turn_reports", "vectors"}
+        assert filled >= {
+            "documents", "facts", "messages", "pins", "summaries", "summarized", "threads", "turn_reports", "vectors",
+        }  # fmt: skip
 
 
 async def test_nothing_is_written_for_another_user(database: Database, server_url: str) -> None:

@@ -177,10 +177,10 @@ async def test_the_file_says_what_it_is_and_only_its_owner_may_read_it(database:
     file = tmp_path / "a.jsonl"
     await export_rows(UserRows(database, "ada"), file, thread="work", written=lambda *at: told.append(at))
     lines = [json.loads(line) for line in file.read_text().split("\n") if line]
-    counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0}
+    counts = {"threads": 1, "messages": 5, "summaries": 2, "versions": 1, "facts": 0, "pins": 0, "documents": 0}
     header = lines.pop(0)
     assert datetime.fromisoformat(header.pop("created_at")).tzinfo
-    assert header == {"kind": "header", "format": "everthread", "version": 6, "user": "ada", "counts": counts}
+    assert header == {"kind": "header", "format": "everthread", "version": 7, "user": "ada", "counts": counts}
     assert [line["kind"] for line in lines] == ["thread", *["message"] * 5, *["summary"] * 2, "version"]
     assert lines[0]["name"] == "work"
     assert not {"active", "chunk_id"} & {name for line in lines for name in line}
@@ -269,9 +269,9 @@ MESSAGE: dict[str, Any] = {
         ([], "is empty: expected a file that `everthread export` wrote"),
         (["not json"], "Line 1 of .* expected one JSON object, which breaks at character 1"),
         ([{"role": "user", "content": "hi"}], "Line 1 of .* expected a header"),
-        ([{**HEADER, "version": 7}], "has version 7 of the format, and .* reads versions 1, 2, 3, 4, 5 and 6"),
+        ([{**HEADER, "version": 8}], "has version 8 of the format, and .* reads versions 1, 2, 3, 4, 5, 6 and 7"),
         ([{**HEADER, "counts": 3}], "Line 1 of .* expected another 'counts'"),
-        ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 pins where its header announces 1 threads, 1"),
+        ([HEADER, THREAD], "holds 1 threads, 0 messages, .* and 0 documents where its header announces 1 threads, 1"),
         ([HEADER, THREAD, '{"kind": "mess'], "Line 3 of .* expected one JSON object, which breaks at"),
         ([HEADER, THREAD, "[1]"], "Line 3 of .* found another kind of value"),
         ([HEADER, THREAD, b"\xff\xfe"], "Line 3 of .* expected UTF-8"),

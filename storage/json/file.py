@@ -38,6 +38,7 @@ _USER_TABLES: Final = (
     "forgotten_numbers",
     "left_out",
     "user_defaults",
+    "documents",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (
@@ -68,7 +69,7 @@ _FLAGS: Final = {"negated", "settles", "facts_read", "outdated", "is_complete", 
 _BYTES: Final = {"embedding", "checkpoint", "metadata", "value"}
 _TIMES: Final = {
     "created_at", "replaced_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
-    "deleted_at",
+    "deleted_at", "updated_at",
 }  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def _lenient(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 _TIMES: Final = (
     "created_at", "last_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
-    "replaced_at", "left_at", "deleted_at",
+    "replaced_at", "left_at", "deleted_at", "updated_at",
 )  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _lenient(_time)),

@@ -199,9 +199,11 @@ DELETE FROM threads WHERE user_id = :user_id AND thread_id = ANY(:threads::text[
 
 -- name: deletion.record
 INSERT INTO deletions (user_id, deleted_at, kind, asked_by, threads, messages, summaries, rewritten, facts, pins,
-                       reports)
-VALUES (:user_id, :deleted_at, :kind, :asked_by, :threads, :messages, :summaries, :rewritten, :facts, :pins, :reports)
+                       reports, documents)
+VALUES (:user_id, :deleted_at, :kind, :asked_by, :threads, :messages, :summaries, :rewritten, :facts, :pins, :reports,
+        :documents)
 
 -- name: deletion.records
-SELECT deleted_at, kind, asked_by, threads, messages, summaries, rewritten, facts, pins, reports FROM deletions
+SELECT deleted_at, kind, asked_by, threads, messages, summaries, rewritten, facts, pins, reports, documents
+FROM deletions
 WHERE user_id = :user_id ORDER BY deleted_at

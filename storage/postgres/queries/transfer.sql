@@ -46,7 +46,8 @@ SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS summaries,
        (SELECT count(*) FROM summary_versions JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS versions,
        (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS facts,
-       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins
+       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins,
+       (SELECT count(*) FROM documents WHERE user_id = :user_id AND :ids::text[] IS NULL) AS documents
 
 -- name: transfer.threads
 SELECT 'thread' AS kind, thread_id AS id, name, created_at, retention FROM threads
@@ -102,6 +103,18 @@ WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORD
 SELECT 'pin' AS kind, thread_id AS thread, id, kind AS sort, text, score, source_id, created_at, forgotten_at
 FROM pins
 WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, created_at, id
+
+-- name: transfer.documents
+-- Of no thread: none where one is asked for.
+SELECT 'document' AS kind, namespace, key AS id, content, fields, created_at, updated_at FROM documents
+WHERE user_id = :user_id AND :ids::text[] IS NULL ORDER BY namespace, key
+
+-- name: transfer.add_documents
+INSERT INTO documents (user_id, namespace, key, content, fields, vectors, created_at, updated_at)
+SELECT :user_id, new.namespace, new.id, new.content, new.fields, '', new.created_at, new.updated_at
+FROM jsonb_to_recordset(:rows::jsonb) AS new(
+    namespace text, id text, content text, fields text, created_at timestamptz, updated_at timestamptz)
+ON CONFLICT (user_id, namespace, key) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.mark_facts
 -- What is known already stays as it is, but for what was superseded or forgotten since.

@@ -6,7 +6,8 @@ SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS summaries,
        (SELECT count(*) FROM summary_versions JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS versions,
        (SELECT count(*) FROM facts JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS facts,
-       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins
+       (SELECT count(*) FROM pins JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS pins,
+       (SELECT count(*) FROM documents WHERE user_id = :user_id AND :ids IS NULL) AS documents
 
 -- name: transfer.threads
 SELECT 'thread' AS kind, thread_id AS id, name, created_at, retention FROM threads
@@ -72,6 +73,18 @@ SELECT 'pin' AS kind, thread_id AS thread, id, kind AS sort, text, score, source
 FROM pins
 WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id,
     created_at, id
+
+-- name: transfer.documents
+SELECT 'document' AS kind, namespace, key AS id, content, fields, created_at, updated_at FROM documents
+WHERE user_id = :user_id AND :ids IS NULL ORDER BY namespace, key
+
+-- name: transfer.add_documents
+INSERT INTO documents (user_id, namespace, key, content, fields, vectors, created_at, updated_at)
+SELECT :user_id, json_extract(value, '$.namespace'), json_extract(value, '$.id'), json_extract(value, '$.content'),
+       json_extract(value, '$.fields'), '', moment(json_extract(value, '$.created_at')),
+       moment(json_extract(value, '$.updated_at'))
+FROM json_each(:rows) WHERE true
+ON CONFLICT (user_id, namespace, key) DO NOTHING RETURNING false AS pending
 
 -- name: transfer.mark_facts
 UPDATE facts AS old SET state = new.state, valid_to = new.valid_to, superseded_by = new.superseded_by

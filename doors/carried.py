@@ -1,0 +1,65 @@
+"""A memory that leaves as a file and comes back: export, import, also of what other assistants export."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from ..maintenance.foreign.convert import converted
+from ..maintenance.transfer import export_rows, import_rows
+from ..maintenance.transfer_format import check_file, is_ours
+from ..maintenance.transfer_lines import Counts
+from ..runtime.resources import Resources
+from ..runtime.user import User
+from ..storage.loop_thread import node_thread
+
+
+class Carried:
+    """The part of a memory that is about files; see `ConversationMemory`."""
+
+    user: User
+    resources: Resources
+
+    async def aexport(self, file: Path | str, *, thread_id: str | None = None) -> Counts:
+        """Write all that is kept, or one thread, to a file as `everthread export` does; returns how much of each kind.
+
+        Raises:
+            InputError: there is no such thread, or the file cannot be written.
+            StorageError: the storage fails.
+        """
+        return await export_rows(self.user.rows, Path(file), thread=thread_id, written=lambda *_: None)
+
+    async def aimport_(self, file: Path | str) -> Counts:
+        """Read a file that was exported, here or by ChatGPT, Claude, Gemini and others; returns how much was new.
+
+        What is new is embedded in the background. It may be done again, and was stopped at any point before.
+
+        Raises:
+            InputError: the file cannot be read, or something in it is wrong; then nothing was imported.
+            StorageError: the storage fails.
+            ThreadOwnershipError: a thread belongs to another user; then nothing was imported.
+        """
+        path = Path(file)
+        if await asyncio.to_thread(is_ours, path):
+            return await self._imported(path)
+        converting = converted(path, self.user.id)
+        found = await asyncio.to_thread(converting.__enter__)
+        try:
+            return await self._imported(found.file)
+        finally:
+            await asyncio.to_thread(converting.__exit__, None, None, None)
+
+    async def _imported(self, file: Path) -> Counts:
+        checked = await asyncio.to_thread(check_file, file)
+        new = await import_rows(self.user.rows, file, checked, added=lambda _: None)
+        await self.user.let_go()
+        self.user.embed_later(self.resources.settings.timeouts.embedding)
+        return new
+
+    def export(self, file: Path | str, *, thread_id: str | None = None) -> Counts:
+        """`aexport`, blocking."""
+        return node_thread.run_sync(self.aexport(file, thread_id=thread_id))
+
+    def import_(self, file: Path | str) -> Counts:
+        """`aimport_`, blocking."""
+        return node_thread.run_sync(self.aimport_(file))
