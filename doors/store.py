@@ -26,7 +26,7 @@ from langgraph.store.base.embed import get_text_at_path, tokenize_path
 from ..runtime.user import User
 from ..state.errors import EmbeddingError, InputError
 from ..state.records import now
-from ..storage.documents import Document, Namespace, change_documents, note_vectors
+from ..storage.documents import Document, Namespace, change_documents, checked_json, note_vectors
 from ..storage.loop_thread import node_thread
 from .memory import ConversationMemory
 
@@ -109,6 +109,7 @@ class MemoryStore(BaseStore):
         return results
 
     def _document(self, op: PutOp) -> Document:
+        checked_json(op.value)
         fields = self._fields if op.index is None else tuple(op.index or ())
         return Document(op.namespace, op.key, dict(op.value or {}), fields, None, _NONE, now(), now())
 

@@ -124,15 +124,22 @@ def _document(row: Row) -> Document:
     )  # fmt: skip
 
 
-def _row(document: Document) -> dict[str, Any]:
+def checked_json(value: Any) -> str:
+    """The JSON of a document.
+
+    Raises:
+        InputError: there is none.
+    """
     try:
-        content = json.dumps(document.value)
+        return json.dumps(value)
     except (TypeError, ValueError, RecursionError):
-        raise InputError(f"The document {document.key!r} cannot be kept: expected what JSON holds.") from None
-    fields = json.dumps(document.fields)
+        raise InputError("The document cannot be kept: expected values that JSON can hold.") from None
+
+
+def _row(document: Document) -> dict[str, Any]:
     return {
-        **_place(document), "content": content, "fields": fields, "model": document.model,
-        "vectors": _encoded(document),
+        **_place(document), "content": checked_json(document.value), "fields": json.dumps(document.fields),
+        "model": document.model, "vectors": _encoded(document),
     }  # fmt: skip
 
 

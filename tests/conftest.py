@@ -130,7 +130,7 @@ def environment(server_url: str, schema: str) -> dict[str, str]:
     """The environment for the command, or for a process of its own, on this test's schema."""
     return {
         **os.environ,
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "EVERTHREAD_EMBEDDING_MODEL": WORDS.model_name,
         "EVERTHREAD_DATABASE_URL": server_url,
         "EVERTHREAD_DATABASE_SCHEMA": schema,
