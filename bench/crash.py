@@ -18,6 +18,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import tempfile
 import threading
@@ -98,6 +99,9 @@ class Kill(NamedTuple):
         return f"{self.point}-user-{self.number}"
 
 
+_NAME: Final = r"\(([\w.-]+)\)"
+
+
 class Answers(BaseChatModel):
     """A chat model that answers each question with its number."""
 
@@ -110,8 +114,8 @@ class Answers(BaseChatModel):
 
 
 def reply_to(question: str) -> str:
-    """What is answered."""
-    return f"Reply to {question.rsplit('(', 1)[-1].rstrip(')')}."
+    """What is answered: each question that stands in what was asked."""
+    return f"Reply to {' and '.join(re.findall(_NAME, question))}."
 
 
 class Log:

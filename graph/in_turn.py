@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from .conversation import Conversation
 
 logger = logging.getLogger(__name__)
+
+_TRIES: Final = 5
+"""That a turn makes whose claim is lost over and over."""
 
 
 async def parts_of(graph: Conversation, run: Run) -> AsyncGenerator[Any]:
@@ -91,9 +94,16 @@ async def _behind(graph: Conversation, run: Run, lost: ClaimLostError) -> AsyncI
     if not run.is_to_be_locked or not ends_with_reply(said):
         raise lost
     logger.warning("Another process went on with thread %s: what was said here is put behind that.", run.thread_id)
-    await graph.resources.locks.retake(str(run.thread_id))
-    async for part in put_behind(graph, graph.resources, run, said, {}):
-        yield part
+    for left in reversed(range(_TRIES)):
+        await graph.resources.locks.retake(str(run.thread_id))
+        try:
+            async for part in put_behind(graph, graph.resources, run, said, {}):
+                yield part
+        except ClaimLostError:
+            if not left:
+                raise
+        else:
+            return
 
 
 async def _all_behind(graph: Conversation, run: Run, lost: ClaimLostError) -> list[Any]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels import BinaryOperatorAggregate
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, StateUpdate
 
@@ -75,18 +77,35 @@ async def put_behind(
         StorageError: the thread is gone, or the storage fails.
     """
     config, thread_id = going_on(run), str(run.thread_id)
-    there = (await Compiled.aget_state(graph, config)).values.get("messages") or []
+    snapshot = await Compiled.aget_state(graph, config)
+    there: list[AnyMessage] = snapshot.values.get("messages") or []
     if not there:
         raise StorageError(f"The thread {thread_id!r} was deleted before what was said in it could be written.")
-    archived = await resources.of_user(run.user_id).archive.known_ids(thread_id, [str(m.id) for m in said])
     known = {message.id for message in there}
     new = [message for message in said if message.id not in known]
+    if new and _is_answered(said[0], there):  # it was sent again meanwhile, to another process say
+        return
+    if new and snapshot.next and isinstance(there[-1], HumanMessage) and there[-1].id != said[0].id:
+        # Another turn has not come to its reply: its question stays the last, so that it can be resumed.
+        update = {"messages": Overwrite([*there[:-1], *new, there[-1]]), **own}
+        await Compiled.abulk_update_state(graph, config, [[StateUpdate(update, START)]])
+        return
+    archived = await resources.of_user(run.user_id).archive.known_ids(thread_id, [str(m.id) for m in said])
     if not (new or own) and len(archived) == len(said):
         return
     await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": new, **own}, ANSWERING)]])
     config["configurable"][RUN_KEY] = RunCheckpoints(run.user_id)
     async for part in Compiled.astream(graph, None, config, **run.options):
         yield part
+
+
+def _is_answered(question: AnyMessage, there: Sequence[AnyMessage]) -> bool:
+    """Whether a reply follows a question."""
+    ids = [message.id for message in there]
+    if not isinstance(question, HumanMessage) or question.id not in ids:
+        return False
+    after = takewhile(lambda message: not isinstance(message, HumanMessage), there[ids.index(question.id) + 1 :])
+    return ends_with_reply(list(after))
 
 
 def write_later(graph: Compiled, resources: Resources, run: Run, *, shown: Sequence[AnyMessage] = ()) -> None:

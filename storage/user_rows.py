@@ -35,11 +35,6 @@ async def enter(database: Storage, connection: Connection, user_id: str | None) 
         await connection.execute(*scope)
 
 
-async def _hold(database: Storage, connection: Connection, thread_id: str | None) -> None:
-    if thread_id is not None and (fence := database.fence(thread_id)) is not None:
-        await connection.execute(*fence)
-
-
 async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
     """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
 
@@ -111,6 +106,7 @@ class UserRows:
             StorageError: a query does not ask for the user, or the database fails.
             ClaimLostError: the claim is lost; nothing was written.
         """
+        fence = self._fence(fenced)
         sealing = await self.sealing()
         named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
@@ -118,7 +114,8 @@ class UserRows:
             rows: list[DictRow] = []
             async with connection.pipeline():
                 await enter(self._database, connection, self.user_id)
-                await _hold(self._database, connection, fenced)
+                if fence is not None:
+                    await connection.execute(*fence)
                 cursors = [await connection.execute(query, given) for query, given in named]
             if cursors[-1].description is not None:
                 rows = await cursors[-1].fetchall()
@@ -184,12 +181,14 @@ class UserRows:
             StorageError: a query does not ask for the user, or the database fails.
             ClaimLostError: the claim is lost; nothing was written.
         """
+        fence = self._fence(fenced)
         sealing = await self.sealing()
 
         async def in_turn(connection: Connection) -> T:
             async with connection.pipeline():
                 await enter(self._database, connection, self.user_id)
-                await _hold(self._database, connection, fenced)
+                if fence is not None:
+                    await connection.execute(*fence)
                 await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
             return await work(Exchange(connection, self._query, sealing, self.skipped))
 
@@ -233,6 +232,10 @@ class UserRows:
             StorageError: the database fails.
         """
         await self._database.keys.destroy(self.user_id)
+
+    def _fence(self, thread_id: str | None) -> tuple[Any, Mapping[str, Any]] | None:
+        """What fails where the claim is lost that this process has now: what is done late does not take a later one."""
+        return None if thread_id is None else self._database.fence(thread_id)
 
     def _query(self, name: str) -> Query:
         """The statement of this name, or one that is given as it is; it must ask for the user."""

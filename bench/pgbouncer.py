@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode, in front of the tests' server. It is installed where that is possible."""
+"""PgBouncer in transaction mode, in front of a server. It is installed where that is possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 CONFIGURATION = """
@@ -33,7 +32,11 @@ max_client_conn = 200
 
 @contextmanager
 def pgbouncer(server_url: str, size: int = 4) -> Iterator[str]:
-    """The URL of a pooler before a server; each transaction gets the connection that was used longest ago."""
+    """The URL of a pooler before a server; each transaction gets the connection that was used longest ago.
+
+    Raises:
+        FileNotFoundError: there is no PgBouncer.
+    """
     program = _program()
     folder = Path(tempfile.mkdtemp(prefix="everthread-pgbouncer-"))
     folder.chmod(0o755)
@@ -72,7 +75,7 @@ def _program() -> str:
         subprocess.run(["apt-get", "install", "-y", "pgbouncer"], check=False, capture_output=True, timeout=200)
         found = shutil.which("pgbouncer", path=path)
     if found is None:
-        pytest.skip("PgBouncer is not there, and cannot be installed.")
+        raise FileNotFoundError("PgBouncer is not there, and cannot be installed.")
     return found
 
 
