@@ -27,6 +27,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -99,7 +100,7 @@ class Kill(NamedTuple):
         return f"{self.point}-user-{self.number}"
 
 
-_NAME: Final = r"\(([\w.-]+)\)"
+_QUESTION: Final = re.compile(r"\(([\w.-]+)\)$")
 
 
 class Answers(BaseChatModel):
@@ -113,9 +114,10 @@ class Answers(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(reply_to(messages[-1].text)))])
 
 
-def reply_to(question: str) -> str:
-    """What is answered: each question that stands in what was asked."""
-    return f"Reply to {' and '.join(re.findall(_NAME, question))}."
+def reply_to(asked: str) -> str:
+    """What is answered: each of the questions at the end of what is asked."""
+    questions = takewhile(bool, (_QUESTION.search(part.strip()) for part in reversed(asked.split("\n\n"))))
+    return f"Reply to {' and '.join([found[1] for found in questions if found][::-1])}."
 
 
 class Log:

@@ -102,11 +102,10 @@ class Talk:
             for place in (rows, shown):
                 questions = Counter(text.rsplit("(", 1)[-1].rstrip(")") for text in place if not _is_reply(text))
                 replies = Counter(name for text in place if _is_reply(text) for name in _answered_in(text))
+                whole = Counter(text for text in place if _is_reply(text) and text.endswith("."))
                 # A question that another stands behind is answered with that one.
                 lost += sum(questions[name] == 0 or (complete and replies[name] == 0) for name in names)
-                doubled += sum(
-                    count > 1 for count in (*questions.values(), *Counter(filter(_is_reply, place)).values())
-                )
+                doubled += sum(count > 1 for count in (*questions.values(), *whole.values()))
             findings += rows != shown
             checked = await examine(graph, f"user of {thread}", thread)
             findings += sum(not finding.harmless for one in checked for finding in one.findings)
