@@ -81,12 +81,15 @@ class Overview:
         rows, places = await self._rows.tuples(("overview.outline", values), ("overview.places", values))
         return [Outlined._make(row) for row in rows if isinstance(row[2], list)], dict(places)
 
-    async def said_tokens(self, thread_ids: Collection[str]) -> dict[str, list[tuple[datetime, int]]]:
-        """By thread, when its messages were said, and the tokens of the whole conversation with each."""
+    async def said_tokens(self, thread_ids: Collection[str], since: datetime) -> dict[str, list[tuple[datetime, int]]]:
+        """By thread, when its messages were said, and the tokens of the whole conversation with each.
+
+        What was said before `since` counts, and is one of them.
+        """
         found: dict[str, list[tuple[datetime, int]]] = {}
-        for row in await self._rows.fetch("overview.said_tokens", threads=list(thread_ids)):
+        for row in await self._rows.fetch("overview.said_tokens", threads=list(thread_ids), since=since):
             so_far = found.setdefault(row["thread_id"], [])
-            so_far.append((row["created_at"], row["tokens"] + (so_far[-1][1] if so_far else 0)))
+            so_far.append((row["created_at"], int(row["tokens"]) + (so_far[-1][1] if so_far else 0)))
         return found
 
     async def backlog(self) -> dict[str, int]:

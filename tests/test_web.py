@@ -13,7 +13,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 from web_page import entered, read
-from web_story import story_graph, told
+from web_story import story_graph, told, told_hostile
 
 import everthread
 from everthread.graph.conversation import Conversation
@@ -140,38 +140,32 @@ async def test_a_summary_corrected_by_hand_is_shown_found_and_keeps_its_versions
     assert (first.content, first.method, second.method) == (summary.content, "extractive", "user")
 
 
-HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}</textarea><svg/onload=alert(3)>"
-
-
 async def test_what_was_said_is_text_wherever_it_is_shown(small: Conversation) -> None:
     await told_hostile(small)
     async with entered(small) as client:
         for path in await every_page(small):
             page = await read(client, path)
+            if path.startswith("/export"):
+                continue
             for piece in ("<script>alert", "<img src=x", "<svg/onload", "</textarea>&lt;", "onerror=alert(2)>"):
                 assert piece not in page, path
-            if "/thread?" in path or "/search" in path or "/summary" in path:
+            if path.startswith(("/thread?", "/search", "/summary", "/fact?", "/forget?")):
                 assert "&lt;script&gt;" in page, path
 
 
-async def told_hostile(graph: Conversation) -> None:
-    """A conversation in which everything that can be named is hostile."""
-    thread = f"t{HOSTILE}"
-    config: Any = {"configurable": {"thread_id": thread}}
-    call = {"name": f"tool{HOSTILE}", "args": {HOSTILE: HOSTILE}, "id": "c1", "type": "tool_call"}
-    for n in range(4):
-        text = f"My dog is called Biscuit {n}. {HOSTILE}"
-        await graph.ainvoke({"messages": [("user", text)]}, config, context={"user_id": "ada"})
-    await graph.asettled()
-    user = graph.resources.of_user("ada")
-    await user.archive.own_thread(thread, f"name{HOSTILE}")
-    await user.archive.add_messages(thread, [AIMessage("", tool_calls=[call], id=f"m{HOSTILE}", name=f"n{HOSTILE}")])
+EVERYBODYS = (
+    "/threads", "/search?q=dog", "/summaries", "/facts", "/facts?state=all&view=timeline", "/plots", "/forget",
+    "/forget?since=2001-01-01", "/transfer", "/settings",
+)  # fmt: skip
+"""The pages that a user with an empty memory has as well."""
 
 
 async def every_page(graph: Conversation) -> list[str]:
     """The paths of all pages, on whatever is kept of ada."""
     user = graph.resources.of_user("ada")
-    paths = ["/threads", "/search?q=dog", "/summaries"]
+    paths = [*EVERYBODYS]
+    paths += [_path(path, id=fact.id) for fact in await user.facts.all_facts() for path in ("fact",)]
+    paths += [_path("forget", fact=fact.id) for fact in await user.facts.all_facts()]
     for row in await user.archive.threads():
         thread = row["thread_id"]
         of_thread = {"thread": thread}
@@ -180,7 +174,8 @@ async def every_page(graph: Conversation) -> list[str]:
         for summary in (await user.archive.summaries(thread))[:2]:
             paths += [_path("summary", id=summary.id, **of_thread), _path("below", id=summary.id, **of_thread)]
         (message, *_) = await user.archive.page(thread, limit=1)
-        paths.append(_path("message", id=message.id, **of_thread))
+        paths += [_path("message", id=message.id, **of_thread), _path("forget", message=message.id, **of_thread)]
+        paths += [_path("forget", **of_thread), _path("plots", **of_thread), _path("export", **of_thread)]
     return paths
 
 
@@ -193,7 +188,7 @@ async def test_another_users_conversation_is_not_there(story: Conversation) -> N
         assert "At home" not in await read(client, "/threads")
         for path in await every_page(story):
             answer = await client.get(path)
-            assert answer.status_code in ({200} if path in {"/threads", "/search?q=dog", "/summaries"} else {404}), path
+            assert answer.status_code == (200 if path in EVERYBODYS else 404), path
             assert "Biscuit" not in answer.text
 
 
@@ -205,5 +200,5 @@ def test_the_vendored_file_is_the_one_that_was_noted() -> None:
 
 async def test_an_empty_memory_has_pages_too(small: Conversation) -> None:
     async with entered(small) as client:
-        for path in await every_page(small):
+        for path in EVERYBODYS:
             assert "<h1>" in await read(client, path)

@@ -99,3 +99,20 @@ async def told(graph: Conversation, user_id: str = "ada") -> None:
         await say("work", ("user", question), name="The release")
     await say("trams", ("user", "Search the web: which trams run at night in Oslo today?"))
     await graph.asettled()
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}</textarea><svg/onload=alert(3)>"
+
+
+async def told_hostile(graph: Conversation) -> None:
+    """A conversation in which everything that can be named is hostile."""
+    thread = f"t{HOSTILE}"
+    config: Any = {"configurable": {"thread_id": thread}}
+    call = {"name": f"tool{HOSTILE}", "args": {HOSTILE: HOSTILE}, "id": "c1", "type": "tool_call"}
+    for n in range(4):
+        text = f"My dog is called Biscuit {n}. {HOSTILE}"
+        await graph.ainvoke({"messages": [("user", text)]}, config, context={"user_id": "ada"})
+    await graph.asettled()
+    user = graph.resources.of_user("ada")
+    await user.archive.own_thread(thread, f"name{HOSTILE}")
+    await user.archive.add_messages(thread, [AIMessage("", tool_calls=[call], id=f"m{HOSTILE}", name=f"n{HOSTILE}")])

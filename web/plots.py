@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from ..maintenance.explain import nodes_in_order, turn_cost
 from ..settings.operator import Prices
+from ..state.records import now
 from ..state.report_records import TurnReport
 from ..storage.overview import Overview
 from .charts import columns, lines
@@ -58,7 +59,8 @@ async def plots(visit: Visit) -> Response:
         await visit.thread(thread)
     overview = Overview(visit.user.rows)
     reports = await visit.user.reports.newest(thread or None, limit=max(1, limit))
-    said = await overview.said_tokens({id_ for id_, _ in reports})
+    first = min((report.started_at for _, report in reports), default=now())
+    said = await overview.said_tokens({id_ for id_, _ in reports}, first)
     prices = visit.site.graph.resources.settings.prices
     rows = [_figures(id_, report, said.get(id_, []), prices) for id_, report in reports]
     return await visit.show(

@@ -22,8 +22,13 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL ORDER BY
 SELECT id, seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
 
 -- name: overview.said_tokens
+-- What was said before a moment as one, the rest message by message.
+SELECT thread_id, max(created_at) AS created_at, sum(tokens) AS tokens FROM messages
+WHERE user_id = :user_id AND thread_id = ANY(:threads::text[]) AND left_at IS NULL AND created_at < :since GROUP BY thread_id
+UNION ALL
 SELECT thread_id, created_at, tokens FROM messages
-WHERE user_id = :user_id AND thread_id = ANY(:threads::text[]) AND left_at IS NULL ORDER BY seq
+WHERE user_id = :user_id AND thread_id = ANY(:threads::text[]) AND left_at IS NULL AND created_at >= :since
+ORDER BY created_at
 
 -- name: overview.backlog
 SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND embedded_with IS NULL) AS messages_to_embed,

@@ -5,8 +5,13 @@ SELECT t.thread_id, (SELECT substr(m.text, 1, :characters) FROM messages AS m
 FROM threads AS t WHERE t.user_id = :user_id AND t.thread_id IN (SELECT value FROM json_each(:ids))
 
 -- name: overview.said_tokens
+-- What was said before a moment as one, the rest message by message.
+SELECT thread_id, max(created_at) AS created_at, sum(tokens) AS tokens FROM messages
+WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)) AND left_at IS NULL AND created_at < :since GROUP BY thread_id
+UNION ALL
 SELECT thread_id, created_at, tokens FROM messages
-WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)) AND left_at IS NULL ORDER BY seq
+WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads)) AND left_at IS NULL AND created_at >= :since
+ORDER BY created_at
 
 -- name: overview.sizes
 SELECT 'messages' AS kind, count(*) AS number,

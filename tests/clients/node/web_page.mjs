@@ -45,6 +45,9 @@ await serve({
     await page.locator(selector).first().click();
     await quiet();
   },
+  async wait({ selector }) {
+    await page.locator(selector).first().waitFor({ timeout: 20_000 });
+  },
   async fill({ selector, value }) {
     await page.locator(selector).first().fill(value);
   },
