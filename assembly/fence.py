@@ -15,20 +15,23 @@ from ..state.search_records import SearchResult
 _IMITATION: Final = re.compile(
     r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
     r"|\[(?=/?(?:INST|SYS)\])"
-    r"|^[ \t]*\#(?=\#{1,5}[ \t]*(?:instruction|system|user|human|assistant|response|input)\b)",
+    r"|^[^\w\n#]*\#(?=\#{1,5}[^\w\n]*(?:instruction|system|user|human|assistant|response|input)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """Our fence, the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek, and the headings of Alpaca."""
 _STAND_INS: Final = {"<": "‹", "[": "⁅", "#": "＃"}
-_SPEAKER: Final = re.compile(r"^([ \t]*(?:system|user|human|assistant)[ \t]*):", re.IGNORECASE | re.MULTILINE)
-"""How a turn begins where a template is plain text."""
+_SPEAKER: Final = re.compile(
+    r"^([^\w\n]*(?:system|user|human|assistant)[^\w\n:：]*)[:：]", re.IGNORECASE | re.MULTILINE
+)
+"""How a turn begins where a template is plain text, whatever marks and unseen signs stand around it."""
 _SPACES: Final = re.compile(r"\s+")
 _NONCE_BYTES: Final = 5
 
 
 def _defused(text: str) -> str:
     """The text with what imitates our fence, or the marks of a chat template, made harmless."""
-    harmless = _IMITATION.sub(lambda match: _STAND_INS[match[0].lstrip()], clean_text(text))
+    lines = "\n".join(clean_text(text).splitlines())  # whatever ends a line: what comes after it begins one
+    harmless = _IMITATION.sub(lambda match: match[0][:-1] + _STAND_INS[match[0][-1]], lines)
     return _SPEAKER.sub(r"\1꞉", harmless)
 
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from ..facts.forgetting import asked_in
 from ..runtime.router_call import begin
+from ..runtime.spoken import without_requests
 from ..runtime.turn import Turn
 from ..search.router.keywords import KeywordReading, read_question
 from ..search.router.standalone import standalone_query
@@ -61,7 +62,8 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     outcome = _decide(reading, settings)
     if not outcome.needed:
         return outcome
-    query = await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+    before = earlier_questions(await asyncio.to_thread(without_requests, state["messages"]))
+    query = await asyncio.to_thread(standalone_query, text, before)
     return outcome.model_copy(update={"query": query or None})
 
 

@@ -17,6 +17,7 @@ from ..state.conversation import ConversationState
 from ..state.errors import EmbeddingError
 from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
+from .spoken import without_requests
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,9 @@ async def judge_locally(state: ConversationState, settings: Settings, embedder: 
         vector, missing = await _vector(text, reading, router, settings, embedder)
         judgement = await asyncio.to_thread(router.judge, text, reading, vector)
         query = (
-            await asyncio.to_thread(standalone_query, text, earlier_questions(state["messages"]))
+            await asyncio.to_thread(
+                lambda: standalone_query(text, earlier_questions(without_requests(state["messages"])))
+            )
             if judgement.needed
             else ""
         )

@@ -10,6 +10,7 @@ from ..search.router.small_model import Answers, ask_model, undecided
 from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError
 from ..state.search_records import SearchOutcome
+from .spoken import without_requests
 from .turn import Turn
 
 _KEPT: Final = 512
@@ -51,4 +52,5 @@ async def _asked(state: ConversationState, turn: Turn) -> SearchOutcome:
         model = await turn.resources.models.router(turn.settings)
     except EverthreadError as error:
         return undecided(state, str(error))
-    return await ask_model(state, turn.settings, model, _process_answers)
+    said = await asyncio.to_thread(without_requests, state["messages"])
+    return await ask_model({**state, "messages": said}, turn.settings, model, _process_answers)

@@ -131,6 +131,23 @@ async def test_what_is_to_be_forgotten_is_told_to_no_search_engine_and_no_small_
     assert (server.asked, small.calls) == ([], [])
 
 
+@pytest.mark.parametrize("slm", [None, "small"])
+async def test_nor_by_a_follow_up_to_the_request(
+    slm: str | None, reopen: Callable[..., open_graph], server: Server, echo: EchoModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request stays in the conversation for people to see: what a later question means is not read from it."""
+    small = ask_small(monkeypatch)
+    asked = {"web_search": "auto", "search_engines": ("brave",), "slm_model": slm, "redact_queries": False}
+    async with reopen(model=echo, engines=engines_of(server)) as graph:
+        await say(graph, "My clinic is called Canaryville.", web_search="off")
+        await say(graph, "Forget that my clinic is called Canaryville.", web_search="off")
+        await say(graph, "Search the web: is it open today?", **asked)
+        await say(graph, "And when does it close?", **{**asked, "web_search": "always"})
+    sent = str([server.requests("brave"), small.calls])
+    assert "close" in sent
+    assert "Canaryville" not in sent
+
+
 async def test_a_follow_up_is_searched_for_by_what_it_means_and_without_what_is_private(
     reopen: Callable[..., open_graph], server: Server, echo: EchoModel
 ) -> None:
