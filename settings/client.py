@@ -23,6 +23,10 @@ _ALIKE: Final = 0.8
 """How alike a key must be to the name of a setting to be taken for it, misspelt; from 0 to 1."""
 
 
+_OF_PROFILE: Final = frozenset({"summary_length"})
+"""Limits that make a profile what it is: of the one that a client chooses, they count as the operator's."""
+
+
 def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
     """What a client chooses for a run.
 
@@ -38,7 +42,7 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
     ours = {name: value for name, value in {**below, **given}.items() if _is_ours(name)}
     context = RunContext(**ours)
     chosen = dict(context.chosen)
-    limits = base.but(profile=chosen["profile"]) if "profile" in chosen else base
+    profiled = base.but(profile=chosen["profile"]) if "profile" in chosen else base
     for profile in PROFILES:
         chosen |= chosen.pop(profile, {})
     for name, value in chosen.items():
@@ -46,10 +50,12 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
             raise SettingsError(
                 f"Setting {name!r} is not for clients to choose: the operator allows it in EVERTHREAD_CLIENT_SETTINGS."
             )
-        limit = getattr(limits, name)
+        limit = getattr(profiled if name in _OF_PROFILE else base, name)
         if CAPPED in marks_of(name) and _is_above(value, limit):
             raise SettingsError(f"Setting {name!r} cannot be {value!r}: the operator's limit is {limit!r}.")
-    return context
+    capped = {name for name in RunSettings.model_fields if CAPPED in marks_of(name)} - _OF_PROFILE - chosen.keys()
+    raised = {name for name in capped if _is_above(getattr(profiled, name), getattr(base, name))}
+    return RunContext(**ours, **{name: getattr(base, name) for name in raised}) if raised else context
 
 
 def _may_choose(name: str, base: Settings) -> bool:

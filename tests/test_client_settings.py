@@ -28,6 +28,7 @@ from everthread.settings.client import client_context, client_form
         ({"max_memories": 61}, {}, "Setting 'max_memories' cannot be 61: the operator's limit is 60."),
         ({"max_tool_rounds": 1000}, {"client_settings": "all"}, "Setting 'max_tool_rounds' cannot be 1000"),
         ({"max_context_tokens": 9000}, {"profile": "archive"}, "Setting 'max_context_tokens' cannot be 9000"),
+        ({"profile": "archive", "max_context_tokens": 8000}, {"profile": "hybrid"}, "Setting 'max_context_tokens' "),
         ({"web_search": "always"}, {"web_search": "off"}, "Setting 'web_search' cannot be 'always'"),
         ({"facts": True}, {"facts": False}, "Setting 'facts' cannot be True: the operator's limit is False."),
     ],
@@ -57,6 +58,14 @@ def test_what_is_allowed_counts(given: dict[str, Any], operator: dict[str, Any])
     base = Settings(**operator)
     run = client_context(given, base).over(base)
     assert {name: getattr(run, name) for name in given} == given
+
+
+def test_another_profile_brings_no_larger_budget() -> None:
+    base = Settings(profile="hybrid")
+    run = client_context({"profile": "archive"}, base).over(base)
+    assert (run.profile, run.max_context_tokens) == ("archive", base.max_context_tokens)
+    smaller = client_context({"profile": "archive", "max_context_tokens": 2000}, base).over(base)
+    assert smaller.max_context_tokens == 2000
 
 
 def test_keys_of_the_server_and_of_other_applications_are_left_out() -> None:
