@@ -3,7 +3,8 @@
 One user has so many messages, turns of LoCoMo told again and again, half of them in one thread with summaries of three
 levels, and 30 turns of the graph in both threads that remember them. Measured in each storage: forgetting one message,
 100 messages of a span of time, a thread, and everything; then the proof, which erases and looks, and how many places
-still hold the bytes of a canary that was said in what is forgotten.
+still hold the bytes of a canary that was said in what is forgotten. `--chat`: a request in the chat to forget what each
+of the messages names.
 """
 
 from __future__ import annotations
@@ -74,13 +75,13 @@ async def summarized(graph: Conversation, thread: str, messages: Sequence[AnyMes
     return made
 
 
-async def fill(graph: Conversation, by_thread: dict[str, list[AnyMessage]]) -> dict[str, int]:
+async def fill(graph: Conversation, by_thread: dict[str, list[AnyMessage]], turns: int = TURNS) -> dict[str, int]:
     user, summaries = graph.resources.of_user("ada"), 0
     for thread, messages in by_thread.items():
         for start in range(0, len(messages), 500):
             await user.archive.add_messages(thread, messages[start : start + 500])
         summaries += await summarized(graph, thread, messages)
-    for n in range(TURNS):
+    for n in range(turns):
         for thread in by_thread:
             question = {"messages": [("user", f"Turn {n}: which was the word of the day, zanzibar or another?")]}
             config: Any = {"configurable": {"thread_id": thread}}
@@ -128,19 +129,52 @@ async def bench(settings: Settings, messages: Sequence[AnyMessage], number: int)
         return rows
 
 
+async def in_chat(settings: Settings, number: int) -> dict[str, Any]:
+    """A turn that asks to forget what each of so many messages of a thread names."""
+    model = GenericFakeChatModel(messages=iter([AIMessage(f"Noted, {n}.") for n in range(100)]))
+    embeddings = DeterministicFakeEmbedding(size=384)
+    about = [
+        (("user", f"I live in Oslo, and number {n} is about the old garden there."),
+         ("assistant", f"So you live in Oslo near garden {n}, noted."))[n % 2] for n in range(number)
+    ]  # fmt: skip
+    said = [message(str(uuid.UUID(int=n + 1)), *told, BEGIN + timedelta(minutes=n)) for n, told in enumerate(about)]
+    config: Any = {"configurable": {"thread_id": "t1"}}
+    async with open_graph(settings, model=model, embeddings=embeddings) as graph:
+        assert isinstance(graph, Conversation)
+        await fill(graph, {"t1": said}, turns=3)
+        began, processor = time.perf_counter(), time.process_time()
+        state = await graph.ainvoke(
+            {"messages": [("user", "Forget that I live in Oslo.")]}, config, context={"user_id": "ada"},
+            output_keys=["facts"],
+        )  # fmt: skip
+        row = {
+            "storage": graph.resources.database.kind, "what": "in the chat",
+            "messages": state["facts"].forgotten.messages, "turn_s": round(time.perf_counter() - began, 2),
+            "processor_s": round(time.process_time() - processor, 2),
+        }  # fmt: skip
+    print(json.dumps(row), flush=True)
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--storages", nargs="*", default=["postgres", "sqlite", "json"])
+    parser.add_argument("--chat", action="store_true", help="only a request in the chat, which all messages are about")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    messages = [m for haystack in locomo(options.data) for thread in haystack.threads.values() for m in thread]
+    messages = [] if options.chat else [
+        m for haystack in locomo(options.data) for thread in haystack.threads.values() for m in thread
+    ]  # fmt: skip
     rows: list[dict[str, Any]] = []
     for kind in options.storages:
         with server_folder() as folder:
             settings = Settings(database_url=kind, data_dir=folder, web_search="off", summary_model="extractive")
-            rows += asyncio.run(bench(settings, messages, options.messages))
+            if options.chat:
+                rows.append(asyncio.run(in_chat(settings, options.messages)))
+            else:
+                rows += asyncio.run(bench(settings, messages, options.messages))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 
