@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom."""
+"""The notebooks run from top to bottom, and show what they say."""
 
 from __future__ import annotations
 
@@ -10,16 +10,30 @@ from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+SHOWN = {
+    "first_conversation": ("Biscuit", "summary |"),
+    "a_year_imported": ("My knee hurt after", "52 threads, 312 messages"),
+    "tokens_and_cost": ("of the tokens", "question"),
+    "how_recall_finds": ("QX-4471", "0 memories for 'Thanks, that was nice!'"),
+    "profiles_side_by_side": ("multi_strategy", "layered"),
+}
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_runs(file: Path, default_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in default_environment.items():
-        monkeypatch.setenv(name, value)
-    notebook = nbformat.read(file, as_version=4)
+def test_every_notebook_is_run() -> None:
+    assert {file.stem for file in FOLDER.glob("*.ipynb")} == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_notebook_runs(name: str, default_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in default_environment.items():
+        monkeypatch.setenv(variable, value)
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "strip the outputs before a commit"
     NotebookClient(notebook, timeout=180, kernel_name="python3").execute()
-    printed = "".join(str(output.get("text", "")) for cell in notebook.cells for output in cell.get("outputs", []))
-    assert "Biscuit" in printed
-    assert "summary |" in printed
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    printed = "".join(str(output.get("text", "")) for output in outputs)
+    for text in SHOWN[name]:
+        assert text in printed
+    if name != "first_conversation":
+        assert any("image/png" in output.get("data", {}) for output in outputs), "a notebook to look at has a picture"
