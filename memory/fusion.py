@@ -69,12 +69,13 @@ def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
 
     Args:
         timeline: all of the user's messages.
-        counts: how often each term of the question, in rows, is in each of them.
+        counts: how often each term of the question, in rows, is in each of them; less than once where a related one is.
     """
     number = len(timeline.seqs)
     if not counts.any():
         return Lexical(np.zeros(number), np.full((1, number), float(not len(counts)), np.float32))
-    rarity = idf(number, (counts > 0).sum(axis=1)).astype(np.float32)
+    holding = np.maximum((counts >= 1).sum(axis=1), np.minimum(counts, 1).sum(axis=1))
+    rarity = idf(number, holding).astype(np.float32)
     frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
     worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
     scores = np.einsum("t,tn->n", rarity, worth)

@@ -29,6 +29,7 @@ from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
+from everthread.text.related import related_terms
 from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
 
 
@@ -106,6 +107,24 @@ async def test_every_script_and_code_is_found_by_its_words(resources: Resources,
     recall = await find(resources, question)
     assert (await texts(resources, recall))[0] == text
     assert recall.hits[0].keyword_rank == 1
+
+
+async def test_what_says_a_related_word_comes_before_what_does_not(resources: Resources) -> None:
+    talk = [
+        *CHAT,
+        "The neighbour has a garden and two old cars.",
+        "Nice.",
+        "The neighbour has a puppy and two kittens.",
+    ]
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(talk)])
+    recall = await find(resources, "Does the neighbour keep pets?")
+    assert [talk[int(hit.source_id[1:])] for hit in recall.hits if hit.keyword_rank == 1] == [talk[-1]]
+
+
+def test_the_words_of_a_question_in_english_have_related_ones_but_names_have_none() -> None:
+    assert {"dog", "cat"} <= {*related_terms("Any pets?", ["pet"])[0]}
+    assert related_terms("Is it May?", ["may"]) == related_terms("Hast du ein Haustier?", ["pet"]) == [{}]
+    assert related_terms("", []) == []
 
 
 async def test_what_was_said_around_a_word_is_found_with_it(resources: Resources) -> None:

@@ -1,0 +1,40 @@
+"""Words that are near in meaning: what was told about a dog bears on a question about pets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from .data import load
+from .language import language_of
+from .stems import stem
+from .terms import ENGLISH
+from .words import WORD
+
+
+def related_terms(question: str, terms: Sequence[str]) -> list[dict[str, float]]:
+    """For each term of a question in English the terms that are related to it, with their cosines; names have none.
+
+    The words are near in meaning to the default embedding model (`bench/related_words.py`): so a message is found by
+    words even where it is not by its meaning as a whole.
+
+    Args:
+        question: any text.
+        terms: what `search_terms` finds in it.
+    """
+    if language_of(question) not in (None, ENGLISH):
+        return [{} for _ in terms]
+    written = WORD.findall(question)
+    names = {stem(word.lower().removesuffix("'s"), ENGLISH) for word in written[1:] if word[0].isupper()}
+    return [_near(term) if term not in names else {} for term in terms]
+
+
+def _near(term: str) -> dict[str, float]:
+    pairs = (pair.split(":") for pair in _related().get(term, "").split())
+    return {other: int(hundredths) / 100 for other, hundredths in pairs}
+
+
+@cache
+def _related() -> dict[str, str]:
+    words: dict[str, str] = load("related")
+    return words
