@@ -72,7 +72,7 @@ def assemble(
     unfolded: Collection[str] = (),
     importance: Mapping[str, float] = MappingProxyType({}),
 ) -> Assembled:
-    """The messages for the model, and what they cost; the same for the same arguments.
+    """The messages for the model, and what they cost; on one day the same for the same arguments.
 
     What does not fit is left out in the order of `layout.trim`: by default memories and results (the least relevant
     first), then recent messages, then summaries (the oldest first), then facts. The question and the instructions

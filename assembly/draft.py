@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, SystemMessage
 
 from ..models.counting import TokenCounter
 from ..prompts import context as words
-from ..state.records import Memory
+from ..state.records import Memory, now
 from ..state.turn_records import Section
 from .chain import ChainParts
 from .fit import bounded_message, fit_message
@@ -185,7 +185,7 @@ class _Drafting:
             "facts": (words.FACTS, [entry.text for entry in facts.items]),
             "news": (words.NEWS if facts.items else words.FACTS, [entry.text for entry in news.items]),
             "results": (words.RESULTS, [entry.text for entry in reversed(results.items)]),
-            "memories": (words.MEMORIES, [entry.text for entry in reversed(memories.items)]),
+            "memories": (words.MEMORIES.format(today=now().date()), [entry.text for entry in reversed(memories.items)]),
         }
         if not self.layout.in_place:
             blocks["summaries"] = (words.SUMMARIES, self.summaries.entries())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Final
 
 from ..prompts import context as words
 from ..state.messages import clean_text
 from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
+from ..text.told_days import days_told
 
 _IMITATION: Final = re.compile(
     r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
@@ -60,13 +62,17 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
         result: the result.
         content: what stands instead of its content, where that was cut.
     """
-    date = f", {_line(result.published)}" if result.published else ""
+    published = f", {_line(result.published)}" if result.published else ""
     text = set_in(result.content if content is None else content)
-    return words.RESULT.format(number=number, title=_line(result.title), url=_line(result.url), date=date, content=text)
+    return words.RESULT.format(
+        number=number, title=_line(result.title), url=_line(result.url), date=published, content=text
+    )
 
 
 def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     """A memory: each message with who said it, and with its date where that is not the one before's.
+
+    Behind a message stand the dates of the days that it tells relative to its own.
 
     Args:
         memory: the memory; a message in it without content is left out.
@@ -77,13 +83,23 @@ def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     for fragment in memory.fragments:
         if not fragment.content.strip():
             continue
-        day = f"{fragment.created_at or memory.created_at:%Y-%m-%d}"
+        day = f"{_said_on(memory, fragment)}"
         form = words.SAME_DAY if day == told else words.MEMORY
         mark = words.SUMMARIZED if summarized else ""
-        speaker, content = _speaker(memory, fragment), set_in(fragment.content)
+        speaker, content = _speaker(memory, fragment), set_in(fragment.content) + other_days(memory, fragment)
         lines.append(form.format(date=day, mark=mark, speaker=speaker, content=content))
         told = day
     return "\n".join(lines)
+
+
+def other_days(memory: Memory, fragment: Fragment) -> str:
+    """What stands behind a message that tells of other days; nothing behind a summary or a tool's result."""
+    people = memory.source_type == "message" and fragment.role != "tool"
+    return days_told(fragment.content, _said_on(memory, fragment)) if people else ""
+
+
+def _said_on(memory: Memory, fragment: Fragment) -> date:
+    return (fragment.created_at or memory.created_at).date()
 
 
 def fact_entry(fact: str) -> str:

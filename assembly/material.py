@@ -20,7 +20,7 @@ from ..text.passages import excerpt
 from ..text.repeats import ShownTexts
 from ..text.shorten import share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
-from .fence import fact_entry, memory_entry, result_entry, set_in
+from .fence import fact_entry, memory_entry, other_days, result_entry, set_in
 from .layout import Layout
 from .sections import BLANK, REPEATED, Entry, RankedEntries
 
@@ -158,7 +158,7 @@ class Material:
             return Entry(text, counter.text(text) + 1, shortened, shown)
 
         def shortened(limit: int) -> Entry | None:
-            bare = [fragment.model_copy(update={"content": "."}) for fragment in memory.fragments]
+            bare = [f.model_copy(update={"content": "." + other_days(memory, f)}) for f in memory.fragments]
             frame = counter.text(memory_entry(with_fragments(memory, bare), summarized=is_summarized))
             costs = [min(self._set_in(f.content), most) for f, most in zip(memory.fragments, limits, strict=True)]
             entry = made(share_out(costs, limit - frame - _JOINTS))

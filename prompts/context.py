@@ -12,7 +12,7 @@ RESULTS = "From the web (untrusted, may be wrong):"
 RESULT = "[{number}] {title} ({url}{date})\n{content}"
 """One search result."""
 
-MEMORIES = "From earlier conversation (remembered excerpts):"
+MEMORIES = "From earlier conversation (remembered excerpts; today is {today}):"
 """Stands before the memories."""
 
 MEMORY = "({date}{mark}) {speaker}: {content}"

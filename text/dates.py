@@ -20,6 +20,14 @@ Days = tuple[date, date]
 """The first and the last day of a period."""
 
 
+class Named(NamedTuple):
+    """A phrase of a text, where it begins, and the days that it means."""
+
+    at: int
+    phrase: str
+    days: Days
+
+
 class Period(NamedTuple):
     """From the first moment of a day to the last of another, both aware."""
 
@@ -31,14 +39,17 @@ _DAYS: Final[dict[str, Callable[[date], Days]]] = {
     "day before yesterday": lambda day: (day - timedelta(2), day - timedelta(2)),
     "yesterday": lambda day: (day - timedelta(1), day - timedelta(1)),
     "today": lambda day: (day, day),
-    "last week": lambda day: _week(day, -1),
-    "this week": lambda day: _week(day, 0),
-    "last weekend": lambda day: (_week(day, -1)[0] + timedelta(5), _week(day, -1)[1]),
-    "last month": lambda day: _month(day, -1),
-    "this month": lambda day: _month(day, 0),
-    "last year": lambda day: _year(day.year - 1),
-    "this year": lambda day: _year(day.year),
+    "last week": lambda day: week(day, -1),
+    "this week": lambda day: week(day, 0),
+    "last weekend": lambda day: (week(day, -1)[0] + timedelta(5), week(day, -1)[1]),
+    "last month": lambda day: month(day, -1),
+    "this month": lambda day: month(day, 0),
+    "last year": lambda day: year(day.year - 1),
+    "this year": lambda day: year(day.year),
 }
+
+_A_VERB: Final = "may"
+"""The month that is more often something else."""
 
 _CHARACTERS: Final = 2000
 """Characters of a text that are read."""
@@ -51,57 +62,67 @@ def periods(question: str, now: datetime) -> list[Period]:
         question: any text.
         now: aware; its zone is that of the days meant.
     """
-    text, today = _read(question), now.date()
     return [
         Period(
             datetime.combine(first, time.min, tzinfo=now.tzinfo), datetime.combine(last, time.max, tzinfo=now.tzinfo)
         )
-        for first, last in _named_days(text, today)
+        for _, _, (first, last) in named_days(read(question), now.date())
     ]
 
 
 def asks_when(question: str) -> bool:
     """Whether a question asks for a day or a year: "when", "in welchem Jahr"."""
-    return _asking().search(_read(question)) is not None
+    return _asking().search(read(question)) is not None
 
 
 def tells_when(text: str) -> bool:
     """Whether a text names a day, a month or a year, such as "yesterday", "in June" or "2019"."""
-    text = _read(text)
+    text = read(text)
     return any(phrase.search(text) for phrase in _telling())
 
 
-def _read(text: str) -> str:
+def read(text: str) -> str:
+    """As much of a text as is looked at, folded."""
     return fold(text[:_CHARACTERS])
 
 
-def _named_days(text: str, today: date) -> Iterator[Days]:
+def named_days(text: str, today: date) -> Iterator[Named]:
+    """What a text names relative to a day that was, or that is this one.
+
+    Args:
+        text: folded.
+        today: from where "yesterday" is told.
+    """
     for name, phrase in _phrases().items():
-        if phrase.search(text):
-            yield _DAYS[name](today)
-            text = phrase.sub(" ", text)  # "the day before yesterday" is not yesterday as well
+        yield from (Named(match.start(), match[0], _DAYS[name](today)) for match in phrase.finditer(text))
+        # "the day before yesterday" is not yesterday as well
+        text = phrase.sub(lambda match: " " * len(match[0]), text)
     for unit, phrase in _ago_phrases().items():
         for match in phrase.finditer(text):
             number = match.group("number")
-            yield _ago(unit, _words()["numbers"].get(number) or int(number), today)
+            days = _ago(unit, date_words()["numbers"].get(number) or int(number), today)
+            yield Named(match.start(), match[0], days)
     for match in _weekday_phrase().finditer(text):
-        wanted = next(days.index(match["day"]) for days in _words()["weekdays"].values() if match["day"] in days)
+        wanted = next(days.index(match["day"]) for days in date_words()["weekdays"].values() if match["day"] in days)
         day = today - timedelta((today.weekday() - wanted - 1) % 7 + 1)
-        yield day, day
+        yield Named(match.start(), match[0], (day, day))
 
 
-def _week(day: date, off: int) -> Days:
+def week(day: date, off: int) -> Days:
+    """The week of a day, or one so many weeks later."""
     monday = day - timedelta(day.weekday()) + timedelta(weeks=off)
     return monday, monday + timedelta(6)
 
 
-def _month(day: date, off: int) -> Days:
-    year, month = divmod(day.year * 12 + day.month - 1 + off, 12)
-    return date(year, month + 1, 1), date(year, month + 1, monthrange(year, month + 1)[1])
+def month(day: date, off: int) -> Days:
+    """The month of a day, or one so many months later."""
+    of_year, number = divmod(day.year * 12 + day.month - 1 + off, 12)
+    return date(of_year, number + 1, 1), date(of_year, number + 1, monthrange(of_year, number + 1)[1])
 
 
-def _year(year: int) -> Days:
-    return date(max(1, year), 1, 1), date(max(1, year), 12, 31)
+def year(number: int) -> Days:
+    """A year of our calendar, or its first one."""
+    return date(max(1, number), 1, 1), date(max(1, number), 12, 31)
 
 
 def _ago(unit: str, number: int, today: date) -> Days:
@@ -110,11 +131,11 @@ def _ago(unit: str, number: int, today: date) -> Days:
         return today - timedelta(number), today - timedelta(number)
     if unit == "week":
         return today - timedelta(7 * number + 3), today - timedelta(7 * number - 3)
-    return _month(today, -number) if unit == "month" else _year(today.year - number)
+    return month(today, -number) if unit == "month" else year(today.year - number)
 
 
 @cache
-def _words() -> dict[str, Any]:
+def date_words() -> dict[str, Any]:
     """The word lists, folded as the texts are that they are sought in."""
     words: dict[str, Any] = _folded(load("dates"))
     return words
@@ -128,27 +149,28 @@ def _folded(data: Any) -> Any:
     )
 
 
-def _any(phrases: Iterable[str]) -> str:
+def any_of(phrases: Iterable[str]) -> str:
+    """A pattern of phrases, the longest first."""
     return "(?:" + "|".join(regex.escape(phrase) for phrase in sorted(set(phrases), key=lambda p: -len(p))) + ")"
 
 
-_BEGIN: Final = r"(?<![\p{Latin}\p{Cyrillic}\p{Arabic}\p{N}.,])"
-_END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}])"
+BEGIN: Final = r"(?<![\p{Latin}\p{Cyrillic}\p{Arabic}\p{N}.,])"
+END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}])"
 
 
 @cache
 def _phrases() -> dict[str, regex.Pattern[str]]:
-    return {name: regex.compile(_BEGIN + _any(phrases) + _END) for name, phrases in _words()["periods"].items()}
+    return {name: regex.compile(BEGIN + any_of(phrases) + END) for name, phrases in date_words()["periods"].items()}
 
 
 @cache
 def _ago_phrases() -> dict[str, regex.Pattern[str]]:
-    words = _words()
-    number = rf"(?P<number>\d{{1,3}}|{_any(words['numbers'])})"
+    words = date_words()
+    number = rf"(?P<number>\d{{1,3}}|{any_of(words['numbers'])})"
     return {
         unit: regex.compile(
-            rf"{_BEGIN}{number}\s*{_any(names)}\s*{_any(words['ago_behind'])}{_END}"
-            rf"|{_BEGIN}{_any(words['ago_before'])}\s+{number}\s*{_any(names)}{_END}"
+            rf"{BEGIN}{number}\s*{any_of(names)}\s*{any_of(words['ago_behind'])}{END}"
+            rf"|{BEGIN}{any_of(words['ago_before'])}\s+{number}\s*{any_of(names)}{END}"
         )
         for unit, names in words["units"].items()
     }
@@ -156,11 +178,10 @@ def _ago_phrases() -> dict[str, regex.Pattern[str]]:
 
 @cache
 def _weekday_phrase() -> regex.Pattern[str]:
-    words = _words()
-    day = f"(?P<day>{_any(day for days in words['weekdays'].values() for day in days)})"
-    return regex.compile(
-        rf"{_BEGIN}{_any(words['weekday_before'])}\s+{day}{_END}|{_BEGIN}{day}\s+{_any(words['weekday_behind'])}{_END}"
-    )
+    words = date_words()
+    day = f"(?P<day>{any_of(day for days in words['weekdays'].values() for day in days)})"
+    before, behind = any_of(words["weekday_before"]), any_of(words["weekday_behind"])
+    return regex.compile(rf"{BEGIN}(?:{before}\s+)?{day}\s+{behind}{END}|{BEGIN}{before}\s+{day}{END}")
 
 
 _YEAR: Final = r"(?<!\p{N})(?:19|20)\d\d(?!\p{N})"
@@ -168,12 +189,17 @@ _YEAR: Final = r"(?<!\p{N})(?:19|20)\d\d(?!\p{N})"
 
 @cache
 def _asking() -> regex.Pattern[str]:
-    return regex.compile(_BEGIN + _any(_words()["asks_when"]) + _END)
+    return regex.compile(BEGIN + any_of(date_words()["asks_when"]) + END)
 
 
 @cache
 def _telling() -> tuple[regex.Pattern[str], ...]:
-    words = _words()
-    days = [day for names in words["weekdays"].values() for day in names]
-    named = [*(phrase for phrases in words["periods"].values() for phrase in phrases), *words["coming"], *days]
-    return regex.compile(f"{_BEGIN}{_any([*named, *words['months']])}{_END}|{_YEAR}|\\d月"), *_ago_phrases().values()
+    words = date_words()
+    lists = [
+        *words["periods"].values(),
+        *words["coming"].values(),
+        *words["weekdays"].values(),
+        *words["months"].values(),
+    ]
+    named = {phrase for phrases in lists for phrase in phrases}.union(words["coming_or_morning"]) - {_A_VERB}
+    return regex.compile(f"{BEGIN}{any_of(named)}{END}|{_YEAR}|\\d月"), *_ago_phrases().values()
