@@ -23,7 +23,7 @@ from ..state.records import Place
 from .layout import Layout
 from .unfold import Node, Texts, newest, node_of
 
-_HIGH, _LOW = 0.75, 0.06
+_HIGH, _LOW = 0.75, 0.12
 """The marks, as shares of what recent messages may take; by trial on LoCoMo."""
 
 
