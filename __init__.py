@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
-    from everthread.doors.memory import ConversationMemory, open_memory
+    from everthread.doors.memory import ConversationMemory
     from everthread.doors.middleware import Everthread
+    from everthread.doors.open import open_memory
+    from everthread.doors.spaces import TeamSpace
     from everthread.doors.store import MemoryStore
     from everthread.graph.build import build_graph
     from everthread.graph.open import open_graph
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         InputError,
         ModelError,
         OverloadError,
+        RightsError,
         SearchError,
         SettingsError,
         StorageError,
@@ -50,8 +53,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
-    "doors.memory": ("ConversationMemory", "open_memory"),
+    "doors.memory": ("ConversationMemory",),
     "doors.middleware": ("Everthread",),
+    "doors.open": ("open_memory",),
+    "doors.spaces": ("TeamSpace",),
     "doors.store": ("MemoryStore",),
     "graph.build": ("build_graph",),
     "maintenance.doctor": ("examine",),
@@ -66,7 +71,7 @@ _HOMES = {
     "state.conversation": ("ConversationState",),
     "state.errors": (
         "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "OverloadError",
-        "SearchError", "SettingsError", "StorageError", "ThreadOwnershipError",
+        "RightsError", "SearchError", "SettingsError", "StorageError", "ThreadOwnershipError",
     ),
     "state.fact_records": ("Fact", "FactSheet", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),
@@ -121,6 +126,7 @@ __all__ = [
     "ReplyReport",
     "Retention",
     "RetentionRun",
+    "RightsError",
     "SearchError",
     "SearchOutcome",
     "SearchResult",
@@ -131,6 +137,7 @@ __all__ = [
     "StorageError",
     "Summary",
     "SummaryVersion",
+    "TeamSpace",
     "ThreadHistory",
     "ThreadOwnershipError",
     "TurnReport",

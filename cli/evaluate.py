@@ -40,7 +40,7 @@ def eval_(
     """
     with loading():
         from ..doors.evaluation import EXAMPLE, Evaluation, QuestionFile, evaluate
-        from ..doors.memory import open_memory
+        from ..doors.open import open_memory
 
         questions = QuestionFile.read(file or EXAMPLE)
         choices = [(_changed(settings, name), name or "as set") for name in ("", *(against or ()))]

@@ -41,7 +41,7 @@ def mcp(
         )
     with loading():
         from ..doors.mcp import memory_server
-        from ..doors.memory import open_memory
+        from ..doors.open import open_memory
 
     async def serve() -> None:
         async with open_memory(settings) as memory:

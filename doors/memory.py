@@ -1,4 +1,4 @@
-"""`open_memory`: what everthread keeps and finds, without the graph."""
+"""`ConversationMemory`: what everthread keeps and finds of a user, without the graph."""
 
 from __future__ import annotations
 
@@ -7,40 +7,35 @@ import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from types import TracebackType
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
-from typing_extensions import Unpack
 
 from ..facts.forgetting import asked_in
 from ..maintenance.explain import find_report
-from ..runtime.components import Components
 from ..runtime.forget import forget
 from ..runtime.forget_wanted import part_named, whole_threads
 from ..runtime.left_out import without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import LOOKING_KEY, NESTED_KEY, Turn
-from ..settings.settings import Settings
 from ..state.errors import InputError
 from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary
 from ..state.report_records import TurnReport
-from ..state.threads import DEFAULT_USER
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
-from ..storage.open import locks_of
 from .carried import Carried
 from .curation import Curated
 from .known import Known
+from .spaces import Shared
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
 Messages = Sequence[MessageLikeRepresentation]
 """Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
 
 
-class ConversationMemory(Carried, Curated, Known):
+class ConversationMemory(Carried, Curated, Known, Shared):
     """What is kept of one user: said, summarized, known; and how it is found again.
 
     Each method comes twice: `recall` blocks, `arecall` is awaited. The graph works on the same storage: a thread may be
@@ -49,12 +44,14 @@ class ConversationMemory(Carried, Curated, Known):
     Args:
         resources: storage and models, shared with the memories of other users.
         user_id: whose.
+        space: the owner of a space in which this user acts; see `space`.
     """
 
-    def __init__(self, resources: Resources, user_id: str) -> None:
+    def __init__(self, resources: Resources, user_id: str, *, space: str | None = None) -> None:
         self.resources = resources
-        self.user_id = user_id
-        self.user = resources.of_user(user_id)
+        self.user = resources.of_user(user_id) if space is None else resources.of_member(space, user_id)
+        self.user_id = self.user.id
+        self._member = user_id
 
     async def aexplain(self, thread_id: str, turn: int = -1) -> TurnReport:
         """The report of a turn: 1 is the first, -1 the last.
@@ -100,7 +97,13 @@ class ConversationMemory(Carried, Curated, Known):
             return await kept(await unknown(given, turn), turn)
 
     async def arecall(
-        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+        self,
+        query: str,
+        *,
+        thread_id: str | None = None,
+        limit: int = 5,
+        as_of: datetime | None = None,
+        spaces: Sequence[str] = (),
     ) -> list[Memory]:
         """What was said that bears on a query, the best first: exchanges and summaries, with sources and scores.
 
@@ -109,9 +112,11 @@ class ConversationMemory(Carried, Curated, Known):
             thread_id: the only thread to search; None for all of the user's.
             limit: memories, at most.
             as_of: a moment, with its zone: nothing that was said later, and "yesterday" is the day before it.
+            spaces: names of team spaces that are searched as well; each memory says as `space` which it is from.
 
         Raises:
             InputError: the query is empty, or `as_of` has no zone.
+            RightsError: the user may not read one of the spaces.
             StorageError: the storage fails.
         """
         if not query.strip():
@@ -120,7 +125,11 @@ class ConversationMemory(Carried, Curated, Known):
             raise InputError("The moment `as_of` has no zone: expected an aware datetime, such as datetime.now(UTC).")
         scope = "user" if thread_id is None else "thread"
         turn = self._turn(thread_id or "", max_memories=limit, memory_scope=scope)
-        return list((await recalled(query, turn, as_of)).memories)[:limit]
+        found = list((await recalled(query, turn, as_of)).memories)
+        for name in spaces:
+            shared = await self.space(name).arecall(query, thread_id=thread_id, limit=limit, as_of=as_of)
+            found += [memory.model_copy(update={"space": name}) for memory in shared]
+        return sorted(found, key=lambda memory: memory.score, reverse=True)[:limit] if spaces else found[:limit]
 
     async def acontext(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
@@ -201,10 +210,16 @@ class ConversationMemory(Carried, Curated, Known):
         return node_thread.run_sync(self.aremember(messages, thread_id=thread_id))
 
     def recall(
-        self, query: str, *, thread_id: str | None = None, limit: int = 5, as_of: datetime | None = None
+        self,
+        query: str,
+        *,
+        thread_id: str | None = None,
+        limit: int = 5,
+        as_of: datetime | None = None,
+        spaces: Sequence[str] = (),
     ) -> list[Memory]:
         """`arecall`, blocking."""
-        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit, as_of=as_of))
+        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit, as_of=as_of, spaces=spaces))
 
     def context(
         self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
@@ -228,9 +243,18 @@ class ConversationMemory(Carried, Curated, Known):
         """`asummaries`, blocking."""
         return node_thread.run_sync(self.asummaries(thread_id))
 
-    def forget(self, thread_id: str | None = None, **what: Any) -> Deleted:
+    def forget(
+        self,
+        thread_id: str | None = None,
+        *,
+        messages: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fact: str | None = None,
+    ) -> Deleted:
         """`aforget`, blocking."""
-        return node_thread.run_sync(self.aforget(thread_id, **what))
+        gone = self.aforget(thread_id, messages=messages, since=since, until=until, fact=fact)
+        return node_thread.run_sync(gone)
 
     def delete(self, thread_id: str | None = None) -> Deleted:
         """`adelete`, blocking."""
@@ -244,42 +268,4 @@ class ConversationMemory(Carried, Curated, Known):
         settings = self.resources.settings.model_copy(update={"user_id": self.user_id, **changes})
         # As where the graph is a part of another one: the messages are those given, the rest is in the archive.
         own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: only_looks}
-        return Turn(self.resources, settings, {"configurable": own})
-
-
-class open_memory:  # noqa: N801  # used like the function `open`
-    """Open the memory of a user with its storage: `async with open_memory(user_id="ada") as memory:`, or `with`.
-
-    Args:
-        settings: which storage, embedding model, profile; by default the environment's.
-        user_id: whose memory; by default the settings'.
-        **components: see `Components`; `model` writes the summaries.
-
-    Raises:
-        SettingsError: a setting is not allowed, or something is no component.
-        StorageError: the storage cannot be started or reached (when entered).
-    """
-
-    def __init__(
-        self, settings: Settings | None = None, *, user_id: str | None = None, **components: Unpack[Components]
-    ) -> None:
-        self._resources = Resources(Settings() if settings is None else settings, **components)
-        self._user_id = user_id or self._resources.settings.user_id or DEFAULT_USER
-
-    async def __aenter__(self) -> ConversationMemory:
-        self._resources.locks = locks_of(self._resources.database)
-        await self._resources.open()
-        return ConversationMemory(self._resources, self._user_id)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._resources.close()
-
-    def __enter__(self) -> ConversationMemory:
-        return node_thread.run_sync(self.__aenter__())
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        node_thread.run_sync(self.__aexit__(kind, error, trace))
+        return Turn(self.resources, settings, {"configurable": own}, user=self.user)

@@ -85,7 +85,7 @@ async def note_branch(resources: Resources, snapshot: StateSnapshot) -> None:
     """
     thread_id, messages = snapshot.config["configurable"]["thread_id"], snapshot.values.get("messages") or []
     if (owner := await owner_of(resources.database, thread_id)) is not None:
-        await resources.of_user(owner).branches.settle(thread_id, [str(message.id) for message in messages])
+        await resources.upkeep_of(owner).branches.settle(thread_id, [str(message.id) for message in messages])
 
 
 def new_in(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyMessage]:

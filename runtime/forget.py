@@ -255,6 +255,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await rows.fetch("deletion.search_cache")
     if wanted.kind == "user":
         await rows.fetch("users.drop_defaults")
+        await rows.fetch("spaces.drop")
         numbers["documents"] = len(await rows.fetch("documents.drop"))
     elif traces.quotes:
         numbers["documents"] = await _documents_quoting(rows, traces)
@@ -269,8 +270,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
 async def _documents_quoting(rows: Exchange, traces: Traces) -> int:
     """Remove the documents of agents that hold a sentence of it word for word; returns how many there were."""
     documents = Documents(rows)
-    found = await documents.under()
-    quoting = [one for one in found if traces.removed_from(one.value, "") is not one.value]
+    quoting = [one for one in await documents.under() if traces.removed_from(one.value, "") is not one.value]
     return await documents.remove((one.namespace, one.key) for one in quoting) if quoting else 0
 
 

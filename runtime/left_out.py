@@ -48,7 +48,7 @@ async def note_refused(resources: Resources, thread_id: str, messages: Sequence[
     said = [message for message in messages if not isinstance(message, RemoveMessage) and not is_empty(message)]
     if owner is None or not said:
         return
-    user = resources.of_user(owner)
+    user = resources.upkeep_of(owner)
     known = await user.archive.known_ids(thread_id, [str(message.id) for message in said if message.id])
     archived = {str(message.id): message for message in said if message.id in known}
     changed = set(await user.archive.changed_ids(thread_id, list(archived.values())))

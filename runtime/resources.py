@@ -20,7 +20,7 @@ from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
 from ..models.embeddings import Embedder
 from ..settings.settings import Settings
-from ..state.errors import EverthreadError, SettingsError
+from ..state.errors import EverthreadError, InputError, SettingsError
 from ..state.observer import Observer
 from ..storage.json import database as _files  # noqa: F401  # now: `storage_of` must not read files in an event loop
 from ..storage.loop_thread import io_thread
@@ -28,6 +28,7 @@ from ..storage.open import storage_of
 from ..storage.postgres import claims as _claims  # noqa: F401
 from ..storage.postgres import database as _postgres  # noqa: F401
 from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.spaces import is_space
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 from .admission import Admission
@@ -113,9 +114,26 @@ class Resources:
         """
         return self._users(user_id)
 
+    def of_member(self, space: str, user_id: str) -> User:
+        """What is kept in a space, and all that a member does there: see `owner_of_space`.
+
+        Raises:
+            InputError: the user id is that of a space.
+            StorageError: the user id is empty, or holds what cannot be stored.
+        """
+        if is_space(user_id):
+            raise InputError(f"{user_id!r} is a space, which is no member of another: name a user.")
+        return self._made(UserRows(self.database, space, member=self.of_user(user_id).id), self.upkeep_of(space))
+
+    def upkeep_of(self, owner: str) -> User:
+        """What is kept of a user, or in a space without a member: for what a process does by itself."""
+        return self._made(UserRows(self.database, owner, is_upkeep=True)) if is_space(owner) else self.of_user(owner)
+
     def _user(self, user_id: str) -> User:
-        rows = UserRows(self.database, user_id)
-        return User(rows, vector_index(rows, self.embedder, self.store), self._memories, self.background)
+        return self._made(UserRows(self.database, user_id))
+
+    def _made(self, rows: UserRows, upkeep: User | None = None) -> User:
+        return User(rows, vector_index(rows, self.embedder, self.store), self._memories, self.background, upkeep)
 
     def watch(self, observer: Observer) -> None:
         """Tell this observer from now on what goes on in nodes, database, embedding model and background."""

@@ -185,7 +185,7 @@ class RetentionPass:
         after, all_threads = "", self._of_all.limits_threads
         while page := await self._rows.threads(after, all_threads=all_threads):
             for user_id in dict.fromkeys(thread.user_id for thread in page):
-                rows = UserRows(self._resources.database, user_id)
+                rows = self._resources.upkeep_of(user_id).rows
                 own = {thread.thread_id: self._retention(thread) for thread in page if thread.user_id == user_id}
                 for due in await Due.of(rows, own, self._now):
                     yield rows, own[due.thread_id], due
@@ -206,7 +206,7 @@ class RetentionPass:
         """Forget what was said, with what was made from it, in other threads as well."""
         if retention.messages is None or not due.messages:
             return True
-        user, before = self._resources.of_user(rows.user_id), self._now - retention.messages
+        user, before = self._resources.upkeep_of(rows.user_id), self._now - retention.messages
 
         async def delete() -> int:
             ids = await due.old_messages(rows, before)

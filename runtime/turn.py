@@ -59,12 +59,18 @@ class Turn:
     """
 
     def __init__(
-        self, resources: Resources, settings: Settings, config: RunnableConfig | None = None, own_context: Any = None
+        self,
+        resources: Resources,
+        settings: Settings,
+        config: RunnableConfig | None = None,
+        own_context: Any = None,
+        user: User | None = None,
     ) -> None:
         self.resources = resources
         self.settings = settings
         self.config: RunnableConfig = config or {}
         self.own_context = own_context
+        self._user = user
         self._chains: LiveChains = self.config.get("configurable", {}).get(CHAINS_KEY) or LiveChains()
 
     @cached_property
@@ -74,7 +80,7 @@ class Turn:
         Raises:
             StorageError: the user id cannot be stored.
         """
-        return self.resources.of_user(self.settings.user_id)
+        return self._user or self.resources.of_user(self.settings.user_id)
 
     @cached_property
     def thread_id(self) -> str:
@@ -139,7 +145,7 @@ class Turn:
         handlers = getattr(around, "inheritable_handlers", around if isinstance(around, list) else None) or []
         callbacks = [handler for handler in handlers if not type(handler).__module__.startswith("langgraph.")]
         config: RunnableConfig = {"configurable": {"thread_id": self.thread_id}, "callbacks": callbacks}
-        return Turn(self.resources, self.settings, config)
+        return Turn(self.resources, self.settings, config, user=self._user)
 
     async def note_forgotten(self, found: Found) -> None:
         """What the turn forgets is gone from the storage: what else keeps states is told when the turn is over."""

@@ -28,9 +28,17 @@ class User:
         vectors: the user's vector arm.
         memories: what this process holds of the users' memories.
         background: where work goes on beside the turns.
+        upkeep: who does that work in a space, whose members have rights of their own; by default this user.
     """
 
-    def __init__(self, rows: UserRows, vectors: VectorIndex, memories: RecallCache, background: Background) -> None:
+    def __init__(
+        self,
+        rows: UserRows,
+        vectors: VectorIndex,
+        memories: RecallCache,
+        background: Background,
+        upkeep: User | None = None,
+    ) -> None:
         self.id = rows.user_id
         self.rows = rows
         self.archive = Archive(rows)
@@ -44,13 +52,14 @@ class User:
         self.search = MemorySearch(rows, memories, vectors)
         self._memories = memories
         self._background = background
+        self._upkeep = upkeep or self
         self._asked_again: list[tuple[str, str]] = []
 
     def embed_later(self, timeout: float) -> None:
         """Embed what is pending, in the background; `timeout` is seconds a batch."""
 
         async def step() -> bool:
-            return await self.vectors.embed_pending(timeout=timeout) > 0
+            return await self._upkeep.vectors.embed_pending(timeout=timeout) > 0
 
         self._background.begin("embedding", self.id, step)
 
@@ -65,8 +74,8 @@ class User:
 
         async def step() -> bool:
             again, self._asked_again = self._asked_again, []
-            await self.importance.move(again, step=ASKED_AGAIN)
-            return (await read_batch(self.facts, auto_pin_score))[1]
+            await self._upkeep.importance.move(again, step=ASKED_AGAIN)
+            return (await read_batch(self._upkeep.facts, auto_pin_score))[1]
 
         self._background.begin("facts", self.id, step)
 

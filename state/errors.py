@@ -41,6 +41,10 @@ class ThreadOwnershipError(EverthreadError):
     """A thread belongs to another user."""
 
 
+class RightsError(EverthreadError):
+    """A user may not do this in a space: the right for it was not given, or was taken."""
+
+
 class ClaimLostError(EverthreadError):
     """Another process has gone on with a thread while a turn ran in it: what the turn still had to write is refused."""
 

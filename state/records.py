@@ -102,6 +102,7 @@ class Memory(Record):
     keyword_rank: int | None = Field(None, ge=1)
     rank: int = Field(ge=1)
     created_at: AwareDatetime
+    space: str | None = Field(None, description="The team space that it is from; None for the user's own memory.")
 
 
 class Hit(Record):

@@ -96,10 +96,11 @@ async def change_documents(rows: UserRows, put: Sequence[Document], removed: Ite
         StorageError: the storage fails; nothing has changed.
     """
     lines = json.dumps([_row(document) for document in put])
+    gone = _columns(removed)
     await rows.transaction(
         ("users.not_alone", {}),
-        ("documents.remove", _columns(removed)),
-        ("documents.put", {"rows": lines, "created_at": now()}),
+        *([("documents.remove", gone)] if gone["names"] else []),
+        *([("documents.put", {"rows": lines, "created_at": now()})] if put else []),
     )
 
 

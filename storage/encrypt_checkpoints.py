@@ -7,11 +7,11 @@ from typing import Any, Final
 from psycopg.types.json import Jsonb
 
 from .encryption import Cipher
+from .entering import enter
 from .queries import for_psycopg
 from .sealed_checkpoints import has_open_texts, seal_inline, sealed_value
 from .storage import Connection, Row, Storage
 from .user_keys import NOBODY
-from .user_rows import enter
 
 BATCH_ROWS: Final = 200
 

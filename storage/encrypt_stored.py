@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from psycopg.types.json import Jsonb
 
 from .encryption import Cipher
+from .entering import enter
 from .memory_changes import array_bytes, term_numbers
 from .queries import for_psycopg
 from .sealed_values import hashed, is_sealed, seal
 from .storage import Connection, Row, Storage
 from .user_keys import NOBODY
-from .user_rows import enter
 
 if TYPE_CHECKING:
     from .postgres.database import Database

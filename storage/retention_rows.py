@@ -10,8 +10,9 @@ from psycopg.types.json import Jsonb
 
 from ..settings.retention import Retention
 from ..state.records import RetentionRun
+from .entering import across_users, enter
 from .storage import Connection, Row, Storage
-from .user_rows import UserRows, across_users, enter
+from .user_rows import UserRows
 
 PAGE: Final = 200
 """Threads that are looked at with one statement."""

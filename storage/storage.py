@@ -92,8 +92,9 @@ class Storage(Protocol):
     def row_security(self) -> bool | None:
         """Whether the server itself keeps users apart, once it is open; None where none could."""
 
-    def scope(self, user_id: str | None) -> tuple[Any, Mapping[str, Any]] | None:
-        """What says, first in a transaction, whose rows it meets (None: any user's); None where nothing asks for it."""
+    def scope(self, user_id: str | None, member: str | None = None) -> tuple[Any, Mapping[str, Any]] | None:
+        """What says, first in a transaction, whose rows it meets (None: any user's), as which member of a space; None
+        where nothing asks for it."""
 
     def fence(self, thread_id: str) -> tuple[Any, Mapping[str, Any]] | None:
         """What a transaction says that writes in a thread, so that it fails where this process has lost its claim of

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from .entering import across_users
 from .storage import Storage
-from .user_rows import UserRows, across_users
+from .user_rows import UserRows
 
 _COPY: Final = (
     "thread_copy.threads",

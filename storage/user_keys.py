@@ -141,7 +141,7 @@ class UserKeys:
         """
         from .encrypt_checkpoints import encrypt_checkpoints  # which know this module
         from .encrypt_stored import erase_plain
-        from .user_rows import across_users
+        from .entering import across_users
 
         if (own := await self.of(NOBODY)) is None:
             raise StorageError(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from psycopg.rows import DictRow, tuple_row
 
-from ..state.errors import StorageError
+from ..state.errors import RightsError, StorageError
 from ..state.messages import clean_text
+from .entering import across_users, enter
 from .queries import Query
 from .readable import Skipped
 from .sealed_columns import Sealing, UnderKey
+from .spaces import RIGHTS, Member, is_space
 from .storage import Connection, Storage
 
 T = TypeVar("T")
@@ -23,35 +26,6 @@ _USER: Final = ("%(user_id)s", ":user_id")
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
 
-ACROSS_USERS: Final = frozenset(
-    {"archive.owner", "thread_copy.owner", "transfer.not_mine", "retention.threads", "user_keys.incomplete"}
-)
-"""The statements that ask about rows of any user: whose a thread is, and who there is."""
-
-
-async def enter(database: Storage, connection: Connection, user_id: str | None) -> None:
-    """Say to the database whose rows the transaction meets, where it asks for that; None for any user's."""
-    if (scope := database.scope(user_id)) is not None:
-        await connection.execute(*scope)
-
-
-async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
-    """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
-
-    Raises:
-        StorageError: the query is none of them, or the database fails.
-    """
-    if query not in ACROSS_USERS:
-        raise StorageError(f"The query {query!r} may not be run across users: use UserRows.")
-
-    async def work(connection: Connection) -> list[DictRow]:
-        async with connection.pipeline():
-            await enter(database, connection, None)
-            cursor = await connection.execute(database.queries[query], values)
-        return await cursor.fetchall()
-
-    return await database.run(work, one_statement=True)
-
 
 class UserRows:
     """Queries in the name of one user.
@@ -59,18 +33,24 @@ class UserRows:
     Args:
         database: where the rows are.
         user_id: whose rows they are.
+        member: the user who acts where they are a space's, with the rights of that user there.
+        is_upkeep: whether a space's rows are met without a member: for what a process does beside.
 
     Raises:
+        RightsError: the rows are a space's, and nobody is named who acts in it.
         StorageError: the user id is empty, or holds what cannot be stored.
     """
 
-    def __init__(self, database: Storage, user_id: str) -> None:
+    def __init__(self, database: Storage, user_id: str, *, member: str | None = None, is_upkeep: bool = False) -> None:
         if not isinstance(user_id, str) or not user_id.strip():
             raise StorageError("A query for a user's data came without a user id: pass user_id in the context.")
         if clean_text(user_id) != user_id:
             raise StorageError("The user id holds NUL or a lone surrogate, which cannot be stored: pass another one.")
+        if is_space(user_id) and member is None and not is_upkeep:
+            raise RightsError(f"{user_id!r} is a space: open it as a member, with `space` of a user's memory.")
         self._database = database
         self.user_id = user_id
+        self._member = None if member is None else Member(user_id, member)
         self.skipped = Skipped(database)
 
     @property
@@ -89,11 +69,11 @@ class UserRows:
 
         async def work(connection: Connection) -> list[DictRow]:
             async with connection.pipeline():
-                await enter(self._database, connection, self.user_id)
+                await self._enter(connection, query)
                 cursor = await connection.execute(statement, given)
             return await cursor.fetchall() if cursor.description is not None else []
 
-        return sealing.rows(query, values, await self._database.run(work, one_statement=True))
+        return sealing.rows(query, values, await self._database.run(work, one_statement=self._member is None))
 
     async def transaction(self, *queries: tuple[str, Mapping[str, Any]], fenced: str | None = None) -> list[DictRow]:
         """Run several queries in one transaction; returns the rows of the last one.
@@ -113,7 +93,7 @@ class UserRows:
         async def work(connection: Connection) -> list[DictRow]:
             rows: list[DictRow] = []
             async with connection.pipeline():
-                await enter(self._database, connection, self.user_id)
+                await self._enter(connection, *(name for name, _ in queries))
                 if fence is not None:
                     await connection.execute(*fence)
                 cursors = [await connection.execute(query, given) for query, given in named]
@@ -137,7 +117,7 @@ class UserRows:
         async def work(connection: Connection) -> list[tuple[list[str], list[tuple[Any, ...]]]]:
             cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
             async with connection.pipeline():
-                await enter(self._database, connection, self.user_id)
+                await self._enter(connection, *(name for name, _ in queries))
                 for cursor, (query, given) in zip(cursors, named, strict=True):
                     await cursor.execute(query, given)
             rows = [await cursor.fetchall() for cursor in cursors]
@@ -145,7 +125,7 @@ class UserRows:
                 ([column[0] for column in cursor.description], of) for cursor, of in zip(cursors, rows, strict=True)
             ]
 
-        found = await self._database.run(work, one_statement=True)
+        found = await self._database.run(work, one_statement=self._member is None)
         return [sealing.tuples(name, *rows) for (name, _), rows in zip(queries, found, strict=True)]
 
     async def fetch_each(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[DictRow]]:
@@ -161,11 +141,11 @@ class UserRows:
 
         async def work(connection: Connection) -> list[list[DictRow]]:
             async with connection.pipeline():
-                await enter(self._database, connection, self.user_id)
+                await self._enter(connection, *(name for name, _ in queries))
                 cursors = [await connection.execute(query, given) for query, given in named]
             return [await cursor.fetchall() for cursor in cursors]
 
-        found = await self._database.run(work, one_statement=True)
+        found = await self._database.run(work, one_statement=self._member is None)
         return [sealing.rows(*query, rows) for query, rows in zip(queries, found, strict=True)]
 
     async def exclusive(self, work: Callable[[Exchange], Awaitable[T]], *, fenced: str | None = None) -> T:
@@ -186,11 +166,11 @@ class UserRows:
 
         async def in_turn(connection: Connection) -> T:
             async with connection.pipeline():
-                await enter(self._database, connection, self.user_id)
+                rights = await self._enter(connection)
                 if fence is not None:
                     await connection.execute(*fence)
                 await connection.execute(self._database.queries["users.lock"], {"user_id": self.user_id})
-            return await work(Exchange(connection, self._query, sealing, self.skipped))
+            return await work(Exchange(connection, partial(self._query, rights=rights), sealing, self.skipped))
 
         return await self._database.run(in_turn)
 
@@ -207,8 +187,8 @@ class UserRows:
         async def in_snapshot(connection: Connection) -> T:
             async with connection.pipeline():
                 await connection.execute(self._database.queries["users.snapshot"], {"user_id": self.user_id})
-                await enter(self._database, connection, self.user_id)
-            return await work(Snapshot(connection, self._query, sealing))
+                rights = await self._enter(connection)
+            return await work(Snapshot(connection, partial(self._query, rights=rights), sealing))
 
         return await self._database.run(in_snapshot)
 
@@ -237,8 +217,21 @@ class UserRows:
         """What fails where the claim is lost that this process has now: what is done late does not take a later one."""
         return None if thread_id is None else self._database.fence(thread_id)
 
-    def _query(self, name: str) -> Query:
+    async def _enter(self, connection: Connection, *queries: str) -> frozenset[str]:
+        """Begin a transaction that does these; returns what else may be done in it by a member of a space."""
+        if self._member is None:
+            await enter(self._database, connection, self.user_id)
+            return frozenset()
+        await enter(self._database, connection, self._member.user_id)
+        rights = await self._member.rights(self._database, connection)
+        self._member.check(rights, queries)
+        await enter(self._database, connection, self.user_id, self._member.user_id)
+        return rights
+
+    def _query(self, name: str, rights: frozenset[str] = frozenset(RIGHTS)) -> Query:
         """The statement of this name, or one that is given as it is; it must ask for the user."""
+        if self._member is not None:
+            self._member.check(rights, [name])
         query = self._database.queries.get(name, name)
         if isinstance(query, str) and not any(user in query for user in _USER):
             raise StorageError(f"The query {name!r} for a user's data does not filter by the user: add the filter.")

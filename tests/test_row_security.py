@@ -23,9 +23,10 @@ from everthread import Archive, ConversationMemory, MemoryStore, Settings, Stora
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.storage.embedded.server import ensure_server
+from everthread.storage.entering import across_users
 from everthread.storage.postgres.database import Database
 from everthread.storage.thread_copy import owner_of
-from everthread.storage.user_rows import UserRows, across_users
+from everthread.storage.user_rows import UserRows
 
 OF_ANYBODY = "SELECT text FROM messages WHERE %(user_id)s <> '' ORDER BY text"
 WITH_USER = """

@@ -39,6 +39,7 @@ _USER_TABLES: Final = (
     "left_out",
     "user_defaults",
     "documents",
+    "space_members",
 )
 _NEWEST: Final = """
 SELECT * FROM checkpoints AS old WHERE checkpoint_id = (

@@ -122,9 +122,9 @@ class Database:
         """Whether the server itself keeps the rows of users apart, once it is open: see `row_security.py`."""
         return self._wall.stands
 
-    def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
+    def scope(self, user_id: str | None, member: str | None = None) -> tuple[str, Mapping[str, Any]]:
         """The statement, with its values, that says first in a transaction whose rows it meets; None: any user's."""
-        return self._wall.scope(user_id)
+        return self._wall.scope(user_id, member)
 
     def fence(self, thread_id: str) -> tuple[str, Mapping[str, Any]] | None:
         """The statement, with its values, that fails where this process has lost its claim of a thread."""

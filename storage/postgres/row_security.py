@@ -25,7 +25,10 @@ Connection = AsyncConnection[DictRow]
 IN_SCHEMA: Final = "SELECT set_config('search_path', %(search_path)s, true)"
 """Says in which schemas the names of a transaction are looked for; others may be said behind it."""
 
-_OWN: Final = f"{IN_SCHEMA}, set_config('everthread.user_id', %(user_id)s, true)"
+_OWN: Final = (
+    f"{IN_SCHEMA}, set_config('everthread.user_id', %(user_id)s, true), "
+    "set_config('everthread.member', %(member)s, true)"
+)
 _OWN_AS_ROLE: Final = f"{_OWN}, set_config('role', 'everthread_rows', true)"
 _ACROSS: Final = f"{IN_SCHEMA}, set_config('everthread.across_users', 'on', true)"
 
@@ -68,12 +71,13 @@ class Wall(NamedTuple):
     as_role: bool
     search_path: str
 
-    def scope(self, user_id: str | None) -> tuple[str, Mapping[str, Any]]:
-        """The statement, with its values, that a transaction begins with: whose rows it meets; None for all users'."""
+    def scope(self, user_id: str | None, member: str | None = None) -> tuple[str, Mapping[str, Any]]:
+        """The statement, with its values, that a transaction begins with: whose rows it meets (None: all users'), as
+        which member of a space."""
         values = {"search_path": self.search_path}
         if user_id is None:
             return _ACROSS, values
-        return (_OWN_AS_ROLE if self.as_role else _OWN), {**values, "user_id": user_id}
+        return (_OWN_AS_ROLE if self.as_role else _OWN), {**values, "user_id": user_id, "member": member or ""}
 
 
 async def secure(connection: Connection) -> None:

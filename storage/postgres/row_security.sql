@@ -10,8 +10,24 @@ BEGIN
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS own_rows ON %I', name);
-        EXECUTE format('CREATE POLICY own_rows ON %I
-                        USING (user_id = (SELECT current_setting(''everthread.user_id'', true)))', name);
+        IF name = 'space_members' THEN
+            -- Asked by the policies of the others: a member's own rights.
+            CREATE POLICY own_rows ON space_members
+            USING (user_id IN ((SELECT current_setting('everthread.user_id', true)),
+                               (SELECT current_setting('everthread.member', true))));
+            DROP POLICY IF EXISTS across_users ON space_members;
+            CREATE POLICY across_users ON space_members FOR SELECT
+            USING ((SELECT current_setting('everthread.across_users', true)) = 'on');
+        ELSE
+            EXECUTE format('CREATE POLICY own_rows ON %I
+                            USING (user_id = (SELECT current_setting(''everthread.user_id'', true))
+                                   AND (SELECT member_may(''read'')))
+                            WITH CHECK (user_id = (SELECT current_setting(''everthread.user_id'', true))
+                                        AND (SELECT member_may(''write'')))', name);
+            EXECUTE format('DROP POLICY IF EXISTS no_reader ON %I', name);
+            EXECUTE format('CREATE POLICY no_reader ON %I AS RESTRICTIVE FOR DELETE
+                            USING ((SELECT member_may(''write'')))', name);
+        END IF;
         IF name = 'threads' THEN
             -- Whose a thread is must be known before it is known who asks.
             DROP POLICY IF EXISTS across_users ON threads;

@@ -125,7 +125,7 @@ class SqliteDatabase:
     def row_security(self) -> None:
         """Nothing: SQLite has no row-level security."""
 
-    def scope(self, user_id: str | None) -> None:
+    def scope(self, user_id: str | None, member: str | None = None) -> None:
         """Nothing: no transaction has to say whose rows it meets."""
 
     def fence(self, thread_id: str) -> tuple[Procedure, Mapping[str, Any]] | None:

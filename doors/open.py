@@ -1,0 +1,53 @@
+"""`open_memory`: the memory of a user with its storage, without the graph."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from typing_extensions import Unpack
+
+from ..runtime.components import Components
+from ..runtime.resources import Resources
+from ..settings.settings import Settings
+from ..state.threads import DEFAULT_USER
+from ..storage.loop_thread import node_thread
+from ..storage.open import locks_of
+from .memory import ConversationMemory
+
+
+class open_memory:  # noqa: N801  # used like the function `open`
+    """Open the memory of a user with its storage: `async with open_memory(user_id="ada") as memory:`, or `with`.
+
+    Args:
+        settings: which storage, embedding model, profile; by default the environment's.
+        user_id: whose memory; by default the settings'.
+        **components: see `Components`; `model` writes the summaries.
+
+    Raises:
+        SettingsError: a setting is not allowed, or something is no component.
+        StorageError: the storage cannot be started or reached (when entered).
+    """
+
+    def __init__(
+        self, settings: Settings | None = None, *, user_id: str | None = None, **components: Unpack[Components]
+    ) -> None:
+        self._resources = Resources(Settings() if settings is None else settings, **components)
+        self._user_id = user_id or self._resources.settings.user_id or DEFAULT_USER
+
+    async def __aenter__(self) -> ConversationMemory:
+        self._resources.locks = locks_of(self._resources.database)
+        await self._resources.open()
+        return ConversationMemory(self._resources, self._user_id)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._resources.close()
+
+    def __enter__(self) -> ConversationMemory:
+        return node_thread.run_sync(self.__aenter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        node_thread.run_sync(self.__aexit__(kind, error, trace))
