@@ -1,4 +1,4 @@
-"""How a transaction begins: whose rows it meets, and which thread it holds; and the statements of no user."""
+"""How a transaction begins: whose rows it meets; and the statements that are not of one user."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from everthread.storage.sqlite import queries as sqlite
 from everthread.storage.sqlite.database import SqliteDatabase
 
 ROOT = Path(everthread.__file__).parent
-ROOMS = ("facts", "maintenance", "memory", "runtime", "storage")
+ROOMS = ("doors", "facts", "maintenance", "memory", "runtime", "storage")
 OTHER_NAMES = {"queries.py", "open.py", "telemetry.py"}
 """Files with names of statements, of files and of metrics, which look alike."""
 
