@@ -28,14 +28,12 @@ from ..state.live_chain import LiveChains
 from ..state.report_records import Progress, TurnReport
 from ..state.tool_calls import ends_with_reply
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .recognition import ANSWERING
 from .run import Run
 
 logger = logging.getLogger(__name__)
 
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
-
-ANSWERING: Final = "llm_call"
-"""The node in whose name a reply is written, so that the end of its turn is what follows."""
 
 _KEPT: Final = frozenset({*ConversationState.__annotations__} - {"responder_state", "structured_response"})
 """Channels that the end of a turn makes, or that a command has set."""

@@ -18,8 +18,8 @@ from ..storage.thread_copy import owner_of
 _FEWEST: Final = 2
 """Messages that must be the same before an input counts as the history sent again: an exchange."""
 
-LAST_NODE: Final = "command"
-"""The node in whose name a state is written between turns: after it a turn is over, so that nothing is left to run."""
+ANSWERING: Final = "llm_call"
+"""The node in whose name a reply is written, so that the end of its turn is what follows."""
 
 _MOST_OF_A_TURN: Final = 200
 """Messages of a turn that broke off that are looked for in the archive."""
@@ -56,9 +56,8 @@ async def recognized(
         new = by_id(given, said, older)
     if new or not said or not (snapshot.next or snapshot.tasks):
         return new
-    if ended := await _ended(archive, thread_id, said[-1]):
-        await graph.aupdate_state(config, {"messages": ended}, as_node=LAST_NODE)
-        return []
+    if ended := await _ended(archive, thread_id, said[-1]):  # what follows its reply is done once more
+        await graph.aupdate_state(config, {"messages": ended}, as_node=ANSWERING)
     return None
 
 

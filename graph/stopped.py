@@ -23,7 +23,8 @@ from ..state.messages import STOPPED_KEY
 from ..state.tool_calls import ends_with_reply
 from ..storage.loop_thread import node_thread
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
-from .put_behind import ANSWERING, Compiled, going_on, write_later
+from .put_behind import Compiled, going_on, write_later
+from .recognition import ANSWERING
 from .run import Run
 
 logger = logging.getLogger(__name__)

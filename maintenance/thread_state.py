@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite, StateSnapshot
 
 from ..graph.conversation import CompiledConversation, Conversation
-from ..graph.recognition import LAST_NODE
 from ..runtime.turn import Turn
 from ..runtime.user import User
 from ..state.chain import Chain, empty_chain
 from ..state.conversation import Update
 from ..state.errors import InputError
+
+_LAST_NODE: Final = "command"
+"""The node in whose name a state is written between turns: after it a turn is over, so that nothing is left to run."""
 
 
 class ThreadState:
@@ -58,7 +61,7 @@ class ThreadState:
         if messages is not None:
             update["messages"] = Overwrite(messages)
         if update:
-            await self.conversation.aupdate_state(self.turn.config, update, as_node=LAST_NODE)
+            await self.conversation.aupdate_state(self.turn.config, update, as_node=_LAST_NODE)
             self.chain, self.messages = chain, self.messages if messages is None else messages
 
 

@@ -27,8 +27,10 @@ def connections(_: CallbackOptions) -> Iterable[Observation]:
 
 
 def jobs(_: CallbackOptions) -> Iterable[Observation]:
-    """The jobs of all backgrounds of this process, of each kind."""
+    """The jobs of all backgrounds of this process, of each kind, and the turns that the storage has yet to take."""
     from opentelemetry.metrics import Observation
 
     counts = sum((resources.background.counts() for resources in list(measured)), Counter[str]())
     yield from (Observation(counts[kind], {"kind": kind}) for kind in KINDS)
+    unwritten = sum(resources.away.count for resources in list(measured))
+    yield Observation(unwritten, {"kind": "unwritten"})

@@ -46,6 +46,7 @@ async def lifespan(_app: Starlette) -> AsyncIterator[None]:
             with suppress(asyncio.CancelledError):
                 await task
         await retaining
+        await resources.away.close(resources.locks)
 
 
 async def _forget(thread_id: str) -> None:

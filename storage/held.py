@@ -33,8 +33,9 @@ class HeldThread(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Messages in it."""
-        return len(self.step.checkpoint["channel_values"].get("messages") or ())
+        """Messages and summaries in it."""
+        messages = self.step.checkpoint["channel_values"].get("messages") or ()
+        return len(messages) + len(self.texts.get("chain_texts") or ())
 
 
 class Held:

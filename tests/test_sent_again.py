@@ -101,6 +101,7 @@ async def test_a_reply_that_was_archived_before_a_crash_is_neither_lost_nor_made
             state = await again.ainvoke(QUESTION, thread(), context=ADA)
             assert state["messages"][-1].text == REPLY
             assert model.prompts == []
+            assert (await examine(again, "ada", "t1"))[0].findings == ()
         await say(again, "And my cat is called Crumb.")
         prompt = [message.text for message in model.prompts[0]]
         assert prompt.count(REPLY) == 1
