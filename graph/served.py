@@ -5,7 +5,6 @@ It is compiled without a checkpointer; the server puts the one of `langgraph.jso
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph_sdk.runtime import ServerRuntime
 
 from ..runtime.resources import Resources
+from ..runtime.run_settings import is_authenticated
 from ..settings.client import client_context, client_form
 from ..settings.run_context import RunContext
 from ..storage.open import locks_of
@@ -45,11 +45,6 @@ class ServedConversation(Conversation):
         """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have."""
         async for part in super().astream(input, config, **{**options, "context": self.sent}):
             yield part
-
-
-def is_authenticated() -> bool:
-    """Whether the server has an authentication of its own, and knows whose turn it is."""
-    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
 
 
 _form = client_form(resources.settings, is_authenticated=is_authenticated())

@@ -8,6 +8,7 @@ key `everthread` of `configurable`. A `user_id` there counts as well, as other m
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from threading import Lock
@@ -29,6 +30,8 @@ T = TypeVar("T")
 _MOST_KEPT: Final = 256
 """Settings that are kept made, at most."""
 
+
+NO_IDENTITY: Final = "The server's authentication gave no identity: expected a non-empty text that says who it is."
 
 _TOLD: Final[set[str]] = set()
 """Names in `configurable` of which was warned."""
@@ -140,9 +143,22 @@ def given(context: Any, config: RunnableConfig | None) -> Given:
 
 
 def authenticated_user(runtime: Runtime[Any]) -> str | None:
-    """Who the server says it is, signed in or not; None where no server knows anybody."""
+    """Who the server says it is, signed in or not; None where no server knows anybody.
+
+    Raises:
+        SettingsError: the server's authentication let somebody in and does not say who it is.
+    """
     user = runtime.server_info.user if runtime.server_info is not None else None
-    return str(user.identity) if user is not None and user.identity else None
+    if user is None:
+        return None
+    if not user.identity and is_authenticated():
+        raise SettingsError(NO_IDENTITY)
+    return str(user.identity) if user.identity else None
+
+
+def is_authenticated() -> bool:
+    """Whether a LangGraph server runs here that has an authentication of its own."""
+    return bool(os.environ.get("LANGGRAPH_AUTH", "").strip("{} "))
 
 
 def names_user(context: Any, config: RunnableConfig | None) -> bool:

@@ -12,8 +12,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from ..graph.served import is_authenticated, resources
+from ..graph.served import resources
 from ..runtime.retention import repeat_retention
+from ..runtime.run_settings import is_authenticated
 from ..state.errors import EverthreadError
 from ..storage.postgres.checkpointer import forgetting
 from .forget import forget_thread

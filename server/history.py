@@ -8,7 +8,8 @@ from langchain_core.messages import message_to_dict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ..state.errors import EverthreadError
+from ..runtime.run_settings import NO_IDENTITY, is_authenticated
+from ..state.errors import EverthreadError, SettingsError
 from ..storage.archive import Archive, ArchivedMessage
 from ..storage.postgres.checkpointer import shared_database
 from ..storage.user_rows import UserRows
@@ -47,10 +48,15 @@ def user_of(request: Request) -> str:
     """Whose thread is asked for: the user whom the server knows; without authentication, `user_id` of the query.
 
     Once the server knows a user, signed in or not, what a client claims does not count.
+
+    Raises:
+        SettingsError: the server's authentication let somebody in and does not say who it is.
     """
     user = request.scope.get("user")
     if identity := getattr(user, "identity", "") or "":
         return str(identity)
+    if is_authenticated():
+        raise SettingsError(NO_IDENTITY)
     return request.query_params.get("user_id") or shared_database().settings.user_id
 
 

@@ -19,7 +19,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.runtime import Runtime, ServerInfo
 from langgraph_sdk import get_client
+from langgraph_sdk.auth.types import StudioUser
+from starlette.requests import Request
 from test_server import project
 
 from everthread import (
@@ -28,6 +31,7 @@ from everthread import (
     EverthreadError,
     Hit,
     Settings,
+    SettingsError,
     Summary,
     ThreadOwnershipError,
     build_graph,
@@ -39,6 +43,8 @@ from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.runtime import run_settings
 from everthread.runtime.resources import Resources
+from everthread.runtime.run_settings import authenticated_user
+from everthread.server.history import user_of
 from everthread.state.records import now
 from everthread.state.threads import former_id
 
@@ -369,3 +375,22 @@ async def test_what_a_summary_says_is_never_an_instruction(
     assert any("OBEYROSES" in summary.content for summary in summaries)
     instructions = {m.text.split("<context")[0] for prompt in model.prompts for m in prompt if m.type == "system"}
     assert "OBEYROSES" not in str(instructions)
+
+
+async def test_who_is_let_in_without_an_identity_may_not_name_one(
+    graph: CompiledConversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(graph, "My secret is 7.")
+    monkeypatch.setenv("LANGGRAPH_AUTH", '{"path": "./auth.py:auth"}')
+    nobody = ServerInfo(assistant_id="a", graph_id="everthread", user=StudioUser(""))
+    for user in ("ada", "bob"):
+        runtime = Runtime(context={"user_id": user}, server_info=nobody)
+        with pytest.raises(SettingsError, match="gave no identity"):
+            authenticated_user(runtime)
+    monkeypatch.setenv("LANGGRAPH_AUTH", "{}")
+    assert authenticated_user(Runtime(context={}, server_info=nobody)) is None
+    request = Request({"type": "http", "query_string": b"user_id=ada", "user": StudioUser(""), "headers": []})
+    assert user_of(request) == "ada"
+    monkeypatch.setenv("LANGGRAPH_AUTH", '{"path": "./auth.py:auth"}')
+    with pytest.raises(SettingsError, match="gave no identity"):
+        user_of(request)
