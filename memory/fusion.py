@@ -26,6 +26,9 @@ ALIKE: Final = 0.3
 """How much the cosines of neighbours go together: a correlation."""
 
 COSINE_WEIGHT: Final = 15.0
+COSINE_OF_WHOLE: Final = 25.0
+"""The same where a whole is asked for: its words tell the kind of answer more than the subject. By trial on BEAM."""
+
 NAMED_SPEAKER: Final = 4.0
 NAMED_DAY: Final = 4.0
 TIME_ASKED_FOR: Final = 2.0
@@ -119,7 +122,7 @@ def combined(
     is_reply: Flags,
     speaker_is_named: Flags,
     tells_time_asked_for: Flags,
-    reply: float = REPLY,
+    of_whole: bool = False,
 ) -> Numbers:
     """The scores of messages: arrays of one length.
 
@@ -131,9 +134,10 @@ def combined(
         is_reply: whether an assistant said it, and not a person with a name.
         speaker_is_named: whether the question names who said it.
         tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
-        reply: what is taken off a reply, times the logarithm of its length.
+        of_whole: whether the question asks for a whole in short.
     """
-    scores: Numbers = by_words + COSINE_WEIGHT * cosine
+    meaning, reply = (COSINE_OF_WHOLE, 0.0) if of_whole else (COSINE_WEIGHT, REPLY)
+    scores: Numbers = by_words + meaning * cosine
     scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + reply * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
