@@ -23,7 +23,6 @@ from bench.datasets import Haystack, Question, message
 from bench.recall import ask, fill
 from bench.server_folder import server_folder
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embedding_models import load_embeddings
 from everthread.runtime.resources import Resources
 from everthread.settings.settings import Settings
 
@@ -84,10 +83,10 @@ def asked_of(language: str) -> Iterator[tuple[str, str]]:
 
 async def figures(model: str, half: str) -> dict[str, dict[str, list[float]]]:
     """Share @10 and any of 12 of each language and kind of question, in per cent."""
-    embeddings = await asyncio.to_thread(load_embeddings, model)
     found: dict[str, dict[str, list[float]]] = {}
     with server_folder() as folder:
-        resources = Resources(Settings(data_dir=folder, embedding_model=model), embeddings=embeddings)
+        resources = Resources(Settings(data_dir=folder, embedding_model=model))
+        resources.embedder.load()
         for language in LANGUAGES:
             tokens = await fill(resources, haystack(language, language, half))
             for kind, asking in asked_of(language):

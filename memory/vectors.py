@@ -15,7 +15,7 @@ import numpy as np
 from psycopg.rows import DictRow
 
 from ..models.embeddings import Embedder
-from ..models.similarity import calibrated
+from ..models.similarity import Scale, calibrated
 from ..state.errors import EmbeddingError
 from ..storage.loop_thread import io_thread
 from ..storage.user_rows import UserRows
@@ -121,7 +121,7 @@ class VectorIndex:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout, user_id=self._rows.user_id)
-        return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.level)
+        return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.scale)
 
     async def passages(
         self, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
@@ -200,11 +200,11 @@ def _literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
 
 
-def on_scale(near: Near, level: float) -> Near:
+def on_scale(near: Near, scale: Scale) -> Near:
     """The same with cosines on the scale of the default model."""
-    of_summaries = calibrated(np.array([cosine for _, cosine in near.summaries]), level)
+    of_summaries = calibrated(np.array([cosine for _, cosine in near.summaries]), scale)
     summaries = [(source, float(cosine)) for (source, _), cosine in zip(near.summaries, of_summaries, strict=True)]
-    return Near(calibrated(near.messages, level), summaries)
+    return Near(calibrated(near.messages, scale), summaries)
 
 
 def nearest_in(memory: UserMemory, found: Lookup, thread_only: str | None) -> list[NearSource]:

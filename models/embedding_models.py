@@ -11,9 +11,10 @@ from typing import Final
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
-from .bundled_weights import BUNDLED_MODEL, weights_folder
+from .bundled_weights import BUNDLED_MODEL, MULTILINGUAL, weights_folder
 from .imports import imported
 from .minilm import MiniLM
+from .multilingual import Multilingual
 
 _BATCH: Final = 32
 
@@ -32,13 +33,16 @@ def load_embeddings(name: str) -> Embeddings:
             from langchain.embeddings import init_embeddings
 
             return init_embeddings(rest, provider=provider)
+        if name == MULTILINGUAL.model:
+            return Multilingual(weights_folder(MULTILINGUAL) / "e5-small-q4.bin")
         return MiniLM(weights_folder()) if name == BUNDLED_MODEL else _sentence_transformer(name)
     except EmbeddingError:
         raise
     except Exception as error:
         raise EmbeddingError(
-            f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to a "
-            "sentence-transformers name, a folder, 'provider:name', or 'package.module:factory'."
+            f"The embedding model {name!r} cannot be loaded: {first_line(error)}. Set EVERTHREAD_EMBEDDING_MODEL to "
+            f"{MULTILINGUAL.model!r}, a sentence-transformers name, a folder, 'provider:name', or "
+            "'package.module:factory'."
         ) from error
 
 

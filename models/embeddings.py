@@ -16,15 +16,18 @@ from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, first_line
 from ..state.observer import Observer
-from .bundled_weights import BUNDLED_MODEL
+from .bundled_weights import BUNDLED_MODEL, MULTILINGUAL
 from .embedding_cache import EmbeddingCache
 from .embedding_models import load_embeddings
-from .similarity import PROBES, USUAL, level
+from .similarity import ANSWERS, OF_LANGUAGES, QUESTIONS, USUAL, scale_of
 from .worker import Worker
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_KNOWN: Final = {BUNDLED_MODEL: USUAL, MULTILINGUAL.model: OF_LANGUAGES}
+"""Models whose scale need not be measured."""
 
 _CHOOSE: Final = "Choose another EVERTHREAD_EMBEDDING_MODEL."
 
@@ -51,7 +54,7 @@ class Embedder:
         cache_bytes: bytes of vectors that are kept for texts that come again, at most.
 
     Attributes:
-        level: the mean cosine of unrelated texts: see `models.similarity`.
+        scale: of the cosines of its vectors: see `models.similarity`.
     """
 
     def __init__(self, name: str, model: Embeddings | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
@@ -64,7 +67,7 @@ class Embedder:
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
         self._batch = BATCH
-        self.level = USUAL
+        self.scale = _KNOWN.get(name, USUAL)
         self.observer = Observer()
         if model is not None:
             self._loaded.set()
@@ -75,7 +78,7 @@ class Embedder:
         return self._loaded.is_set()
 
     def load(self) -> None:
-        """Begin to load the model in the background, and return at once; `level` is its own a moment later."""
+        """Begin to load the model in the background, and return at once; `scale` is its own a moment later."""
         self._worker.submit(self._quiet_load)
 
     async def query(self, text: str, *, timeout: float, user_id: str = "", cached: bool = True) -> list[float]:
@@ -232,8 +235,9 @@ class Embedder:
         except EmbeddingError as error:
             logger.warning("%s", error)
             return
-        if self.name != BUNDLED_MODEL:
+        if self.name not in _KNOWN:
             try:
-                self.level = level(model.embed_documents(list(PROBES)))
+                questions = [model.embed_query(question) for question in QUESTIONS]
+                self.scale = scale_of(questions, model.embed_documents(list(ANSWERS)))
             except Exception as error:  # whatever a provider raises; the first real text will tell the user
                 logger.warning("The scale of the embedding model %r is not known: %s", self.name, type(error).__name__)

@@ -53,9 +53,10 @@ class RecallSettings(Group):
         "sentence-transformers/all-MiniLM-L6-v2",
         title="Embedding model",
         min_length=1,
-        description="The embedding model: a Hugging Face name or folder, 'provider:name' for LangChain's "
-        "init_embeddings, or 'package.module:factory' for LangChain embeddings of your own. The default's weights come "
-        "with everthread.",
+        description="The embedding model: multilingual-e5-small for other languages than English "
+        "(everthread[languages]), a Hugging Face name or folder, 'provider:name' for LangChain's init_embeddings, or "
+        "'package.module:factory' for LangChain embeddings of your own. The default, which knows English, comes with "
+        "everthread.",
     )
     vector_store: str | None = Field(
         None,

