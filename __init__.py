@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
+
     from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
     from everthread.doors.memory import ConversationMemory
     from everthread.doors.middleware import Everthread
@@ -158,6 +160,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("everthread")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'everthread' has no attribute {name!r}")
     return getattr(import_module(f"everthread.{_HOME_OF[name]}"), name)

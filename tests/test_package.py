@@ -69,6 +69,7 @@ def test_the_public_api_can_be_imported_by_name() -> None:
         assert getattr(everthread, name) is not None
     assert {"open_graph", "build_graph", "Settings", "PROFILES", "Summary", "Memory"} <= set(everthread.__all__)
     assert not {"graph", "state"} & set(everthread.__all__)
+    assert everthread.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def test_imports_point_one_way() -> None:
