@@ -94,6 +94,7 @@ async def test_memory_is_searched_as_the_graph_does_and_says_why(story: Conversa
         assert re.search(r"Found by (meaning|words|meaning and words): score \d", first)
         only = await read(client, "/search", q="Who reviews the importer?", thread="work", role="user")
         assert "Ruth reviews the importer" in only
+        assert "Ruth the importer, you the notes" not in only, "which the assistant said"
         assert "Biscuit" not in only
         assert "Nothing bears on it" in await read(client, "/search", q="dog", until="2001-01-01")
         wrong = await client.get("/search", params={"q": "dog", "since": "yesterday"})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from clients.dev_server import server
-from command import run
+from command import EVERTHREAD, run
 from langchain_core.embeddings import Embeddings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -111,3 +114,20 @@ def test_the_served_page_shows_what_the_terminal_said(project: Path, environment
         assert f'href="{PATH}/static/web.css' in listed.text
         assert "My dog is called Biscuit." in httpx.get(f"{url}{PATH}/search", params={"q": "dog"}).text
         assert httpx.post(f"{url}{PATH}/forget/now", data={"all": "1", "sure": "default"}).status_code == 403
+
+
+@pytest.mark.slow
+def test_the_command_prints_a_link_that_opens_the_page_until_it_is_stopped(environment: dict[str, str]) -> None:
+    words = [EVERTHREAD, "web", "--port", "0"]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            link = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())
+            assert link is not None
+            with httpx.Client() as client:
+                assert client.get(link[0]).status_code == 200
+                assert "Conversations" in client.get(link[0].partition("?")[0] + "threads").text
+            assert httpx.get(link[0]).status_code == 401
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) in {0, 130}

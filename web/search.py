@@ -7,6 +7,7 @@ from typing import Final, get_args
 
 from starlette.responses import Response
 
+from ..memory.pairing import with_fragments
 from ..state.errors import InputError
 from ..state.records import Memory, Role
 from ..state.report_records import Recalled
@@ -32,12 +33,11 @@ async def search(visit: Visit) -> Response:
         if thread:
             await visit.thread(thread)
         found = await visit.memory.arecall(query, thread_id=thread or None, limit=_FOUND, as_of=until)
-    kept = [memory for memory in found if _is_wanted(memory, since, until, role)]
+    kept = [wanted for memory in found if (wanted := _wanted(memory, since, until, role)) is not None]
     return await visit.show(
         "search.html",
         query=query,
         thread=thread,
-        thread_name="",
         role=role,
         roles=_CHOSEN,
         since=visit.asked("since"),
@@ -48,9 +48,11 @@ async def search(visit: Visit) -> Response:
     )
 
 
-def _is_wanted(memory: Memory, since: datetime | None, until: datetime | None, role: str) -> bool:
-    """Whether a memory was said in the span, and by whom it is asked for; a summary is nobody's word."""
-    found = [part for part in memory.fragments if part.id in memory.source_ids]
-    if role and (memory.source_type == "summary" or not any(part.role == role for part in found)):
-        return False
-    return not (since and memory.created_at < since) and not (until and memory.created_at >= until)
+def _wanted(memory: Memory, since: datetime | None, until: datetime | None, role: str) -> Memory | None:
+    """Of a memory what was said in the span, and by whom it is asked for; a summary is nobody's word."""
+    if (since and memory.created_at < since) or (until and memory.created_at >= until):
+        return None
+    if not role:
+        return memory
+    parts = [part for part in memory.fragments if part.role == role and memory.source_type == "message"]
+    return with_fragments(memory, parts) if parts else None

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, date, datetime, time
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,6 +20,9 @@ from ..graph.conversation import Conversation
 from ..state.errors import InputError
 from ..text.shorten import one_line
 from .static import static_files
+
+if TYPE_CHECKING:
+    from .transfer import Job
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -61,7 +64,7 @@ class Site:
         self.graph = graph
         self.who = who
         self.is_own = is_own
-        self.jobs: dict[str, Any] = {}
+        self.jobs: dict[str, Job] = {}
 
 
 class Visit:

@@ -6,7 +6,7 @@ import { serve } from "./serve.mjs";
 
 const [link, browserPath] = process.argv.slice(2);
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SIZES = { desk: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+const SIZES = { desk: { width: 1280, height: 900 }, picture: { width: 1120, height: 760 }, phone: { width: 390, height: 844 } };
 
 const browser = await chromium.launch({
   executablePath: browserPath,
