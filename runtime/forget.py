@@ -27,7 +27,7 @@ from ..storage.storage import Storage
 from ..storage.user_rows import Exchange, UserRows
 from .forget_checkpoints import OF_THREAD, scrub_checkpoints
 from .forget_needles import Needles, needles_of
-from .forget_reports import quoting_reports, scrub_reports
+from .forget_reports import Place, quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
 from .forget_wanted import Kind, Wanted
@@ -180,6 +180,7 @@ class Found(NamedTuple):
         said: texts and roles of the messages.
         since: when the first of it was said; None where nothing was said.
         touched: the threads that hold something of it.
+        reports: by thread and turn, those that quote it.
     """
 
     traces: Traces
@@ -187,6 +188,7 @@ class Found(NamedTuple):
     said: Sequence[tuple[str, str]]
     since: datetime | None
     touched: frozenset[str]
+    reports: Mapping[Place, dict[str, Any]]
 
 
 async def _find(rows: Exchange, wanted: Wanted) -> Found:
@@ -206,7 +208,7 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
     traces = replace(traces, ids=ids, rewritten=rewritten)
     reports = {} if wanted.kind == "user" else await quoting_reports(rows, traces)
     touched = traces.threads.union(traces.ids, (thread for thread, _ in reports))
-    return Found(traces, above, [(row["text"], row["role"]) for row in said], since, touched)
+    return Found(traces, above, [(row["text"], row["role"]) for row in said], since, touched, reports)
 
 
 async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], since: datetime) -> Traces:
@@ -226,7 +228,7 @@ async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], si
 
 
 async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: Storage) -> tuple[Deleted, Found]:
-    traces, above, _, since, touched = found = await _find(rows, wanted)
+    traces, above, _, since, touched, _ = found = await _find(rows, wanted)
     facts, numbers = list(wanted.facts), Counter[str]()
     for scope in _scopes(traces.threads, traces.ids):
         facts += [row["id"] for row in await rows.fetch("deletion.facts_from", **scope)]
@@ -246,7 +248,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
     await rows.fetch("deletion.facts", facts=facts)
     for thread, summaries in above.items():
         await rewrite(rows, thread, summaries.kept, storage.settings)
-    numbers["reports"] = await scrub_reports(rows, traces)
+    numbers["reports"] = await scrub_reports(rows, traces, found.reports)
     for thread in touched - traces.threads:
         await scrub_checkpoints(rows, thread, traces, storage.keys, checkpointer_of(storage).serde)
     for query in _OF_THREADS if traces.threads else ():

@@ -34,9 +34,8 @@ async def quoting_reports(rows: Exchange, traces: Traces) -> Mapping[Place, dict
     return found
 
 
-async def scrub_reports(rows: Exchange, traces: Traces) -> int:
+async def scrub_reports(rows: Exchange, traces: Traces, found: Mapping[Place, dict[str, Any]]) -> int:
     """Rewrite the reports that quote what is forgotten; of a turn that asked it, the report goes. Returns how many."""
-    found = await quoting_reports(rows, traces)
     for (thread, turn), report in found.items():
         kept = await asyncio.to_thread(_without, report, thread, traces)
         place = {"thread_id": thread, "turn": turn}
