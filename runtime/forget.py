@@ -126,11 +126,8 @@ async def foreseen(user: User, wanted: Wanted) -> Foreseen:
         done.append(Foreseen(deleted, found.traces.ids))
         raise _TakenBackError
 
-    async def attempt() -> None:
-        await user.rows.exclusive(work)
-
     with suppress(_TakenBackError):
-        await with_keys(storage.keys, attempt)
+        await with_keys(storage.keys, lambda: user.rows.exclusive(work))
     return done[-1]
 
 
