@@ -1,6 +1,7 @@
 """Sentences that are labelled, and how facts by patterns do on them: precision and recall, by language.
 
-`fact_clauses.txt` was written for this, by one hand: a label, a language and a text in each line. `+` tells something
+`fact_clauses.txt` was written for this, by one hand, and read again in part (`fact_clauses_second.txt`): a label, a
+language and a text in each line. `+` tells something
 lasting of the user, or of somebody of theirs, that can be understood alone; `-` does not. A third, by a hash of the
 text, is kept apart: nothing was tuned on it.
 """
@@ -18,6 +19,7 @@ from everthread.facts.ledger import merge
 from everthread.state.records import now
 
 FILE = Path(__file__).with_name("fact_clauses.txt")
+SECOND = FILE.with_name("fact_clauses_second.txt")
 Part = Literal["tune", "kept"]
 
 
@@ -72,6 +74,19 @@ def scores(items: list[LabelledText]) -> dict[str, Score]:
         )
         for language, pairs in by_language.items()
     }
+
+
+def agreement(second: Path = SECOND) -> tuple[int, float, float]:
+    """How many sentences two labellers read, the share they label alike, and Cohen's kappa.
+
+    The second reading, of a random sample, was made without sight of the labels.
+    """
+    first = {(item.language, item.text): item.is_fact for item in labelled()}
+    pairs = [(item.is_fact, first[item.language, item.text]) for item in labelled(file=second)]
+    alike = sum(one == other for one, other in pairs) / len(pairs)
+    ones, others = (sum(labels) / len(pairs) for labels in zip(*pairs, strict=True))
+    chance = ones * others + (1 - ones) * (1 - others)
+    return len(pairs), alike, (alike - chance) / (1 - chance)
 
 
 CHANGES = Path(__file__).with_name("fact_changes.txt")

@@ -30,7 +30,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from bench.datasets import DATA
-from bench.fact_clauses import changes, labelled, scores
+from bench.fact_clauses import agreement, changes, labelled, scores
 from bench.fact_prompts import prompt_tokens
 from bench.server_folder import server_folder
 from everthread import Settings
@@ -107,7 +107,9 @@ def false_alarms(file: Path) -> dict[str, float]:
 
 def told() -> dict[str, Any]:
     """What needs no data: sentences and changes, of both parts."""
-    figures: dict[str, Any] = {}
+    number, alike, kappa = agreement()
+    figures: dict[str, Any] = {"labellers": {"sentences": number, "alike": alike, "kappa": kappa}}
+    print(f"two labellers, {number} sentences: alike {alike:.3f}, kappa {kappa:.3f}")
     for part in ("tune", "kept"):
         by_language = scores(labelled(part))
         pairs = changes(part)

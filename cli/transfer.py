@@ -11,7 +11,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from ..maintenance.foreign.convert import UNKNOWN, Converted, converted
-from ..maintenance.importing import Import, Progress
+from ..maintenance.importing import Import, Progress, read_for_facts
 from ..maintenance.transfer import export_rows
 from ..maintenance.transfer_format import check_file, is_ours
 from ..memory.store_index import store_client, vector_index
@@ -55,7 +55,7 @@ async def import_(
     no_embed: Annotated[bool, typer.Option("--no-embed", help="Leave embedding for the next start.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the file holds, and import nothing.")] = False,
 ) -> None:
-    """Read a file into a user's archive, and embed what is new while it is being read.
+    """Read a file into a user's archive, embed what is new while it is being read, and read it for facts.
 
     Raises:
         InputError: the file cannot be read, or a part of it is wrong; then nothing was imported.
@@ -103,13 +103,16 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
 
         work = Import(rows_of(storage), file, checked, told)
         new = await (work.with_vectors(embedder) if beside else work.without_vectors())
+        facts = bar.add_task("Facts", total=None)
+        learned = await read_for_facts(rows_of(storage), lambda done: bar.advance(facts, done))
     if embed and not beside:
         await into_store(storage, embedder)
     counts = checked.header.counts
     say(
         f"{shown}: {counts.messages} messages, {new.messages} of them new; "
         f"{counts.summaries} summaries, {new.summaries} of them new; "
-        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new."
+        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new; "
+        f"{learned} facts read in what was said."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..state.chain import is_summary
+from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text, role_of
 from ..text.extractive import extract_summary as extract
 from ..text.replies import is_canned
@@ -29,8 +29,17 @@ def turns_of(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
 
     What no model said is left out where there is anything else.
     """
-    meant = [message for message in messages if not is_canned(message_text(message))] or messages
-    return [("" if is_summary(message) else message.name or role_of(message), _told(message)) for message in meant]
+    said = _meant(messages)
+    return [("" if is_summary(message) else message.name or role_of(message), _told(message)) for message in said]
+
+
+def covers_of(messages: Sequence[AnyMessage]) -> list[int]:
+    """How many messages each of the turns stands for."""
+    return [summary_of(message).covers if is_summary(message) else 1 for message in _meant(messages)]
+
+
+def _meant(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    return [message for message in messages if not is_canned(message_text(message))] or messages
 
 
 def holds_messages(messages: Sequence[AnyMessage]) -> bool:

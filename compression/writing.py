@@ -27,7 +27,7 @@ from ..text.tokens import estimate_tokens
 from .acceptance import vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
-from .source import Turns, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
+from .source import Turns, covers_of, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
 from .summarizer import Summarizer, failed, reply_to
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,10 @@ async def write_summary(
     """
     turns = turns_of(batch.sources)
     if summarizer is None or summarizer.down:
-        told = _Told(SummaryDraft(await _extracted(turns, settings)), summarizer.down if summarizer else None)
+        told = _Told(
+            SummaryDraft(await _extracted(turns, settings, covers_of(batch.sources))),
+            summarizer.down if summarizer else None,
+        )
     else:
         told = await _told(batch, turns, settings, summarizer, standing, rejected=rejected)
     written_by = model_name(summarizer.model) if summarizer is not None and told.rejected is None else None
@@ -237,6 +240,6 @@ def _prompt(
     return [SystemMessage(told + prompts.DATA), HumanMessage(excerpt)]
 
 
-async def _extracted(turns: Turns, settings: RunSettings) -> str:
-    text = await asyncio.to_thread(extract, turns, settings.summary_length)
+async def _extracted(turns: Turns, settings: RunSettings, covers: Sequence[int] = ()) -> str:
+    text = await asyncio.to_thread(extract, turns, settings.summary_length, covers)
     return beginning(text, settings.max_summary_chars) or NO_WORDS

@@ -7,12 +7,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from ..facts.read_archive import read_batch
+from ..facts.rows import UNREAD, FactRows
 from ..models.embeddings import Embedder
 from ..storage.user_rows import UserRows
 from .bulk_embedding import BulkEmbedding
 from .transfer import Added, import_rows
 from .transfer_format import Checked
 from .transfer_lines import Counts
+
+
+async def read_for_facts(rows: UserRows, told: Callable[[int], None]) -> int:
+    """Read what of a user's messages was not read for facts yet, such as what was imported; returns how many changed.
+
+    It may be ended at any time: the user's next turn goes on with it, in the background.
+
+    Args:
+        rows: the user's.
+        told: called after each batch, with its messages.
+
+    Raises:
+        StorageError: the database fails; what was read stays read.
+    """
+    facts, settings = FactRows(rows), rows.storage.settings
+    changed, more = 0, settings.facts
+    while more:
+        found, more = await read_batch(facts, settings.auto_pin_score)
+        changed += found
+        told(UNREAD)
+    return changed
 
 
 class Progress(NamedTuple):

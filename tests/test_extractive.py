@@ -62,6 +62,9 @@ def test_words(text, expected):
     assert words(text) == expected
 
 
+CITIES = "Oslo", "Rome", "Lima", "Cork", "Graz", "Turku"
+
+
 def test_single_words_and_pieces():
     assert single_words("我的狗 isn't") == ["我", "的", "狗", "isn", "t"]
     assert pieces("At 9:40, 我 don't.\n") == ["At", "9:40", ",", "我", "don't", ".", "\n"]
@@ -136,6 +139,28 @@ def test_of_summaries_the_oldest_does_not_weigh_more():
     older = "Clara moved to Lisbon in May. Tom bought a red kayak in Porto. Priya lost her violin on the train."
     newer = "Kenji paints old maps of Vienna. Amara sold the boat to Luca."
     assert "Kenji paints" in extract_summary([("", older), ("", newer)], 28)
+
+
+def test_a_summary_of_summaries_covers_the_span_and_not_its_end():
+    """Each has as much of the room as it stands for."""
+    long_past = " ".join(
+        f"Ada: In {year} I moved to {city}." for year, city in zip(range(2001, 2007), CITIES, strict=True)
+    )
+    lately = " ".join(
+        f"Ben: On {day} May I met {name} in the park." for day, name in enumerate(("Kim", "Lu", "Mo", "Nia"), 1)
+    )
+    summary = extract_summary([("", long_past), ("", lately)], 60, covers=[300, 30])
+    assert summary.count("moved to") >= 3
+    assert summary.count("in the park") <= 1
+
+
+def test_a_summary_of_summaries_keeps_who_said_what_and_leaves_cheers_and_captions():
+    older = "Ada: Wow, amazing! Yeah, cool! My exam is on 4 May in Porto. [shares a photo: a photo of a red cat]"
+    newer = "Ben: The boat was sold to Luca for 900 euros. So nice! Ada: Great, thanks Ben!"
+    summary = extract_summary([("", older), ("", newer)], 28)
+    assert "Ada: My exam is on 4 May in Porto." in summary
+    assert "Ben: The boat was sold to Luca for 900 euros." in summary
+    assert not any(filler in summary for filler in ("photo", "Wow", "cool", "thanks"))
 
 
 def test_what_the_talk_begins_with_weighs_more():

@@ -36,6 +36,13 @@ _SHORTER: Final = 0.75
 """The share of its source that a summary may have."""
 _FEW_TOKENS: Final = 12
 _MISSES: Final = 50
+_OVER: Final = 0.5
+"""The share of its last sentence by which a turn may go over its room."""
+_CAPTION: Final = 0.15
+_CHEER: Final = 0.3
+_FEW_WORDS: Final = 4
+_SPEAKER: Final = re.compile(r"([^\s:：][^\s:：.!?]{0,30}(?: [^\s:：.!?]{1,20})?): ")
+"""Who said what follows, in a summary."""
 _CAPITALIZED: Final = re.compile(r"(?<=[\w,;:] )[^\W\d_a-z][\w-]+")
 
 
@@ -84,6 +91,7 @@ class _Unit:
     """A sentence, or a piece of a long one, with what its choice depends on."""
 
     turn: int
+    speaker: str
     text: str
     terms: dict[str, None]
     size: int
@@ -91,12 +99,14 @@ class _Unit:
     bonus: float
 
 
-def extract_summary(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
+def extract_summary(turns: Sequence[tuple[str, str]], max_tokens: int, covers: Sequence[int] = ()) -> str:
     """An extractive summary: the most telling sentences that do not repeat each other, in their order.
 
     Args:
         turns: speaker and text of each turn.
         max_tokens: the limit by `estimate_tokens`, the speakers' names included; below 1 counts as 1.
+        covers: how many messages each turn stands for, where these are summaries: each has as much of the room, so
+            that the whole span is covered, and not its end.
 
     Returns:
         Text like `user: ... assistant: ...`, shorter than its source unless that is a few words; empty only if
@@ -110,9 +120,30 @@ def extract_summary(turns: Sequence[tuple[str, str]], max_tokens: int) -> str:
     if limit < _FEW_TOKENS:
         turns = [("", text) for _, text in turns]
     language = language_of(source)
-    summary = _rendered(_choose(_units(turns, language), limit, turns, language), turns)
+    summary = _rendered(_choose(_units(turns, language), _room(turns, limit, covers), language))
     summary = truncate_to_tokens(summary, limit)
     return summary if 0 < len(summary) < len(source) else truncate_to_tokens(source, limit)
+
+
+class _Room:
+    """The tokens that a summary has, and each turn of it where their parts of the span are known."""
+
+    def __init__(self, limit: int, shares: Sequence[float]) -> None:
+        self._left, self._shares = limit, [share * limit for share in shares]
+
+    def takes(self, turn: int, cost: int, *, first: bool) -> bool:
+        """Whether a unit of this turn has room; then it is taken. The first one always has."""
+        if not first and (cost > self._left or (self._shares and cost > self._shares[turn] + _OVER * cost)):
+            return False
+        self._left -= cost
+        if self._shares:
+            self._shares[turn] -= cost
+        return True
+
+
+def _room(turns: Sequence[tuple[str, str]], limit: int, covers: Sequence[int]) -> _Room:
+    is_shared = len(covers) == len(turns) > 1 and max(covers) > 1
+    return _Room(limit, [count / sum(covers) for count in covers] if is_shared else ())
 
 
 def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit]:
@@ -122,16 +153,41 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
     stop = _contracted(language)
     for turn, (speaker, text) in enumerate(turns):
         opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
-        for position, piece in enumerate(_pieces(text)):
+        for position, (name, piece) in enumerate(_said(speaker, text)):
             if piece in seen:
                 continue
             seen.add(piece)
             found = dict.fromkeys(terms(piece, language, stop=stop))
-            bonus = opening * (1.15 if position == 0 else 1.0) * (0.3 if piece.startswith("```") else 1.0)
             if found:
                 size = len(set(terms(piece, language, keep_stop_words=True)))
-                units.append(_Unit(turn, piece, found, size, bonus))
+                bonus = opening * (1.15 if position == 0 else 1.0) * _worth(piece, len(found), is_told=not speaker)
+                units.append(_Unit(turn, name, piece, found, size, bonus))
     return units
+
+
+def _said(speaker: str, text: str) -> Iterator[tuple[str, str]]:
+    """The pieces of a turn, each with who said it: of a summary, the one who is named before it."""
+    name = speaker
+    for piece in _pieces(text):
+        told = None if speaker else _SPEAKER.match(piece)
+        name = told[1] if told else name
+        if rest := piece[told.end() :] if told else piece:
+            yield name, rest
+
+
+def _worth(piece: str, telling: int, *, is_told: bool) -> float:
+    """What a piece counts by its kind: code, a caption and, once its talk is over, a cheer tell little by themselves.
+
+    Args:
+        piece: a sentence, or a part of a long one.
+        telling: its words that tell something.
+        is_told: whether it is from a summary.
+    """
+    if piece.startswith("```"):
+        return 0.3
+    if piece[0] in "[(" and piece[-1] in "])":
+        return _CAPTION
+    return _CHEER if is_told and piece[-1] in "!！" and telling <= _FEW_WORDS else 1.0
 
 
 @cache
@@ -152,25 +208,25 @@ def _pieces(text: str) -> Iterator[str]:
         yield flat[start:].lstrip()
 
 
-def _weights(units: Sequence[_Unit], turns: Sequence[tuple[str, str]], language: str | None) -> dict[str, float]:
+def _weights(units: Sequence[_Unit], language: str | None) -> dict[str, float]:
     """The weight of each term: what the turns come back to, without being everywhere; names and numbers more."""
     seen = Counter(term for unit in units for term in unit.terms)
     rarity = _rarity([unit.terms for unit in units])
     capitals = (name for unit in units for name in _CAPITALIZED.findall(unit.text) if name[0].isupper())
     names = {term for name in capitals for term in terms(name, language)}
-    names -= {term for speaker, _ in turns for term in terms(speaker, language)}
+    names -= {term for speaker in {unit.speaker for unit in units} for term in terms(speaker, language)}
     return {
         term: rarity[term] * (1 + log(count)) * (1.6 if term in names or term[0].isdigit() else 1.0)
         for term, count in seen.items()
     }
 
 
-def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit]:
+def _choose(units: Sequence[_Unit], room: _Room, language: str | None) -> list[_Unit]:
     """Greedily the unit that adds most for its length, until the limit; terms already covered count little.
 
     A unit whose words other units say too is nearer to what the talk is about: it counts up to twice.
     """
-    weights = _weights(units, turns, language)
+    weights = _weights(units, language)
     seen = Counter(term for unit in units for term in unit.terms)
     central = [_central(unit, weights, seen) for unit in units]
     covered: set[str] = set()
@@ -183,7 +239,7 @@ def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]
     queue = [(-gain(index), index) for index in range(len(units))]
     heapq.heapify(queue)
     chosen: list[int] = []
-    left, misses = limit, 0
+    misses = 0
     while queue and misses < _MISSES:
         index = heapq.heappop(queue)[1]
         unit = units[index]
@@ -192,13 +248,12 @@ def _choose(units: Sequence[_Unit], limit: int, turns: Sequence[tuple[str, str]]
         if queue and loss > queue[0][0]:
             heapq.heappush(queue, (loss, index))
             continue
-        cost = estimate_tokens(f" {turns[unit.turn][0]}: {unit.text}")
-        if chosen and cost > left:
+        cost = estimate_tokens(f" {unit.speaker}: {unit.text}")
+        if not room.takes(unit.turn, cost, first=not chosen):
             misses += 1
             continue
         chosen.append(index)
         covered.update(unit.terms)
-        left -= cost
     return [units[index] for index in sorted(chosen)]
 
 
@@ -207,11 +262,10 @@ def _central(unit: _Unit, weights: dict[str, float], seen: Counter[str]) -> floa
     return 1 + sum(weights[term] for term in unit.terms if seen[term] > 1) / whole if whole else 1.0
 
 
-def _rendered(units: Sequence[_Unit], turns: Sequence[tuple[str, str]]) -> str:
+def _rendered(units: Sequence[_Unit]) -> str:
     parts: list[str] = []
     speaker = ""
     for unit in units:
-        name = turns[unit.turn][0]
-        parts.append(unit.text if name == speaker else f"{name}: {unit.text}")
-        speaker = name
+        parts.append(unit.text if unit.speaker == speaker else f"{unit.speaker}: {unit.text}")
+        speaker = unit.speaker
     return " ".join(parts)
