@@ -237,7 +237,7 @@ def test_what_was_said_of_oneself_in_an_import_is_known(tmp_path: Path, environm
     (trip, _) = chatgpt()
     trip["mapping"]["q2"]["message"]["content"]["parts"] = ["I live in Bergen. Plan a trip to Vienna"]
     assert "1 facts read in what was said" in run(environment, "import", str(written(tmp_path, [trip]))).stdout
-    assert "I live in Bergen" in run(environment, "facts").stdout
+    assert "I live in Bergen" in run(environment, "facts", "--json").stdout
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
