@@ -83,7 +83,7 @@ async def put_behind(
     new = [message for message in said if message.id not in known]
     if new and _is_answered(said[0], there):  # it was sent again meanwhile, to another process say
         return
-    if new and snapshot.next and isinstance(there[-1], HumanMessage) and there[-1].id != said[0].id:
+    if new and snapshot.tasks and isinstance(there[-1], HumanMessage) and there[-1].id != said[0].id:
         # Another turn has not come to its reply: its question stays the last, so that it can be resumed.
         update = {"messages": Overwrite([*there[:-1], *new, there[-1]]), **own}
         await Compiled.abulk_update_state(graph, config, [[StateUpdate(update, START)]])

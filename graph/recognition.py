@@ -54,7 +54,7 @@ async def recognized(
     if len(new) == len(given) and any(message.id for message in given):
         older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
         new = by_id(given, said, older)
-    if new or not said or not (snapshot.next or snapshot.tasks):
+    if new or not said or not snapshot.tasks:
         return new
     if ended := await _ended(archive, thread_id, said[-1]):  # what follows its reply is done once more
         await graph.aupdate_state(config, {"messages": ended}, as_node=ANSWERING)

@@ -79,7 +79,7 @@ async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any)
         return
     snapshot = await Compiled.aget_state(graph, config)
     messages: Sequence[AnyMessage] = snapshot.values.get("messages") or ()
-    if not snapshot.next or not _is_asked(messages, given):
+    if not snapshot.tasks or not _is_asked(messages, given):
         return
     if not _AFTER_REPLY.issuperset(snapshot.next):
         reply = _reply(shown, messages)
