@@ -42,7 +42,8 @@ LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
         "whole": Bounds(0.004, -1.8),
     }
 )
-"""From where on hits are told, by what the question asks for; by trial on two conversations of LoCoMo."""
+"""From where on hits are told, by what the question asks for: relevance by trial on two conversations of LoCoMo,
+certainty by the curves of LoCoMo, LongMemEval and BEAM in `bench/README.md`."""
 
 LEAST_FOR_REMARK: Final = Bounds(0.12, 0.5)
 """The same for a message that asks for nothing."""
