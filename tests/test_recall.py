@@ -125,6 +125,7 @@ def test_the_words_of_a_question_in_english_have_related_ones_but_names_have_non
     assert {"dog", "cat"} <= {*related_terms("Any pets?", ["pet"])[0]}
     assert related_terms("Is it May?", ["may"]) == related_terms("Hast du ein Haustier?", ["pet"]) == [{}]
     assert related_terms("", []) == []
+    assert not any(related_terms("pets " * 50, ["pet"] * 50))
 
 
 async def test_what_was_said_around_a_word_is_found_with_it(resources: Resources) -> None:

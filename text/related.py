@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Final
 
 from .data import load
 from .language import language_of
 from .stems import stem
 from .terms import ENGLISH
 from .words import WORD
+
+
+_MOST: Final = 40
+"""Terms of a question up to which they have related ones: a longer text says by itself what it is about."""
 
 
 def related_terms(question: str, terms: Sequence[str]) -> list[dict[str, float]]:
@@ -22,7 +27,7 @@ def related_terms(question: str, terms: Sequence[str]) -> list[dict[str, float]]
         question: any text.
         terms: what `search_terms` finds in it.
     """
-    if language_of(question) not in (None, ENGLISH):
+    if len(terms) > _MOST or language_of(question) not in (None, ENGLISH):
         return [{} for _ in terms]
     written = WORD.findall(question)
     names = {stem(word.lower().removesuffix("'s"), ENGLISH) for word in written[1:] if word[0].isupper()}
