@@ -28,6 +28,7 @@ from everthread.runtime import user as user_module
 from everthread.runtime.facts import keep_summary_facts, known_facts, learn
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
+from everthread.state.chain import summary_ids
 from everthread.state.fact_records import Fact, FactSheet
 from everthread.storage.loop_thread import io_thread
 from everthread.storage.postgres.database import Database
@@ -355,6 +356,22 @@ async def test_a_summary_brings_its_facts_in_the_same_call(settings: Settings, e
         await graph.asettled()  # type: ignore[attr-defined]
         facts = await graph.resources.of_user("ada").facts.all_facts()  # type: ignore[attr-defined]
     assert [(fact.text, fact.origin) for fact in facts if fact.origin == "model"] == [("dog Biscuit", "model")]
+
+
+@pytest.mark.usefixtures("eager")
+async def test_a_standing_instruction_survives_every_summary_and_a_home_does_not_stand(
+    settings: Settings, embeddings: Any, echo: EchoModel
+) -> None:
+    small = settings.but(max_context_tokens=900, max_reply_tokens=64)
+    async with open_graph(small, model=echo, embeddings=embeddings) as graph:
+        await say(graph, "From now on always answer in metric. I live in Oslo.")
+        for n in range(16):
+            await say(graph, f"Our walk number {n} went along the beach, and the dog swam there. " + "Waves. " * 40)
+        state = await say(graph, "Write a poem on glass.")
+    assert summary_ids(state["chain"])
+    prompt = "\n".join(message.text for message in echo.prompts[-1])
+    assert "always answer in metric" in prompt
+    assert [fact.text for fact in state["facts"].facts] == ["From now on always answer in metric"]
 
 
 async def test_bad_text_is_stored_as_it_can_be(graph: CompiledConversation) -> None:
