@@ -1,6 +1,6 @@
-"""What keeps a conversation within a window beside everthread: LangChain's SummarizationMiddleware, LangMem's node.
+"""What keeps a conversation within a window: LangChain's SummarizationMiddleware, LangMem's node, our middleware.
 
-Both get the same summarizer and the same counting, and see a conversation message by message. A sliding window, which
+All get the same summarizer and the same counting, and see a conversation message by message. A sliding window, which
 drops what does not fit, and the whole history are beside them.
 """
 
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, RemoveMessage
 
+from bench.driving import HashEmbeddings
+from everthread import Everthread, Settings
 from everthread.text.tokens import count_message_tokens
 
 
@@ -93,9 +96,29 @@ class LangMem:
         return list(update["summarized_messages"])
 
 
+class Agent:
+    """everthread's own middleware, `create_agent(..., middleware=[Everthread()])`, on SQLite: its prompts."""
+
+    def __init__(self, model: BaseChatModel, budget: int) -> None:
+        self._folder = TemporaryDirectory(prefix="everthread-agent-")
+        settings = Settings(database_url=f"sqlite:///{self._folder.name}/memory.db", web_search="off")
+        self._memory = Everthread(settings, model=model, embeddings=HashEmbeddings()).memory("bench")
+        self._budget = budget
+        self._waiting: list[AnyMessage] = []
+
+    async def before(self, new: Sequence[AnyMessage]) -> list[AnyMessage]:
+        *said, question = [*self._waiting, *new]
+        self._waiting = [question]
+        if said:
+            await self._memory.aremember(said, thread_id="t1")
+            await self._memory.asettled()
+        return await self._memory.acontext(question.text, thread_id="t1", budget=self._budget)
+
+
 def peers() -> Iterator[tuple[str, Callable[[BaseChatModel, int], Window]]]:
     """The summarizing peers that are installed, each made with a model and a budget; the others are named."""
     yield "LangChain SummarizationMiddleware", Middleware
+    yield "everthread's middleware", Agent
     if importlib.util.find_spec("langmem") is None:
         print("langmem is not installed and left out: pip install langmem")
     else:

@@ -60,7 +60,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
             InputError: the user has no such thread, or there is no report of this turn in it.
             StorageError: the storage fails.
         """
-        return await find_report(self.resources.database, self.user_id, thread_id, turn)
+        return await find_report(self, self.user_id, thread_id, turn)
 
     def explain(self, thread_id: str, turn: int = -1) -> TurnReport:
         """`aexplain`, blocking."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from typing_extensions import Unpack
 
@@ -40,6 +40,14 @@ class open_graph:  # noqa: N801  # used like the function `open`
 
     def __init__(self, settings: Settings | None = None, **components: Unpack[Components]) -> None:
         self.resources = Resources(Settings() if settings is None else settings, **components)
+
+    if not TYPE_CHECKING:  # a type checker knows that there is no such attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"The graph is not open, and has no {name!r} yet: enter it, `async with open_graph(...) as graph:`, "
+                f"or `with` from sync code, then use `graph.{name}`."
+            )
 
     async def __aenter__(self) -> Conversation:
         # In a thread, as it may have to import OpenTelemetry.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import ERROR
@@ -21,6 +21,9 @@ from ..storage.sparse_checkpoints import TASKS, waiting_nodes
 from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 
+if TYPE_CHECKING:
+    from ..runtime.resources import Resources
+
 _NODES: Final = (
     "command", "keyword_check", "slm_router", "web_search", "memory_retrieval", "pairing", "context_assembly",
     "llm_call", "tools", "remember", "summarize",
@@ -30,11 +33,19 @@ _NODES: Final = (
 _SHOWN: Final = re.compile(r"[A-Za-z_]\w*\((.*?),?\)", re.DOTALL)
 
 
-async def find_report(storage: Storage, user_id: str, thread_id: str, turn: int = -1) -> TurnReport:
+class Opened(Protocol):
+    """A graph or a memory that is open."""
+
+    @property
+    def resources(self) -> Resources:
+        """What it works with."""
+
+
+async def find_report(source: Opened | Storage, user_id: str, thread_id: str, turn: int = -1) -> TurnReport:
     """The report of a turn.
 
     Args:
-        storage: that of the open graph: `graph.resources.database`.
+        source: the open graph, an open memory, or their storage.
         user_id: whose thread.
         thread_id: the id of the thread.
         turn: 1 is the first, 2 the second, -1 the last, -2 the one before.
@@ -43,6 +54,7 @@ async def find_report(storage: Storage, user_id: str, thread_id: str, turn: int 
         InputError: the user has no such thread, or there is no report of this turn in it.
         StorageError: the database cannot be reached, or the report is of another version of everthread.
     """
+    storage = cast("Opened", source).resources.database if hasattr(source, "resources") else source
     rows = UserRows(storage, user_id)
     if not await Archive(rows).has_thread(thread_id):
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")

@@ -36,8 +36,8 @@ class Components(TypedDict, total=False):
     tools: Sequence[Tool]
     """What the model may call: LangChain tools, functions, or schemas of what is run elsewhere."""
 
-    embeddings: Embeddings | None
-    """An embedding model, instead of the one that the settings name."""
+    embeddings: Embeddings | str | None
+    """An embedding model or its name ("openai:text-embedding-3-small"), instead of the one that the settings name."""
 
     vector_store: VectorStore | str | None
     """A LangChain vector store or its import path, instead of our own table."""
@@ -61,6 +61,11 @@ def check_names(given: Mapping[str, object]) -> None:
         SettingsError: there is one.
     """
     if unknown := sorted(given.keys() - Components.__annotations__.keys()):
+        if unknown[0] in {"checkpointer", "store"}:
+            raise SettingsError(
+                f"open_graph keeps its threads itself and takes no {unknown[0]!r}: for one of your own compile the "
+                f"graph yourself, build_graph(...).compile({unknown[0]}=...)."
+            )
         raise SettingsError(
             f"There is no component {unknown[0]!r}: expected {', '.join(Components.__annotations__)}. A setting is "
             f"given as Settings({unknown[0]}=...)."

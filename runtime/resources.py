@@ -76,6 +76,14 @@ class Resources:
         if not isinstance(settings, Settings):
             raise SettingsError(f"A {type(settings).__name__} is no settings: give Settings(name=value, ...).")
         check_names(components)
+        embeddings = components.get("embeddings")
+        if isinstance(embeddings, str):
+            settings, embeddings = settings.but(embedding_model=embeddings), None
+        elif embeddings is not None and not isinstance(embeddings, Embeddings):
+            raise SettingsError(
+                f"The embeddings are a {type(embeddings).__name__}: expected LangChain Embeddings, or a name such as "
+                "'openai:text-embedding-3-small'."
+            )
         self.settings = settings
         self.state_schema: type[Any] | None = components.get("state_schema")
         self.engines = components.get("engines")
@@ -90,7 +98,7 @@ class Resources:
         self.admission = Admission(settings.turns)
         self.away = AwayTurns()
 
-        embeddings, cached = components.get("embeddings"), settings.recall_cache * 1_000_000
+        cached = settings.recall_cache * 1_000_000
         name = settings.embedding_model if embeddings is None else _name_of(embeddings)
         self.embedder = Embedder(name, embeddings, cache_bytes=cached // EMBEDDINGS_SHARE)
         self.store = store_client(settings, self.embedder, components.get("vector_store"))

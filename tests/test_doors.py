@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,13 +12,16 @@ import pytest
 from conversation import EchoModel, say, thread
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import BaseModel
 from scripted import calls, scripted
 
+import everthread
 from everthread import (
     ConversationMemory,
     Everthread,
@@ -26,6 +31,7 @@ from everthread import (
     SettingsError,
     ThreadHistory,
     ThreadOwnershipError,
+    find_report,
     memory_tools,
     open_graph,
     open_memory,
@@ -239,6 +245,13 @@ async def test_a_long_conversation_is_summarized_and_its_context_stays_small(mem
 async def test_a_wrong_setting_is_refused_when_it_is_opened() -> None:
     with pytest.raises(SettingsError, match="no component"):
         open_memory(colour="red")  # type: ignore[call-arg]
+
+
+class Forecast(BaseModel):
+    """What the weather will be."""
+
+    city: str
+    rain: bool
 
 
 @tool
@@ -485,3 +498,78 @@ async def test_where_not_all_recent_messages_fit_hybrid_keeps_the_most_important
     assert ids[-3:] == ["6", "7", "8"]
     assert "1" in ids
     assert len(ids) < 8
+
+
+def test_a_graph_that_was_not_entered_says_so() -> None:
+    graph: Any = open_graph(Settings(database_url="sqlite"))
+    with pytest.raises(AttributeError, match="async with open_graph"):
+        _ = graph.ainvoke
+    assert not hasattr(graph, "invoke")
+
+
+def test_an_embedding_model_by_name_is_taken_and_anything_else_refused_at_once(settings: Settings) -> None:
+    assert open_graph(settings, embeddings="fake:some-model").resources.embedder.name == "fake:some-model"
+    with pytest.raises(SettingsError, match="expected LangChain Embeddings"):
+        open_graph(settings, embeddings=42)  # type: ignore[arg-type]  # that is what is refused
+
+
+@pytest.mark.parametrize("name", ["checkpointer", "store"])
+def test_what_open_graph_cannot_take_is_explained(settings: Settings, name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"build_graph\(...\).compile\({name}=...\)"):
+        open_graph(settings, **{name: None})  # type: ignore[arg-type]  # that is what is refused
+
+
+async def test_a_report_is_found_by_the_open_graph_or_by_an_open_memory(
+    settings: Settings, embeddings: Embeddings, echo: EchoModel
+) -> None:
+    async with open_graph(settings, model=echo, embeddings=embeddings) as graph:
+        await say(graph, "My dog is called Biscuit.")
+        first = await find_report(graph, "ada", "t1")
+        assert first == await find_report(graph.resources.database, "ada", "t1")
+    async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
+        assert await memory.aexplain("t1") == await find_report(memory, "ada", "t1")
+
+
+def test_the_package_says_its_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+.*", everthread.__version__)
+
+
+async def test_all_that_is_awaited_can_be_called_in_blocking_code_with_the_same_arguments() -> None:
+    for kind in (ConversationMemory, ThreadHistory):
+        for name, awaited in inspect.getmembers(kind, inspect.iscoroutinefunction):
+            if name.startswith("a") and not name.startswith("aget_") and name in dir(kind):
+                blocking = getattr(kind, name.removeprefix("a"))
+                assert inspect.signature(blocking) == inspect.signature(awaited), name
+
+
+async def test_an_agent_with_a_structured_answer_keeps_it_and_remembers(middleware: Everthread) -> None:
+    answer = calls(("Forecast", {"city": "Oslo", "rain": True}))
+    model = scripted(answer)
+    agent = agent_of(middleware, model, tools=[weather], response_format=ToolStrategy(Forecast))
+    state = await ask(agent, "Will it rain in Oslo?")
+    assert state["structured_response"] == Forecast(city="Oslo", rain=True)
+    assert "Will it rain in Oslo?" in [row.text for row in await middleware.memory("ada").ahistory("t1")]
+
+
+async def test_a_sub_agent_that_a_tool_asks_has_the_memory_of_the_same_user(
+    middleware: Everthread, echo: EchoModel
+) -> None:
+    inner = create_agent(echo, [], middleware=[middleware], name="inner")
+
+    @tool
+    async def ask_helper(question: str) -> str:
+        """Ask a helper."""
+        given: Any = {"configurable": {"thread_id": "helper"}}
+        state = await inner.ainvoke({"messages": [("user", question)]}, given, context={"user_id": "ada"})  # type: ignore[call-overload]
+        return str(state["messages"][-1].text)
+
+    await ask(agent_of(middleware, echo), "My dog is called Biscuit.", to="t0")
+    await middleware.resources.background.settled()
+    outer = agent_of(
+        middleware, scripted(calls(("ask_helper", {"question": "Name of my dog?"})), "Biscuit."), tools=[ask_helper]
+    )
+    state = await ask(outer, "Ask the helper what my dog is called.")
+    assert state["messages"][-1].text == "Biscuit."
+    assert "Biscuit" in "".join(message.text for message in echo.prompts[-1])
+    assert len(await middleware.memory("ada").ahistory("helper")) == 2
+    assert len(await middleware.memory("ada").ahistory("t1")) == 4
