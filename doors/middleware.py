@@ -27,7 +27,7 @@ from ..state.turn_report import question_id
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of, sent_again
+from .steps import found_for, kept, prompt_of, sent_again, with_ids
 
 R = TypeVar("R")
 
@@ -87,7 +87,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """
         turn = self._turn(runtime, get_config())
         await self._claim(state, turn)
-        return await sent_again(list(state["messages"]), turn)
+        return await sent_again(with_ids(state["messages"], turn), turn)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -103,7 +103,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             StorageError: the storage fails; what was said is kept with the next turn.
         """
         turn = self._turn(runtime, get_config())
-        self._found.pop(_key(turn, state["messages"]), None)
+        self._found.pop(_key(turn, with_ids(state["messages"], turn)), None)
         async with self.resources.locks.hold(turn.thread_id):
             await self._keep(state, turn)
 
@@ -112,7 +112,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """`abefore_agent`, blocking."""
         turn = self._turn(runtime, get_config())
         node_thread.run_sync(self._claim(state, turn))
-        return node_thread.run_sync(sent_again(list(state["messages"]), turn))
+        return node_thread.run_sync(sent_again(with_ids(state["messages"], turn), turn))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]
@@ -123,7 +123,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """`aafter_agent`, blocking."""
         turn = self._turn(runtime, get_config())
-        self._found.pop(_key(turn, state["messages"]), None)
+        self._found.pop(_key(turn, with_ids(state["messages"], turn)), None)
         with self.resources.locks.hold_sync(turn.thread_id):
             node_thread.run_sync(self._keep(state, turn))
 
@@ -135,12 +135,13 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             raise
 
     async def _keep(self, state: AgentState[Any], turn: Turn) -> None:
-        await kept(list(await without_left_out(turn.user, turn.thread_id, state["messages"])), turn)
+        messages = with_ids(state["messages"], turn)
+        await kept(list(await without_left_out(turn.user, turn.thread_id, messages)), turn)
 
     async def _assembled(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         """The request with the assembled prompt in place of the agent's messages."""
         turn = self._turn(request.runtime, config)
-        messages = list(await without_left_out(turn.user, turn.thread_id, request.messages))
+        messages = list(await without_left_out(turn.user, turn.thread_id, with_ids(request.messages, turn)))
         key = _key(turn, messages)
         if (state := self._found.get(key)) is None:
             state = self._found[key] = await found_for(messages, turn)

@@ -23,8 +23,8 @@ from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
-from ..state.messages import check_input
-from ..state.records import Memory, Recall
+from ..state.messages import check_input, clean_text
+from ..state.records import EVERTHREAD_NAMESPACE, Memory, Recall
 from ..state.tool_calls import ends_with_reply, results_after_calls
 
 
@@ -100,6 +100,19 @@ async def unknown(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage
         page = await turn.user.archive.page(turn.thread_id, limit=len(new))
         new = new_by_content(new, [cast("AnyMessage", row.message) for row in page], [])
     return [message if message.id else message.model_copy(update={"id": str(uuid.uuid4())}) for message in new]
+
+
+def with_ids(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage]:
+    """The messages, each with an id: a state that gives none (deepagents') has the same at the same place next time."""
+    return [
+        message if message.id else message.model_copy(update={"id": _id_at(turn.thread_id, place, message)})
+        for place, message in enumerate(messages)
+    ]
+
+
+def _id_at(thread_id: str, place: int, message: AnyMessage) -> str:
+    named = "\x1f".join((thread_id, str(place), message.type, message.text))
+    return str(uuid.uuid5(EVERTHREAD_NAMESPACE, clean_text(named)))
 
 
 async def sent_again(messages: list[AnyMessage], turn: Turn) -> Update | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from conversation import EchoModel, say, thread
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentState, HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -573,3 +574,18 @@ async def test_a_sub_agent_that_a_tool_asks_has_the_memory_of_the_same_user(
     assert "Biscuit" in "".join(message.text for message in echo.prompts[-1])
     assert len(await middleware.memory("ada").ahistory("helper")) == 2
     assert len(await middleware.memory("ada").ahistory("t1")) == 4
+
+
+class Unnamed(AgentState[Any]):
+    """A state that gives messages no ids, as that of deepagents."""
+
+    messages: Annotated[list[Any], operator.add]  # type: ignore[misc]  # another reducer
+
+
+async def test_messages_to_which_a_state_gives_no_ids_are_kept_once(middleware: Everthread, echo: EchoModel) -> None:
+    agent = agent_of(middleware, echo, state_schema=Unnamed)
+    for text in ("My dog is called Biscuit.", "And my cat is called Mog."):
+        await agent.ainvoke({"messages": [HumanMessage(text)]}, thread(), context={"user_id": "ada"})
+    said = [row.text for row in await middleware.memory("ada").ahistory("t1")]
+    assert said[::2] == ["My dog is called Biscuit.", "And my cat is called Mog."]
+    assert len(said) == 4

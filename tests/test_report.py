@@ -27,10 +27,10 @@ from everthread import (
     find_report,
     open_graph,
 )
-from everthread.cli import explain
 from everthread.cli.explain import as_text
 from everthread.graph.build import build_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.maintenance import explain
 from everthread.state.records import now
 from everthread.state.report_records import EXCERPT, advanced
 from everthread.state.search_records import SearchResult
