@@ -12,7 +12,6 @@ from .stems import stem
 from .terms import ENGLISH
 from .words import WORD
 
-
 _MOST: Final = 40
 """Terms of a question up to which they have related ones: a longer text says by itself what it is about."""
 
