@@ -26,7 +26,6 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -330,7 +329,8 @@ def _in_child(work: Callable[[], Any]) -> int:
 
 def campaign(storage: str, kills: int, seed: int, points: Sequence[str]) -> dict[str, Any]:
     """Kill processes on one storage; returns the figures."""
-    with server_folder() if storage == "postgres" else nullcontext(Path(tempfile.mkdtemp(prefix="crash-"))) as folder:
+    with server_folder() if storage == "postgres" else tempfile.TemporaryDirectory(prefix="crash-") as name:
+        folder = Path(name)
         url = ensure_server(folder) if storage == "postgres" else storage
         settings = Settings(
             database_url=url, data_dir=folder, web_search="off", summary_model="extractive", n_sum=4, sum_window=2,
