@@ -168,7 +168,9 @@ def names_user(context: Any, config: RunnableConfig | None) -> bool:
 
 def warn_of_unread(context: Any, config: RunnableConfig | None) -> None:
     """Warn, once of each, of what stands in `configurable` as if it were read there: settings, a misspelt `user_id`."""
-    configurable = (config or {}).get("configurable") or {}
+    configurable = dict((config or {}).get("configurable") or {})
+    if not configurable.get("user_id"):  # a server without authentication has it empty
+        configurable.pop("user_id", None)
     chosen = {name for layer in given(context, config).settings for name in _names_of(layer)}
     for name in configurable.keys() - _TOLD - chosen:
         is_user = "user_id" not in chosen and get_close_matches(name.lower(), ["user_id"], cutoff=0.85)

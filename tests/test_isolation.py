@@ -192,7 +192,8 @@ async def test_what_configurable_says_as_if_it_were_read_is_warned_of(
         "'userid' in configurable is not read. Did you mean 'user_id'?",
         "'web_search' in configurable is not read. Settings are in the context, or under 'everthread' there.",
     ]
-    for names in ({"userId": "ada", "user_id": "ada"}, {"user_id": "ada"}, {"everthread": {"user_id": "ada"}}):
+    others: list[dict[str, Any]] = [{"user_id": "ada"}, {"user_id": ""}, {"everthread": {"user_id": "ada"}}]
+    for names in ({"userId": "ada", "user_id": "ada"}, *others):
         await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
     assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 2
 
