@@ -69,8 +69,8 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
             "ConversationState", {**state, "chain": ended(live.chain, live.view, settings_in(state, turn.settings))}
         )
     update |= _noted(state, archived, turn)
-    turn.resources.later.begin(cast("ConversationState", {**state, **update}), turn, at_end=True)
     chain = state["chain"]
+    turn.resources.later.begin(cast("ConversationState", {**state, **update, "chain": chain}), turn, at_end=True)
     shown = visible(state["messages"], turn.settings.visible_messages)
     known = {str(message.id): chain["known"][str(message.id)] for message in shown}
     update["chain"] = {**chain, "known": known}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
-from conversation import EchoModel, say, thread
+from conversation import EchoModel, counting_model, say, thread
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState, HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
@@ -294,6 +294,22 @@ async def test_an_agents_prompt_stays_within_the_budget_and_its_messages_stay_wh
     assert max(sum(len(message.text) for message in prompt) for prompt in echo.prompts) < 2000 * 5
     assert await middleware.memory("ada").asummaries("t1")
     assert len(await middleware.memory("ada").ahistory("t1", limit=100)) == 40
+    await middleware.aclose()
+
+
+async def test_a_model_summarizes_for_an_agent_so_that_its_prompts_stop_growing(
+    settings: Settings, embeddings: Embeddings
+) -> None:
+    echo = EchoModel(prompts=[])
+    writer = counting_model("The user talked of the garden, part {n}.")
+    middleware = Everthread(settings.but(summary_model=None), model=writer, embeddings=embeddings)
+    agent = agent_of(middleware, echo)
+    for n in range(16):
+        await ask(agent, f"Remark {n} on the garden: {'rose ' * 30}")
+        await middleware.memory("ada").asettled()
+    summaries = await middleware.memory("ada").asummaries("t1")
+    assert {summary.method for summary in summaries} == {"model"}
+    assert len(summaries) >= 3
     await middleware.aclose()
 
 
