@@ -149,10 +149,10 @@ def arm(kill: Kill) -> None:
 
     statement, store = UserRows._query, LoopCheckpointer._store
 
-    def sent(self: UserRows, name: str) -> Any:
+    def sent(self: UserRows, name: str, **rights: Any) -> Any:
         if name.startswith(POINTS[kill.point]):
             passed()
-        return statement(self, name)
+        return statement(self, name, **rights)
 
     async def stored(self: LoopCheckpointer, *values: Any) -> None:
         passed()

@@ -212,7 +212,7 @@ def test_a_message_that_the_budget_leaves_out_of_the_conversation_is_shown_as_a_
         assert all(whole.count(f"Bed {n:02}: {long}") <= 1 for n in range(3))
 
 
-@given(st.integers(50, 400), st.integers(300, 3000))
+@given(st.integers(50, 400), st.integers(400, 3000))
 def test_a_long_memory_is_cut_once_to_what_bears_on_the_question(limit: int, budget: int) -> None:
     lines = [f"Line {n}: nothing of note was said about the garden of house {n}." for n in range(400)]
     lines[250] = "The accordion is in the cellar."

@@ -220,7 +220,7 @@ async def test_a_request_that_comes_through_the_memory_without_the_graph(setting
         await memory.aremember([("user", "I live in Oslo."), ("assistant", "Noted.")], thread_id="one")
         await memory.aremember([("user", "Forget that I live in Oslo."), ("assistant", "Done.")], thread_id="one")
         await memory.aremember([("user", "I like tea."), ("assistant", "Noted.")], thread_id="one")
-        async with memory._resources.locks.hold("one"):  # as a turn that runs
+        async with memory.resources.locks.hold("one"):  # as a turn that runs
             asked = asyncio.create_task(memory.acontext("Forget that I like tea.", thread_id="one"))
             await asyncio.sleep(0.5)
             assert "I like tea." in [message.text for message in await memory.ahistory("one")]

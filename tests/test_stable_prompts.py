@@ -89,13 +89,13 @@ async def test_a_new_process_goes_on_where_the_prompt_was(reopen: Callable[..., 
 async def test_facts_of_before_stand_before_the_conversation_and_news_with_the_question(
     graph: CompiledConversation, echo: EchoModel
 ) -> None:
-    await say(graph, "I live in Porto.", to="first")
+    await say(graph, "My name is Clara.", to="first")
     await say(graph, "Hello there.")
     await say(graph, "I am allergic to nuts.", to="second")
     await say(graph, "And here I am again.")
     first, second = echo.prompts[1], echo.prompts[3]
-    assert text_of(first).index("I live in Porto") < text_of(first).index("Hello there.")
-    assert text_of(second).index("I live in Porto") < text_of(second).index("Hello there.")
+    assert text_of(first).index("My name is Clara") < text_of(first).index("Hello there.")
+    assert text_of(second).index("My name is Clara") < text_of(second).index("Hello there.")
     assert "I am allergic to nuts" in second[-1].text
     assert begins(second, first)
 
