@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 EXAMPLE: Final = Path(__file__).parent / "data" / "example.jsonl"
 """A small conversation with questions, which comes along."""
 
-_MOST: Final = 1_000_000
-
 
 class Said(Record):
     """A line of the file: a message of the conversation that is asked about."""
@@ -188,8 +186,8 @@ async def _texts(memory: ConversationMemory, wanted: set[str]) -> dict[str, str]
     """The texts of the messages that questions name, by id."""
     texts: dict[str, str] = {}
     for row in await memory.athreads() if wanted else []:
-        page = await memory.ahistory(row["thread_id"], limit=_MOST)
-        texts |= {message.id: message.text for message in page if message.id in wanted}
+        found = await memory.user.archive.whole_messages(row["thread_id"], wanted - set(texts))
+        texts |= {id_: message_text(message) for id_, message in found.items()}
     if unknown := sorted(wanted - set(texts)):
         raise InputError(f"There is no message {unknown[0]!r} among what was said: expected the id of a message.")
     return texts

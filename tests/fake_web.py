@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from langchain_core.messages import HumanMessage
+from serving import serving
 
 from everthread.search.brave import Brave
 from everthread.search.breaker import Breakers
@@ -183,13 +183,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def running_server() -> Iterator[Server]:
     """The server, while it runs."""
-    server = Server()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
+    with serving(Server(), poll_interval=0.01) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def engines_of(server: Server, *, google: str = "cx-test", **keys: str) -> dict[str, Any]:

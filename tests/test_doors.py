@@ -41,13 +41,6 @@ from everthread import (
 TALK = [("user", "My dog is called Biscuit."), ("assistant", "A fine name."), ("user", "I live in Oslo.")]
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def storage(request: pytest.FixtureRequest, settings: Settings, tmp_path: Any) -> Settings:
-    if request.param == "postgres":
-        return settings
-    return settings.but(database_url=f"{request.param}:///{tmp_path}/memory.{request.param}")
-
-
 @pytest.fixture
 async def memory(settings: Settings, embeddings: Embeddings) -> AsyncIterator[ConversationMemory]:
     async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
@@ -62,9 +55,9 @@ async def middleware(settings: Settings, embeddings: Embeddings) -> AsyncIterato
 
 
 async def test_a_person_can_add_correct_and_confirm_a_fact_and_see_why_it_is_believed(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         assert await memory.aremember(TALK, thread_id="t1") == 3
         await memory.asettled()
         (home,) = [fact for fact in await memory.afacts() if fact.attribute == "home"]
@@ -87,14 +80,14 @@ async def test_a_person_can_add_correct_and_confirm_a_fact_and_see_why_it_is_bel
 
 
 async def test_recall_as_of_a_moment_knows_nothing_of_what_was_said_later(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
     day = datetime(2024, 3, 4, 10, tzinfo=UTC)
     said = [
         ("user", "I work as a baker in Ghent.", 0), ("assistant", "Good bread, then.", 0),
         ("user", "I work as a welder in Ghent.", 40), ("assistant", "A change!", 41),
     ]  # fmt: skip
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         for n, (role, text, days) in enumerate(said):
             kind = HumanMessage if role == "user" else AIMessage
             at = (day + timedelta(days=days)).isoformat()
@@ -144,8 +137,8 @@ async def test_a_tools_result_is_found_by_what_it_says(memory: ConversationMemor
     assert "Brindisi" in " ".join(part.content for part in first.fragments)
 
 
-async def test_what_is_remembered_is_recalled_listed_and_known(storage: Settings, embeddings: Embeddings) -> None:
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+async def test_what_is_remembered_is_recalled_listed_and_known(stored: Settings, embeddings: Embeddings) -> None:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         assert await memory.aremember(TALK, thread_id="t1") == 3
         await memory.asettled()
         found = await memory.arecall("What is my dog called?")
@@ -380,8 +373,8 @@ LONG_TALK = [
 ]
 
 
-async def test_the_context_for_a_question_changes_nothing(storage: Settings, embeddings: Embeddings) -> None:
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+async def test_the_context_for_a_question_changes_nothing(stored: Settings, embeddings: Embeddings) -> None:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         await memory.aremember(TALK, thread_id="t1")
         await memory.abuild_context("Forget that my dog is called Biscuit.", thread_id="t1")
         await memory.abuild_context("What is my dog called?", thread_id="new")
@@ -392,10 +385,10 @@ async def test_the_context_for_a_question_changes_nothing(storage: Settings, emb
 
 
 async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_importance(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
     """Seed 002, `buildContext`: recent messages with scores, pins, summaries, and the tokens of all."""
-    async with open_memory(storage.but(profile="hybrid"), user_id="ada", embeddings=embeddings) as memory:
+    async with open_memory(stored.but(profile="hybrid"), user_id="ada", embeddings=embeddings) as memory:
         await memory.aremember(LONG_TALK, thread_id="t1")
         await memory.apin("The total is paid in euros.", thread_id="t1", score=0.9)
         built = await memory.abuild_context("What is the total?", thread_id="t1")
@@ -417,10 +410,10 @@ async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_impo
 
 
 async def test_a_text_is_pinned_with_score_and_source_listed_and_removed(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
     """Seed 002, `createSemanticPin`; the highest score comes first, and the message counts as much."""
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         await memory.aremember([HumanMessage("Noted.", id="m1"), AIMessage("Yes.", id="m2")], thread_id="t1")
         low = await memory.apin("The gate code is 4711.", thread_id="t1", score=0.3, source_id="m1")
         high = await memory.apin("The key is under the stone.", thread_id="t1")
@@ -447,9 +440,9 @@ async def test_a_text_is_pinned_with_score_and_source_listed_and_removed(
 
 
 async def test_a_message_gains_by_being_asked_for_and_loses_by_being_corrected(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
-    async with open_graph(storage, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+    async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
         await say(graph, "My dog is called Biscuit.", to="one")
         await say(graph, "I live in Oslo.", to="one")
         await graph.resources.background.settled()

@@ -6,7 +6,6 @@ What is not installed is skipped: `pip install langchain-anthropic langchain-aws
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from serving import serving
 
 from everthread.models.cache_marks import with_cache_marks
 from everthread.models.replies import tokens_of
@@ -106,11 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    server = Provider()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with serving(Provider()) as server:
+        yield server
 
 
 def texts_before_marks(request: dict[str, Any]) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from conversation import say, thread
+from serving import serving
 
 from everthread import ModelError, open_graph
 
@@ -117,11 +117,8 @@ def _choice(text: str) -> dict[str, Any]:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    server = Provider()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with serving(Provider()) as server:
+        yield server
 
 
 async def test_a_real_client_answers_with_usage(provider: Provider, reopen: Callable[..., open_graph]) -> None:

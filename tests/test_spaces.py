@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from conversation import EchoModel, say
@@ -27,16 +26,9 @@ from everthread.storage.user_rows import UserRows
 PLAN = [("user", "The regatta starts at seven in Kotka."), ("assistant", "Noted for the crew.")]
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def storage(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
-    if request.param == "postgres":
-        return settings
-    return settings.but(database_url=f"{request.param}:///{tmp_path}/memory.{request.param}")
-
-
 @pytest.fixture
-async def ada(storage: Settings, embeddings: Embeddings) -> AsyncIterator[ConversationMemory]:
-    async with open_memory(storage, user_id="ada", embeddings=embeddings) as memory:
+async def ada(stored: Settings, embeddings: Embeddings) -> AsyncIterator[ConversationMemory]:
+    async with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
         yield memory
 
 
@@ -153,7 +145,7 @@ async def test_a_user_who_is_deleted_is_no_member_and_what_is_the_teams_stays(
 
 
 async def test_nobody_becomes_a_space_by_its_name(
-    ada: ConversationMemory, crew: TeamSpace, storage: Settings, embeddings: Embeddings
+    ada: ConversationMemory, crew: TeamSpace, stored: Settings, embeddings: Embeddings
 ) -> None:
     owner = owner_of_space("crew")
     with pytest.raises(RightsError):
@@ -166,8 +158,8 @@ async def test_nobody_becomes_a_space_by_its_name(
         ada.space(" ")
     with pytest.raises(ThreadOwnershipError):
         await ada.of("dan").aremember([("user", "This thread is mine.")], thread_id="plan")
-    if storage.storage_kind != "json":
-        async with open_graph(storage, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+    if stored.storage_kind != "json":
+        async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
             for user, thread in ((owner, "t9"), ("dan", "plan")):
                 with pytest.raises(EverthreadError):
                     await say(graph, "What is the plan?", to=thread, user=user)

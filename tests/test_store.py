@@ -43,16 +43,9 @@ class Broken(Embeddings):
         raise ConnectionError("down")
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def storage(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
-    if request.param == "postgres":
-        return settings
-    return settings.but(database_url=f"{request.param}:///{tmp_path}/memory.{request.param}")
-
-
 @pytest.fixture
-async def memory(storage: Settings) -> AsyncIterator[ConversationMemory]:
-    async with open_memory(storage, user_id="ada", embeddings=Letters()) as memory:
+async def memory(stored: Settings) -> AsyncIterator[ConversationMemory]:
+    async with open_memory(stored, user_id="ada", embeddings=Letters()) as memory:
         yield memory
 
 
@@ -156,11 +149,11 @@ async def test_each_text_of_a_field_counts(memory: ConversationMemory) -> None:
     assert max(item.score or 0 for item in await store.asearch(("t",), query="qqq")) < 0.9
 
 
-async def test_what_could_not_be_embedded_is_kept_and_embedded_by_a_later_search(storage: Settings) -> None:
-    async with open_memory(storage, user_id="ada", embeddings=Broken()) as memory:
+async def test_what_could_not_be_embedded_is_kept_and_embedded_by_a_later_search(stored: Settings) -> None:
+    async with open_memory(stored, user_id="ada", embeddings=Broken()) as memory:
         await MemoryStore(memory).aput(("t",), "k", {"text": "zebra"})
         assert [one.score for one in await MemoryStore(memory).asearch(("t",), query="zebra")] == [None]
-    async with open_memory(storage, user_id="ada", embeddings=Letters()) as memory:
+    async with open_memory(stored, user_id="ada", embeddings=Letters()) as memory:
         for _ in range(2):
             assert (await MemoryStore(memory).asearch(("t",), query='{"text": "zebra"}'))[0].score is not None
 

@@ -18,16 +18,6 @@ from everthread.graph.conversation import Conversation
 ADA: Any = {"user_id": "ada"}
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
-def storage(request: pytest.FixtureRequest) -> Settings:
-    """Settings on each kind of storage."""
-    if request.param == "postgres":
-        settings: Settings = request.getfixturevalue("settings")
-        return settings
-    folder = request.getfixturevalue("tmp_path")
-    return Settings(database_url=request.param, data_dir=folder, web_search="off", summary_model="extractive")
-
-
 async def steps(graph: Conversation, to: str = "t1") -> list[Any]:
     return [snapshot async for snapshot in graph.aget_state_history(thread(to))]
 
@@ -39,8 +29,8 @@ async def parents_are_there(graph: Conversation) -> bool:
     return set(parents) <= ids and len(found) - len(parents) == 1
 
 
-async def test_a_turn_leaves_at_most_three_steps_in_the_history(storage: Settings, embeddings: Embeddings) -> None:
-    async with open_graph(storage, model=counting_model(), embeddings=embeddings) as graph:
+async def test_a_turn_leaves_at_most_three_steps_in_the_history(stored: Settings, embeddings: Embeddings) -> None:
+    async with open_graph(stored, model=counting_model(), embeddings=embeddings) as graph:
         await say(graph, "Hello.")
         assert len(await steps(graph)) == 3
         for n in range(6):
@@ -53,7 +43,7 @@ async def test_a_turn_leaves_at_most_three_steps_in_the_history(storage: Setting
         assert await parents_are_there(graph)
 
 
-async def test_calls_of_tools_are_not_run_again_and_leave_no_steps(storage: Settings, embeddings: Embeddings) -> None:
+async def test_calls_of_tools_are_not_run_again_and_leave_no_steps(stored: Settings, embeddings: Embeddings) -> None:
     runs: list[str] = []
 
     @tool
@@ -63,7 +53,7 @@ async def test_calls_of_tools_are_not_run_again_and_leave_no_steps(storage: Sett
         return f"{what} is blue"
 
     model = scripted(calls(("look", {"what": "sky"})), calls(("look", {"what": "sea"})), "Both are blue.")
-    async with open_graph(storage, model=model, embeddings=embeddings, tools=[look]) as graph:
+    async with open_graph(stored, model=model, embeddings=embeddings, tools=[look]) as graph:
         state = await say(graph, "Which colour?")
         assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "ai", "tool", "ai"]
         assert runs == ["sky", "sea"]
@@ -71,25 +61,25 @@ async def test_calls_of_tools_are_not_run_again_and_leave_no_steps(storage: Sett
         assert await parents_are_there(graph)
 
 
-async def test_a_failed_turn_says_where_and_is_resumed(storage: Settings, embeddings: Embeddings) -> None:
-    async with open_graph(storage, model=BrokenModel(prompts=[]), embeddings=embeddings) as graph:
+async def test_a_failed_turn_says_where_and_is_resumed(stored: Settings, embeddings: Embeddings) -> None:
+    async with open_graph(stored, model=BrokenModel(prompts=[]), embeddings=embeddings) as graph:
         with pytest.raises(ModelError):
             await say(graph, "Finish this.")
         state = await graph.aget_state(thread())
         assert state.next == ("llm_call",)
         assert "the provider is down" in str(state.tasks[0].error)
-    async with open_graph(storage, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+    async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
         state = await graph.ainvoke(None, thread(), context=ADA)
         assert [m.text for m in state["messages"]] == ["Finish this.", "You said: Finish this."]
-        if storage.storage_kind != "json":  # whose file holds the newest checkpoint alone
+        if stored.storage_kind != "json":  # whose file holds the newest checkpoint alone
             assert await parents_are_there(graph)
 
 
 async def test_a_run_that_stops_between_nodes_goes_on_with_what_was_remembered(
-    storage: Settings, embeddings: Embeddings
+    stored: Settings, embeddings: Embeddings
 ) -> None:
     model = EchoModel(prompts=[])
-    async with open_graph(storage, model=model, embeddings=embeddings) as graph:
+    async with open_graph(stored, model=model, embeddings=embeddings) as graph:
         await say(graph, "My dog is called Biscuit.", to="other")
         await graph.asettled()
         given = {"messages": [("user", "What is the name of my dog?")]}
@@ -106,23 +96,23 @@ async def test_a_run_that_stops_between_nodes_goes_on_with_what_was_remembered(
         assert len((await graph.aget_state(thread("t2"))).values["messages"]) == 2
 
 
-async def test_an_interrupt_in_the_responder_waits_for_its_answer(storage: Settings, embeddings: Embeddings) -> None:
+async def test_an_interrupt_in_the_responder_waits_for_its_answer(stored: Settings, embeddings: Embeddings) -> None:
     def ask(_: Any) -> AIMessage:
         return AIMessage(f"You decided: {interrupt('Which?')}")
 
-    async with open_graph(storage, responder=ask, embeddings=embeddings) as graph:
+    async with open_graph(stored, responder=ask, embeddings=embeddings) as graph:
         out = await graph.ainvoke({"messages": [("user", "Choose.")]}, thread(), context=ADA)
         assert out["__interrupt__"][0].value == "Which?"
-    async with open_graph(storage, responder=ask, embeddings=embeddings) as graph:
+    async with open_graph(stored, responder=ask, embeddings=embeddings) as graph:
         assert (await graph.aget_state(thread())).next == ("llm_call",)
         out = await graph.ainvoke(Command(resume="tea"), thread(), context=ADA)
         assert [m.text for m in out["messages"]] == ["Choose.", "You decided: tea"]
 
 
-async def test_sync_runs_store_as_little(storage: Settings, embeddings: Embeddings) -> None:
+async def test_sync_runs_store_as_little(stored: Settings, embeddings: Embeddings) -> None:
     import asyncio
 
-    async with open_graph(storage, model=counting_model(), embeddings=embeddings) as graph:
+    async with open_graph(stored, model=counting_model(), embeddings=embeddings) as graph:
         for n in range(3):
             await asyncio.to_thread(graph.invoke, {"messages": [("user", f"Remark {n}.")]}, thread(), context=ADA)
         assert len(await steps(graph)) == 7

@@ -13,7 +13,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 from web_page import entered, read
-from web_story import story_graph, told, told_hostile
+from web_story import small_graph, story_graph, told, told_hostile
 
 import everthread
 from everthread.graph.conversation import Conversation
@@ -33,8 +33,7 @@ async def stored_story(stored: Settings, embeddings: Embeddings) -> AsyncIterato
 @pytest.fixture
 async def small(tmp_path: Path, embeddings: Embeddings) -> AsyncIterator[Conversation]:
     """A graph on SQLite in which nothing was said yet."""
-    settings = Settings(database_url="sqlite", data_dir=tmp_path, summary_model="extractive", user_id="ada")
-    async with story_graph(settings, embeddings) as graph:
+    async with small_graph(tmp_path, embeddings) as graph:
         yield graph
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from langchain_core.embeddings import Embeddings
 from web_page import entered, read
-from web_story import story_graph, told
+from web_story import small_graph, story_graph, told
 
 from everthread.cli.web import web
 from everthread.graph.conversation import Conversation
@@ -33,8 +33,7 @@ async def graph(at_hand: Settings, embeddings: Embeddings) -> AsyncIterator[Conv
 @pytest.fixture
 async def small(tmp_path: Path, embeddings: Embeddings) -> AsyncIterator[Conversation]:
     """A graph on SQLite in which nothing was said yet."""
-    settings = Settings(database_url="sqlite", data_dir=tmp_path, summary_model="extractive", user_id="ada")
-    async with story_graph(settings, embeddings) as opened:
+    async with small_graph(tmp_path, embeddings) as opened:
         yield opened
 
 

@@ -20,20 +20,18 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from test_server import project
 from web_page import HOST, read
-from web_story import story_graph, told
+from web_story import small_graph, told
 
 from everthread.graph.conversation import Conversation
 from everthread.server import page as module
 from everthread.server.page import PATH, page
-from everthread.settings.settings import Settings
 
 __all__ = ["project"]
 
 
 @pytest.fixture
 async def graph(tmp_path: Path, embeddings: Embeddings) -> AsyncIterator[Conversation]:
-    settings = Settings(database_url="sqlite", data_dir=tmp_path, summary_model="extractive", user_id="ada")
-    async with story_graph(settings, embeddings) as opened:
+    async with small_graph(tmp_path, embeddings) as opened:
         await told(opened)
         yield opened
 

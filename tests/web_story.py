@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -78,6 +79,12 @@ def story_graph(settings: Settings, embeddings: Any) -> open_graph:
         search_engines=("timetable",), web_search="auto",
     )  # fmt: skip
     return open_graph(values, model=model, embeddings=embeddings, engines={"timetable": Timetable()})
+
+
+def small_graph(folder: Path, embeddings: Any) -> open_graph:
+    """The same on SQLite in a folder of its own, in which nothing was said yet."""
+    settings = Settings(database_url="sqlite", data_dir=folder, summary_model="extractive", user_id="ada")
+    return story_graph(settings, embeddings)
 
 
 async def told(graph: Conversation, user_id: str = "ada") -> None:

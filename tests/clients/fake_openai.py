@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
+from serving import serving
+
 CANARY: Final = "LEAKCHECK"
 """Begins each summary; no client may ever see it."""
 
@@ -133,10 +135,5 @@ def _usage(text: str) -> dict[str, int]:
 @contextmanager
 def fake_openai() -> Iterator[FakeOpenAI]:
     """The server, while it runs."""
-    server = FakeOpenAI()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    try:
+    with serving(FakeOpenAI()) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
