@@ -136,11 +136,16 @@ def combined(
         tells_time_asked_for: whether the question asks when, and it names a day, a month or a year.
         of_whole: whether the question asks for a whole in short.
     """
-    meaning, reply = (COSINE_OF_WHOLE, 0.0) if of_whole else (COSINE_WEIGHT, REPLY)
-    scores: Numbers = by_words + meaning * cosine
+    scores: Numbers = by_words + meaning_weight(of_whole=of_whole) * cosine
+    reply = 0.0 if of_whole else REPLY
     scores -= FILLER * np.exp(-lengths / FEW) + ASKS * asks + reply * np.log1p(lengths) * is_reply
     scores += NAMED_SPEAKER * speaker_is_named + TIME_ASKED_FOR * tells_time_asked_for
     return scores
+
+
+def meaning_weight(*, of_whole: bool) -> float:
+    """What a cosine counts beside the words, in messages and in summaries."""
+    return COSINE_OF_WHOLE if of_whole else COSINE_WEIGHT
 
 
 def spread(scores: Numbers, at: Indices) -> Numbers:

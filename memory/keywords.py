@@ -85,6 +85,8 @@ def keyword_hits(
         view = memory.view(thread_only)
         counts = memory.counts(view, of_terms)
         for row, words, numbers in zip(counts, related, of_related, strict=True):
+            if not words:
+                continue
             worth = RELATED[0] * (np.array([*words.values()]) - RELATED[1])
             held = memory.counts(view, numbers) > 0
             np.maximum(row, (held * worth[:, None]).max(axis=0, initial=0), out=row)

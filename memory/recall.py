@@ -17,7 +17,7 @@ from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.terms import search_terms
 from .breadth import ALL, Bounds, certainty, relevances
-from .fusion import COSINE_OF_WHOLE, COSINE_WEIGHT, Flags, Numbers, combined, shared_cosines, spread
+from .fusion import Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
 from .recall_cache import RecallCache
 from .timeline import Timeline
@@ -206,7 +206,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     return Candidates(
         view.rows[at],
         [source for source, _ in near.summaries],
-        np.concatenate([scores, (COSINE_OF_WHOLE if scope == "whole" else COSINE_WEIGHT) * of_summaries]),
+        np.concatenate([scores, meaning_weight(of_whole=scope == "whole") * of_summaries]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         np.pad(met[:, at], [(0, 0), (0, len(of_summaries))]),
         np.concatenate([cosines[at], of_summaries]),
