@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from ..maintenance.foreign.convert import converted
+from ..maintenance.importing import in_our_format
 from ..maintenance.transfer import export_rows, import_rows
-from ..maintenance.transfer_format import check_file, is_ours
+from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
 from ..runtime.resources import Resources
 from ..runtime.user import User
@@ -39,19 +39,9 @@ class Carried:
             StorageError: the storage fails.
             ThreadOwnershipError: a thread belongs to another user; then nothing was imported.
         """
-        path = Path(file)
-        if await asyncio.to_thread(is_ours, path):
-            return await self._imported(path)
-        converting = converted(path, self.user.id)
-        found = await asyncio.to_thread(converting.__enter__)
-        try:
-            return await self._imported(found.file)
-        finally:
-            await asyncio.to_thread(converting.__exit__, None, None, None)
-
-    async def _imported(self, file: Path) -> Counts:
-        checked = await asyncio.to_thread(check_file, file)
-        new = await import_rows(self.user.rows, file, checked, added=lambda _: None)
+        async with in_our_format(Path(file), self.user.id) as ready:
+            checked = await asyncio.to_thread(check_file, ready)
+            new = await import_rows(self.user.rows, ready, checked, added=lambda _: None)
         await self.user.let_go()
         self.user.embed_later(self.resources.settings.timeouts.embedding)
         return new

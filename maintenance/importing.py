@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +13,9 @@ from ..facts.rows import UNREAD, FactRows
 from ..models.embeddings import Embedder
 from ..storage.user_rows import UserRows
 from .bulk_embedding import BulkEmbedding
+from .foreign.convert import converted
 from .transfer import Added, import_rows
-from .transfer_format import Checked
+from .transfer_format import Checked, is_ours
 from .transfer_lines import Counts
 
 
@@ -36,6 +38,24 @@ async def read_for_facts(rows: UserRows, told: Callable[[int], None]) -> int:
         changed += found
         told(UNREAD)
     return changed
+
+
+@asynccontextmanager
+async def in_our_format(file: Path, user_id: str) -> AsyncIterator[Path]:
+    """The file, or what an export of another product becomes for a user, which is gone afterwards.
+
+    Raises:
+        InputError: the file cannot be read, or is of no known kind.
+    """
+    if await asyncio.to_thread(is_ours, file):
+        yield file
+        return
+    converting = converted(file, user_id)
+    found = await asyncio.to_thread(converting.__enter__)
+    try:
+        yield found.file
+    finally:
+        await asyncio.to_thread(converting.__exit__, None, None, None)
 
 
 class Progress(NamedTuple):

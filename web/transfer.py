@@ -6,8 +6,7 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,10 +15,9 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
-from ..maintenance.foreign.convert import converted
-from ..maintenance.importing import Import, Progress
+from ..maintenance.importing import Import, Progress, in_our_format
 from ..maintenance.transfer import export_rows
-from ..maintenance.transfer_format import check_file, is_ours
+from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
 from ..state.errors import EverthreadError, InputError
 from .visit import Visit, new_job_id
@@ -111,7 +109,7 @@ async def begin(visit: Visit) -> Response:
 
 async def _run(visit: Visit, job: Job, file: Path) -> None:
     try:
-        async with _ours(file, visit.user_id) as ready:
+        async with in_our_format(file, visit.user_id) as ready:
             await _import(visit, job, ready)
     except EverthreadError as error:
         job.error = str(error).replace(str(file), job.name)
@@ -135,20 +133,6 @@ async def _import(visit: Visit, job: Job, file: Path) -> None:
         job.counts = await work.without_vectors()
         visit.user.embed_later(resources.settings.timeouts.embedding)
     visit.user.learn_later(resources.settings.auto_pin_score)
-
-
-@asynccontextmanager
-async def _ours(file: Path, user_id: str) -> AsyncIterator[Path]:
-    """The file, or what an export of another product becomes."""
-    if await asyncio.to_thread(is_ours, file):
-        yield file
-        return
-    converting = converted(file, user_id)
-    found = await asyncio.to_thread(converting.__enter__)
-    try:
-        yield found.file
-    finally:
-        await asyncio.to_thread(converting.__exit__, None, None, None)
 
 
 async def _received(given: UploadFile, file: Path) -> None:
