@@ -10,6 +10,7 @@ import logging
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,5 +127,10 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("everthread").setLevel(logging.ERROR)
+def quiet() -> Iterator[None]:
+    """Examples warn on purpose; the tests that run after them in this process hear every warning again."""
+    logger = logging.getLogger("everthread")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(before)
