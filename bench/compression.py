@@ -2,7 +2,7 @@
 
 cost        calls and tokens of the summarizer per 100 turns, beside LangChain's and LangMem's, with the same counting
 survival    words of evidence and answers (LoCoMo) that stand in the prompt as the conversation grows
-summarizer  SmolLM2 as summarizer (LoCoMo, BEAM): how often its summaries are rejected, and that nothing is lost
+summarizer  a small model (`--model`) as summarizer (LoCoMo, BEAM): how often it is rejected, and that nothing is lost
 rouge       the extractive summarizer against lead-3 (needs rouge-score); summaries of people that are accepted
 stress      odd conversations through every profile: messages lost, prompts that a provider would refuse
 
@@ -67,7 +67,7 @@ async def summarizer(options: argparse.Namespace) -> Any:
     figures = {}
     for name, sets in (("LoCoMo", locomo(options.data)), ("BEAM", beam())):
         chosen = list(itertools.islice(sets, options.conversations))
-        figures[name] = await small_summaries(chosen, options.batches)
+        figures[name] = await small_summaries(chosen, options.batches, model=options.model)
         print(f"\n{name}: {figures[name]}", flush=True)
     return figures
 
@@ -139,6 +139,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=3000, help="survival: tokens of a prompt")
     parser.add_argument("--words-only", action="store_true", help="survival: recall by words alone, which is quick")
     parser.add_argument("--batches", type=int, default=20, help="summarizer: summaries of each conversation")
+    parser.add_argument("--model", default="smollm2", help="summarizer: smollm2, or the path of a GGUF file")
     parser.add_argument("--nodes", type=int, default=20, help="stress: each so-manieth also through the nodes; 0: none")
     parser.add_argument("--data", type=Path, help="a file in the form of LoCoMo")
     parser.add_argument("--summaries", type=Path, default=DATA / "summarization", help="a folder of dialogues")

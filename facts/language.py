@@ -1,4 +1,6 @@
-r"""How each language says something about oneself: word lists and frames from `text/data/facts/*.json`, compiled.
+r"""How each language says something about oneself: word lists and frames from `text/data/facts/*.json`.
+
+Each pattern is compiled where it is first asked for: all of them take longer than LangGraph takes to be imported.
 
 A list is one string, its parts divided by a comma and a space; a part is a regular expression for text in lower case
 and single spaces. In a frame `@` is the value (`~` as little of it as fits), `#` a number as the value, `{they}` and
@@ -8,9 +10,9 @@ and single spaces. In a frame `@` is the value (`~` as little of it as fits), `#
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 import regex
@@ -29,6 +31,30 @@ _MARKS: Final = r"\w\u0900-\u0903\u093a-\u094f\u0962\u0963"
 BEFORE_WORD: Final = f"(?<![{_MARKS}])"
 AFTER_WORD: Final = f"(?![{_MARKS}])"
 """What stands around a whole word."""
+
+
+class Patterns(Mapping[str, re.Pattern[str]]):
+    """The pattern of each list, compiled when it is first asked for.
+
+    Args:
+        lists: by name, the parts divided by a comma and a space.
+        spaced: whether a pattern matches whole words alone.
+    """
+
+    def __init__(self, lists: Mapping[str, str], *, spaced: bool) -> None:
+        self._lists, self._spaced = lists, spaced
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, name: str) -> re.Pattern[str]:
+        if name not in self._compiled:
+            self._compiled[name] = _any(_parts(self._lists[name]), spaced=self._spaced)
+        return self._compiled[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lists)
+
+    def __len__(self) -> int:
+        return len(self._lists)
 
 
 @dataclass(frozen=True)
@@ -52,14 +78,24 @@ class Language:
     expand: Mapping[str, str]
     pronoun: str
     """What stands before a predicate whose subject, the user, was named before; empty where verbs tell it."""
-    lists: Mapping[str, re.Pattern[str]]
-    predicates: Mapping[str, re.Pattern[str]]
-    frames: tuple[Frame, ...]
-    their_frames: tuple[Frame, ...]
-    attribute_words: Mapping[str, re.Pattern[str]]
+    lists: Patterns
+    predicates: Patterns
+    attribute_words: Patterns
+    data: Mapping[str, Any]
+    """The file it is made from."""
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
         return self.lists.get(name, _NEVER)
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """The ways to say something of oneself."""
+        return _frames(self.data.get("frames", {}), self.data, spaced=self.spaced)
+
+    @cached_property
+    def their_frames(self) -> tuple[Frame, ...]:
+        """The ways to say something of people of one's own."""
+        return _frames(self.data.get("their_frames", {}), self.data, spaced=self.spaced)
 
     def says(self, plain: str) -> bool:
         """Whether normalized text begins with a predicate of a fact."""
@@ -120,7 +156,7 @@ def _any(parts: Iterable[str], *, spaced: bool) -> re.Pattern[str]:
     return re.compile(f"{BEFORE_WORD}(?:{joined}){AFTER_WORD}" if spaced else f"(?:{joined})")
 
 
-def _frames(data: Mapping[str, str], lists: Mapping[str, str], *, spaced: bool) -> tuple[Frame, ...]:
+def _frames(data: Mapping[str, str], lists: Mapping[str, Any], *, spaced: bool) -> tuple[Frame, ...]:
     they = "|".join(map(folded_source, _parts(lists.get("people", ""))))
     mine = "|".join(map(folded_source, _parts(lists.get("owner", lists.get("my", "")))))
     gap, space = (r"(?:\w+ )?", " ") if spaced else ("", "")
@@ -153,13 +189,10 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
         pronoun=pronoun + " " if pronoun and spaced else pronoun,
         stop=frozenset(stop | stop_words(code)),
         expand=expand,
-        lists={name: _any(_parts(text), spaced=spaced) for name, text in lists.items()},
-        predicates={kind: _any(_parts(text), spaced=spaced) for kind, text in data["predicates"].items()},
-        frames=_frames(data.get("frames", {}), lists, spaced=spaced),
-        their_frames=_frames(data.get("their_frames", {}), lists, spaced=spaced),
-        attribute_words={
-            name: _any(_parts(text), spaced=spaced) for name, text in data.get("attribute_words", {}).items()
-        },
+        lists=Patterns(lists, spaced=spaced),
+        predicates=Patterns(data["predicates"], spaced=spaced),
+        attribute_words=Patterns(data.get("attribute_words", {}), spaced=spaced),
+        data=data,
     )
 
 
