@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ..text.sentences import CODE, sentence_spans
 from ..text.words import QUESTION_MARKS, WORD
-from .language import Language
+from .language import Language, languages
 from .speakers import others_speech
 
 MOST_CHARACTERS: Final = 4_000
@@ -153,23 +154,31 @@ def _lists_on(sentence: str, mark: re.Match[str], language: Language) -> bool:
 def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int, bool]]:
     """Cut again where the user speaks of themselves once more without a mark, or goes on with another verb."""
     words = list(WORD.finditer(sentence, start, end)) if language.spaced and end - start <= _LONGEST else []
-    plain = [language.normalized(word[0]) for word in words]
+    plain = [_normalized(word[0], language.code) for word in words]
     joined = False
     for at in range(1, len(words)):
-        before, rest = plain[at - 1].rpartition(" ")[2], " ".join(plain[at : at + _AHEAD])
-        joins, of_user = language["join"].fullmatch(before), language["first"].match(rest)
-        goes_on = joins and (of_user or language.says(rest))
+        before = plain[at - 1].rpartition(" ")[2]
+        joins, of_user, goes_on = language["join"].fullmatch(before), False, False
+        if joins:
+            rest = " ".join(plain[at : at + _AHEAD])
+            of_user = language["first"].match(rest) is not None
+            goes_on = of_user or language.says(rest)
         if goes_on or (
             at >= _AFTER
-            and language["split_before"].match(rest)
+            and language["split_before"].match(plain[at])
             and not language["split_after_not"].fullmatch(before)
             and (joined or _is_of_user(sentence[start : words[at].start()], language))
         ):
             cut = words[at - 1 if joins else at].start()
             if len(sentence[start:cut].split()) > (_PAIR if goes_on and of_user else 0):
                 yield start, cut, joined
-                start, joined = words[at].start(), bool(goes_on and not of_user)
+                start, joined = words[at].start(), goes_on and not of_user
     yield start, end, joined
+
+
+@lru_cache(20_000)
+def _normalized(word: str, language: str) -> str:
+    return languages()[language].normalized(word)
 
 
 def _is_of_user(text: str, language: Language) -> bool:

@@ -8,6 +8,7 @@ for that are data, `text/data/facts/*.json`; this module knows no language.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -72,16 +73,24 @@ def extract(text: str, at: Occasion, *, origin: FactOrigin = "pattern", language
         origin: by whom the facts are vouched for.
         language: how the text says something; that of the text itself by default.
     """
+    return list(facts_in(text, at, origin=origin, language=language))
+
+
+def facts_in(
+    text: str, at: Occasion, *, origin: FactOrigin = "pattern", language: Language | None = None
+) -> Iterator[Fact]:
+    """The same one by one: what follows is not read where one is enough."""
     text = text[:MOST_CHARACTERS]
     language = language or language_in(text) or _of_one_word(text)
     if language is None:
-        return []
+        return
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
-    found: dict[str, Fact] = {}
+    found: set[str] = set()
     for clause, subject in with_subjects(clauses(text, language), language, implied=implied):
         for fact in _facts(_Context(clause, language, at, origin), subject):
-            found.setdefault(fact.id, fact)
-    return list(found.values())
+            if fact.id not in found:
+                found.add(fact.id)
+                yield fact
 
 
 def _of_one_word(text: str) -> Language | None:
@@ -118,7 +127,7 @@ def _counted(context: _Context, more: Counted | None) -> Fact | None:
 def _told(subject: Subject, context: _Context) -> list[Fact]:
     clause, language = context.clause, context.language
     plain = _without_lead(clause, subject, language)
-    framed = [fact for frame in language.frames if (fact := _framed(frame, plain, context))]
+    framed = _all_framed(language.frames, plain, context)
     if not framed:
         if (over := ending(clause, language)) and not language["addressed"].search(clause.plain):
             return [_ended(over, subject, context)]
@@ -143,7 +152,7 @@ def _of_theirs(subject: Subject, plain: str, framed: list[Fact], context: _Conte
     language = context.language
     if language["passing_others"].search(subject.rest):
         return []
-    theirs = [fact for frame in language.their_frames if (fact := _framed(frame, plain, context))]
+    theirs = _all_framed(language.their_frames, plain, context)
     return theirs or framed or _of_mine(subject.rest, context)
 
 
@@ -162,6 +171,10 @@ def _without_lead(clause: Clause, subject: Subject, language: Language) -> str:
     at = clause.plain.find(subject.rest) if subject.rest else -1
     first = next(iter(language["first"].finditer(clause.plain)), None)
     return clause.plain[first.start() :] if first and first.start() <= at else clause.plain
+
+
+def _all_framed(frames: Iterable[Frame], plain: str, context: _Context) -> list[Fact]:
+    return [fact for frame in frames if frame.fixed in plain and (fact := _framed(frame, plain, context))]
 
 
 def _framed(frame: Frame, plain: str, context: _Context) -> Fact | None:

@@ -21,10 +21,15 @@ from ..text.data import load_folder
 from ..text.fold import fold
 from ..text.language import language_of
 from ..text.stop_words import stop_words
-from ..text.words import WORD
+from ..text.words import WORD, words
 
 _WORD: Final = regex.compile(rf"{WORD.pattern}'?")
 _NEVER: Final = re.compile(r"(?!)")
+_UNSURE: Final = regex.compile(
+    r"(?:(\((?:[^()\\]|\\.|(?1))*\))|\[[^\]]*\]|\{\w+\}|\\.|[@~#.^$]|.(?=[?*+{]))(?:[?*+]|\{\d[\d,]*\})*\??"
+)
+"""What of a frame may be there or not, or may be this or that: groups, sets, places, and what may be left out."""
+
 _MARKS: Final = r"\w\u0900-\u0903\u093a-\u094f\u0962\u0963"
 """What belongs to a word: the vowel signs of Devanagari are no letters to `re`."""
 
@@ -59,10 +64,14 @@ class Patterns(Mapping[str, re.Pattern[str]]):
 
 @dataclass(frozen=True)
 class Frame:
-    """One way to say an attribute: its name (`{}` is filled with a group of the pattern), and the pattern."""
+    """One way to say an attribute: its name (`{}` is filled with a group of the pattern), and the pattern.
+
+    `fixed` is in each text that it matches: a quick look before the pattern.
+    """
 
     attribute: str
     pattern: re.Pattern[str]
+    fixed: str
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class Language:
         for short, long in self.expand.items() if "'" in folded else ():
             if short.endswith("'"):
                 folded = re.sub(rf"(?<!\w){re.escape(short)}", long, folded)
-        if not self.expand.keys().isdisjoint(_WORD.findall(folded)):
+        if "'" in folded or not self.expand.keys().isdisjoint(words(folded)):
             folded = _WORD.sub(lambda match: self.expand.get(match[0], match[0]), folded)
         return " ".join(folded.split())
 
@@ -168,11 +177,19 @@ def _frames(data: Mapping[str, str], lists: Mapping[str, Any], *, spaced: bool) 
     frames = []
     for attribute, text in data.items():
         for part in _parts(text):
-            source = folded_source(part).replace("{jobs}", f"(?P<job>{jobs})").replace("{they}", them)
+            plain = folded_source(part)
+            source = plain.replace("{jobs}", f"(?P<job>{jobs})").replace("{they}", them)
             source = source.replace("@", r"(?P<value>.+)").replace("~", r"(?P<value>.+?)")
             source = source.replace("#", r"(?P<number>\d{1,3})")
-            frames.append(Frame(attribute, re.compile(f"{BEFORE_WORD}{source}" if spaced else source)))
+            pattern = re.compile(f"{BEFORE_WORD}{source}" if spaced else source)
+            frames.append(Frame(attribute, pattern, _fixed(plain)))
     return tuple(frames)
+
+
+def _fixed(source: str) -> str:
+    """The longest text that is in all that a frame matches; empty where it has alternatives outside of brackets."""
+    sure = _UNSURE.sub("\0", source)
+    return "" if "|" in sure else max(sure.split("\0"), key=len)
 
 
 def _compiled(code: str, data: dict[str, Any]) -> Language:

@@ -12,7 +12,7 @@ from ..state.records import Role
 from ..text.fold import bare
 from ..text.words import is_question
 from .commands import FactCommand, attribute_named
-from .extraction import Occasion, extract
+from .extraction import Occasion, extract, facts_in
 from .language import Language
 from .words import content_terms, key
 
@@ -103,16 +103,18 @@ class Wish:
 
     def _share_of_own(self, sentence: str, held: float) -> float:
         """The same of a sentence of the user's, by what it states."""
-        found = extract(sentence, self.said, language=self.language)
+        found: list[Fact] = []
+        for fact in facts_in(sentence, self.said, language=self.language):
+            if self.command.act == "forget" and self.says(fact):
+                self.values.update(fact.value for fact in self.asked if fact.value)
+                return 1.0
+            found.append(fact)
         if named := [fact for fact in found if self.names(fact)]:
             self.values.update(fact.value for fact in named if fact.value)
             self.told.update(frozenset(fact.terms) for fact in named if len(fact.terms) >= FEW)
             return 1.0
         if self.command.act == "forget about":
             return held
-        if any(self.says(fact) for fact in found):
-            self.values.update(fact.value for fact in self.asked if fact.value)
-            return 1.0
         return held if held < 1.0 or self._may_say(sentence, found) else PART
 
     def _has_value(self, plain: str) -> bool:

@@ -16,13 +16,14 @@ from everthread.facts.accept import accept
 from everthread.facts.clauses import MOST_CHARACTERS
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Occasion, extract
-from everthread.facts.language import language_in, languages
+from everthread.facts.language import Frame, language_in, languages
 from everthread.facts.reading import read_again
 from everthread.facts.words import key
 from everthread.state.fact_records import Fact, FactSheet, Pin
 
 MOMENT = datetime(2024, 5, 1, tzinfo=UTC)
 SAID = Occasion("t1", "m1", MOMENT)
+FRAMES = [frame for language in languages().values() for frame in (*language.frames, *language.their_frames)]
 TELLING = [
     "I",
     "my",
@@ -222,6 +223,14 @@ def test_a_megabyte_is_read_at_its_beginning_only(part: str) -> None:
     assert extract(whole, SAID) == extract(beginning, SAID)
     assert_cannot_keep_busy(read, part, 1_000_000)
     assert seconds(read, whole) < max(TOO_SHORT, 3 * seconds(read, beginning))
+
+
+@given(st.sampled_from(FRAMES).flatmap(lambda frame: st.tuples(st.just(frame), st.from_regex(frame.pattern))))
+def test_the_quick_look_at_a_frame_never_misses_what_its_pattern_matches(told: tuple[Frame, str]) -> None:
+    frame, text = told
+    match = frame.pattern.search(text)
+    assert match is not None
+    assert frame.fixed in match[0]
 
 
 def test_every_language_has_what_the_others_have() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.text.language import LANGUAGES, language_of, likelihoods
 from everthread.text.terms import search_terms
+from everthread.text.words import WORD, words
 
 SENTENCES = {
     "en": (
@@ -247,3 +248,8 @@ def test_anything_has_likelihoods_that_add_up_to_one(text: str) -> None:
     found = likelihoods(text)
     assert not found or sum(found.values()) == pytest.approx(1, abs=1e-3)
     assert language_of(text) in {None, *found}
+
+
+@given(st.text(max_size=80) | st.text(st.characters(codec="ascii"), max_size=80))
+def test_the_words_of_plain_english_letters_are_those_of_any_script(text: str) -> None:
+    assert words(text) == [match[0] for match in WORD.finditer(text)]

@@ -10,7 +10,7 @@ from .data import load
 from .language import language_of
 from .stems import stem
 from .terms import ENGLISH
-from .words import WORD
+from .words import words
 
 _MOST: Final = 40
 """Terms of a question up to which they have related ones: a longer text says by itself what it is about."""
@@ -28,7 +28,7 @@ def related_terms(question: str, terms: Sequence[str]) -> list[dict[str, float]]
     """
     if len(terms) > _MOST or language_of(question) not in (None, ENGLISH):
         return [{} for _ in terms]
-    written = WORD.findall(question)
+    written = words(question)
     names = {stem(word.lower().removesuffix("'s"), ENGLISH) for word in written[1:] if word[0].isupper()}
     return [_near(term) if term not in names else {} for term in terms]
 

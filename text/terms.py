@@ -14,7 +14,7 @@ from .scripts import script_of
 from .shorten import middle_out
 from .stems import stem
 from .stop_words import stop_words
-from .words import WORD, pairs, runs
+from .words import pairs, runs, words
 
 ENGLISH: Final = "en"
 """The language of a text that does not tell its own."""
@@ -48,7 +48,7 @@ def terms(
     text = middle_out(text, MAX_CHARACTERS)
     language = language or language_of(text)
     languages = (language,) if language in OF_SCRIPT["latin"] else (ENGLISH,)
-    return [term for word in WORD.findall(text) for term in _of(word, languages, keep_stop_words, stop)]
+    return [term for word in words(text) for term in _of(word, languages, keep_stop_words, stop)]
 
 
 def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[str] = frozenset()) -> list[str]:
@@ -58,7 +58,7 @@ def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[st
     """
     text = middle_out(text, MAX_CHARACTERS)
     languages = _languages(text)
-    return [term for word in WORD.findall(text) for term in _of(word, languages, keep_stop_words, stop)]
+    return [term for word in words(text) for term in _of(word, languages, keep_stop_words, stop)]
 
 
 def _languages(text: str) -> tuple[str, ...]:
@@ -90,6 +90,8 @@ def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop
 
 
 def _stems(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> list[str]:
+    if word.isascii() and word.isdigit():
+        return [word]
     of_script = _OF_SCRIPT.get(script_of(word))
     languages = (of_script,) if of_script else languages
     left_out = frozenset() if keep_stop_words else stop_words(languages[0]) | stop
