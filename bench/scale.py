@@ -37,7 +37,7 @@ from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.settings.settings import Settings
-from everthread.storage.postgres.database import Connection
+from everthread.storage.postgres.server import Connection
 from everthread.storage.term_keys import message_keys
 
 NOISE = 0.02

@@ -84,7 +84,7 @@ def mem0(bench: Any) -> Callable[[int], Awaitable[Any]]:
 def _memory(bench: Any, length: int) -> Any:
     from mem0 import Memory
 
-    url = asyncio.run(bench.opened.resources.database._url())
+    url = asyncio.run(bench.opened.resources.database.server.url())
     memory = Memory.from_config({
         "vector_store": {
             "provider": "pgvector",

@@ -16,7 +16,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from ..compression.commands import read_command
 from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.turn import FORGOTTEN_KEY
-from ..state.errors import ClaimLostError, StorageError, StorageUnreachable, ThreadOwnershipError
+from ..state.errors import ClaimLostError, StorageError, StorageFull, StorageUnreachable, ThreadOwnershipError
 from ..state.messages import message_text
 from ..state.tool_calls import ends_with_reply
 from ..storage.loop_checkpointer import LoopCheckpointer
@@ -25,7 +25,7 @@ from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .put_behind import Compiled, put_behind, said_in, write_later
 from .recognition import new_in, recognized
 from .removed import forget_removed
-from .run import Run
+from .run import Run, runtime_of
 from .stopped import kept_when_stopped, kept_when_stopped_sync
 from .time_travel import refuse_missing
 
@@ -176,6 +176,8 @@ def _at_hand(graph: Conversation, run: Run, error: StorageUnreachable) -> Run:
     resources, configurable = graph.resources, run.config["configurable"]
     if resources.settings.turns.away == "refuse" or resources.away.is_full:
         raise error
+    if isinstance(error, StorageFull) and not _goes_on_without_room(graph, run):
+        raise error
     if run.is_nested or RUN_KEY not in configurable or not isinstance(graph.checkpointer, LoopCheckpointer):
         raise error
     if not resources.database.held.is_known(run.user_id, run.thread_id):
@@ -184,6 +186,15 @@ def _at_hand(graph: Conversation, run: Run, error: StorageUnreachable) -> Run:
         raise StorageUnreachable(f"{error} Until then only new messages can be answered.")
     configurable[RUN_KEY] = RunCheckpoints(run.user_id, is_away=True)
     return run._replace(is_away=True)
+
+
+def _goes_on_without_room(graph: Conversation, run: Run) -> bool:
+    """Whether a run goes on in memory when the disk is full, as seed 003 has it.
+
+    Elsewhere it is refused: that does not pass by itself, and what is said until then would stand in memory alone.
+    """
+    context = run.options.get("context")
+    return graph.resources.runs.settings_of(runtime_of(context, run.config), run.config).profile == "archive"
 
 
 async def _recognized(graph: Conversation, run: Run) -> Any:

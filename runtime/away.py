@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -28,7 +29,8 @@ AWAY: Final = (
 MOST_TURNS: Final = 1_000
 """Turns that may wait, at most."""
 
-_RETRY_SECONDS: Final = 1.0
+_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 1.0, 10.0
+_CLOSE_SECONDS: Final = 10.0
 
 Write = Callable[[], Awaitable[None]]
 
@@ -82,16 +84,22 @@ class AwayTurns:
                 self._threads.pop(thread_id, None)
 
     async def close(self, locks: ThreadLocks) -> None:
-        """Try once more, and tell what is lost."""
+        """Try for some seconds more, and tell what is lost."""
         if self._retrying is not None:
             self._retrying.cancel()
+        until = time.monotonic() + _CLOSE_SECONDS
         await self._try(locks)
+        while self._threads and time.monotonic() < until:
+            await asyncio.sleep(_RETRY_SECONDS)
+            await self._try(locks)
         if self._threads:
             logger.error("%d turns were never stored, as the storage did not answer.", self.count)
 
     async def _retry(self, locks: ThreadLocks) -> None:
+        pause = _RETRY_SECONDS
         while self._threads:
-            await asyncio.sleep(_RETRY_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_RETRY_SECONDS)
             await self._try(locks)
 
     async def _try(self, locks: ThreadLocks) -> None:

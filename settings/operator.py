@@ -102,7 +102,7 @@ class LimitSettings(Group):
         "made while the step before was being written. exit: an unfinished turn with its question; the end of a turn "
         "is written whatever is set. away: while the storage does not answer. go_on: a thread that this process knows "
         "goes on from what it holds, and is written when the storage answers; a process that ends before loses that. "
-        "refuse: each turn is refused.",
+        "refuse: each turn is refused, as it is on a full disk whatever is set (but in the profile archive).",
     )
     retention: Annotated[Retention, NoDecode] = Field(
         Retention(),

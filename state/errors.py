@@ -37,6 +37,17 @@ class StorageUnreachable(StorageError):  # noqa: N818  # says which StorageError
     """The database does not answer, or has no room: what failed may succeed later."""
 
 
+class StorageFull(StorageUnreachable):
+    """The database's disk is full, which does not pass by itself: no turn begins until there is room."""
+
+    def __init__(
+        self,
+        text: str = "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
+        "Free some space and go on.",
+    ) -> None:
+        super().__init__(text)
+
+
 class ThreadOwnershipError(EverthreadError):
     """A thread belongs to another user."""
 

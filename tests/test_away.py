@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +18,14 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 from langgraph.types import interrupt
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from everthread import Settings, open_graph
 from everthread.maintenance.doctor import examine
 from everthread.runtime.away import AWAY
 from everthread.state.errors import StorageUnreachable
 from everthread.state.messages import STOPPED_KEY
+from everthread.storage.postgres import server as postgres_server
 from everthread.storage.postgres.database import Database
 from everthread.storage.sqlite import database as sqlite_database
 
@@ -33,17 +36,17 @@ NOWHERE = "postgresql://nobody@127.0.0.1:9/postgres"
 async def cut_off(graph: Any) -> AsyncIterator[tuple[Callable[[], Awaitable[None]], Callable[[], None]]]:
     """Take the network from the worker of `graph`, and give it back."""
     database: Database = graph.resources.database
-    url = database._url
+    url = database.server.url
 
     async def nowhere() -> str:
         return NOWHERE
 
     async def cut() -> None:
-        database._url = nowhere  # type: ignore[method-assign]
+        database.server.url = nowhere  # type: ignore[method-assign]
         await database.close()
 
     def mend() -> None:
-        database._url = url  # type: ignore[method-assign]
+        database.server.url = url  # type: ignore[method-assign]
 
     yield cut, mend
     mend()
@@ -95,6 +98,49 @@ async def test_a_turn_right_after_it_answers_again_finds_all_in_its_place(graph:
     assert [text for text in texts(state) if not text.startswith("You said")] == ["One.", "Two.", "Three."]
     assert texts(state) == await kept(graph)
     assert state["report"].get("degraded") in (None, [])
+
+
+@pytest.mark.slow
+async def test_a_server_that_falls_silent_is_waited_for_once_and_then_tried_beside_the_turns(
+    settings: Settings, embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_server, "_PATIENCE_SECONDS", 1.5)
+    monkeypatch.setattr(postgres_server, "_CONNECT_SECONDS", 4)
+    assert settings.database_url is not None
+    url, ways, is_silent = settings.database_url.get_secret_value(), [], False
+    socket = f"{conninfo_to_dict(url)['host']}/.s.PGSQL.5432"
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+
+    async def between(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ways.append(writer)
+        if not is_silent:
+            there_reader, there = await asyncio.open_unix_connection(socket)
+            await asyncio.gather(forward(reader, there), forward(there_reader, writer), return_exceptions=True)
+
+    between_them = await asyncio.start_server(between, "127.0.0.1", 0)
+    host, port = between_them.sockets[0].getsockname()
+    own = settings.but(database_url=make_conninfo(url, host=host, port=port))
+    async with open_with(own, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, "One.")
+        await graph.asettled()
+        is_silent = True
+        for way in ways:
+            way.close()
+        took = []
+        for n in range(3):
+            started = time.monotonic()
+            assert AWAY in (await say(graph, f"More {n}."))["report"]["degraded"]
+            took.append(time.monotonic() - started)
+        assert 1.5 < took[0] < 4
+        assert max(took[1:]) < 2.5
+        is_silent = False
+        await until_written(graph)
+        assert len(await kept(graph)) == 8
+    between_them.close()
 
 
 async def test_the_operator_may_have_such_turns_refused(
@@ -156,8 +202,8 @@ async def test_a_reply_that_is_stopped_meanwhile_is_kept_as_far_as_it_was_shown(
     async with reopen(model=model) as graph:
         await say(graph, "Count.")
         database: Any = graph.resources.database
-        url = database._url
-        database._url = _nowhere
+        url = database.server.url
+        database.server.url = _nowhere
         await database.close()
         model.go = asyncio.Event()
         question: Any = {"messages": [("user", "Again.")]}
@@ -168,7 +214,7 @@ async def test_a_reply_that_is_stopped_meanwhile_is_kept_as_far_as_it_was_shown(
             if seen.endswith("two "):
                 break
         await parts.aclose()  # type: ignore[attr-defined]
-        database._url = url
+        database.server.url = url
         await until_written(graph)
         state = (await graph.aget_state(thread())).values
         assert texts(state) == ["Count.", "You said: Count.", "Again.", "One two "] == await kept(graph)
@@ -201,12 +247,12 @@ async def test_what_would_wait_for_an_answer_is_refused_meanwhile(reopen: Callab
     async with reopen(model=Calls(prompts=[]), tools=[ask_first]) as graph:
         await say(graph, "One.")
         database: Any = graph.resources.database
-        url = database._url
-        database._url = _nowhere
+        url = database.server.url
+        database.server.url = _nowhere
         await database.close()
         with pytest.raises(StorageUnreachable):
             await say(graph, "Do it.")
-        database._url = url
+        database.server.url = url
         assert len(texts(await say(graph, "Two."))) == 4
 
 

@@ -19,7 +19,7 @@ from bench.server_folder import stop_server
 from everthread import Settings, StorageError, open_graph
 from everthread.maintenance.doctor import examine
 from everthread.runtime.away import AWAY
-from everthread.state.errors import StorageUnreachable, ThreadOwnershipError
+from everthread.state.errors import StorageFull, StorageUnreachable, ThreadOwnershipError
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.sqlite.database import SqliteDatabase
 
@@ -60,7 +60,7 @@ async def check(opened: Callable[..., open_graph], model: FailsMeanwhile, fail: 
         assert state["messages"][-1].content == SAID[3]
         assert "not kept yet" in state["after_reply"].error
         assert any("not kept yet" in sentence for sentence in state["report"]["degraded"])
-        with pytest.raises(StorageError, match=r"does not hold thread 'unknown'|disk is full|cannot be used"):
+        with pytest.raises(StorageError, match=r"does not hold thread 'unknown'|cannot be used"):
             await say(graph, LONG, to="unknown")
         asked = len(model.prompts)
         with pytest.raises((StorageError, ThreadOwnershipError)):
@@ -102,37 +102,59 @@ async def streamed(graph: Any, text: str) -> AsyncIterator[Any]:
         yield part
 
 
-@pytest.mark.parametrize(
-    ("fails", "works"),
-    [("query_only = ON", "query_only = OFF"), ("max_page_count = 1", "max_page_count = 1000000")],
-    ids=["read-only", "full disk"],
-)
-async def test_sqlite_that_takes_no_writes_any_more(
-    settings: Settings, tmp_path: Path, embeddings: Any, fails: str, works: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SQLite itself refuses: a file may not grow (SQLITE_FULL), or is read-only (SQLITE_READONLY)."""
-    model, connections, begin = FailsMeanwhile(prompts=[]), [], SqliteDatabase._begin_with
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """What is open to a file of SQLite."""
+    opened, begin = [], SqliteDatabase._begin_with
 
     def begin_with(self: SqliteDatabase, connection: sqlite3.Connection) -> None:
-        connections.append(connection)
+        opened.append(connection)
         begin(self, connection)
 
+    monkeypatch.setattr(SqliteDatabase, "_begin_with", begin_with)
+    return opened
+
+
+async def test_sqlite_that_takes_no_writes_any_more(
+    settings: Settings, tmp_path: Path, embeddings: Any, connections: list[sqlite3.Connection]
+) -> None:
     def opened(**values: Any) -> open_graph:
         own = settings.but(database_url="sqlite", data_dir=tmp_path)
         return open_with(own, **{"model": EchoModel(prompts=[]), "embeddings": embeddings, **values})
 
+    def set_to(mode: str) -> Callable[[], Any]:
+        return lambda: connections[0].execute(f"PRAGMA query_only = {mode}")
+
+    await check(opened, FailsMeanwhile(prompts=[]), set_to("ON"), set_to("OFF"))
+
+
+async def test_a_full_disk_keeps_the_reply_and_refuses_what_follows_until_there_is_room(
+    settings: Settings, tmp_path: Path, embeddings: Any, connections: list[sqlite3.Connection]
+) -> None:
+    """It does not pass by itself: what went on meanwhile would stand in the memory of the process alone."""
+
     def fill() -> None:
+        connections[0].execute("PRAGMA max_page_count = 1")
         with contextlib.suppress(sqlite3.Error):
             while True:  # what is free inside of the file is taken
                 connections[0].execute("INSERT INTO search_cache VALUES (randomblob(9), randomblob(100), '2026')")
 
-    monkeypatch.setattr(SqliteDatabase, "_begin_with", begin_with)
-
-    def fail() -> None:
-        connections[0].execute(f"PRAGMA {fails}")
-        fill()
-
-    await check(opened, model, fail, lambda: connections[0].execute(f"PRAGMA {works}"))
+    own, model = settings.but(database_url="sqlite", data_dir=tmp_path), FailsMeanwhile(prompts=[])
+    async with open_with(own, model=model, embeddings=embeddings) as graph:
+        await say(graph, "One.")
+        model.fail = fill
+        state = await say(graph, LONG)
+        assert state["messages"][-1].content == SAID[3]
+        assert "not kept yet" in state["after_reply"].error
+        asked = len(model.prompts)
+        with pytest.raises(StorageFull, match=r"disk is full.*Free some space"):
+            await say(graph, ON[0])
+        assert len(model.prompts) == asked
+        state = await say(graph, ON[0], profile="archive")  # seed 003: it goes on in memory, and says so
+        assert AWAY in state["report"]["degraded"]
+        connections[0].execute("PRAGMA max_page_count = 1000000")
+        assert (await say(graph, ON[2]))["after_reply"].error is None
+        assert await kept(graph) == SAID[:8]
 
 
 async def test_postgres_that_is_stopped_while_the_model_answers(

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import platformdirs
 import psycopg
 
-from ...state.errors import SettingsError, StorageError
+from ...state.errors import SettingsError, StorageError, StorageFull, StorageUnreachable
 from .cluster import (
     ADVICE,
     cluster_dir,
@@ -44,6 +44,7 @@ _READY_S = 60.0
 _TURN_S = 120.0
 _LONGEST_SOCKET_PATH = 90
 _LOG_BYTES = 4_000_000
+_WAL_SEGMENT_BYTES = 16 << 20
 # Containers give /dev/shm 64 MB; parallel workers would need more and fail.
 _SETTINGS = (
     "listen_addresses= port=5432 unix_socket_permissions=0700 max_connections=100 shared_buffers=64MB "
@@ -103,12 +104,18 @@ def _told_plainly(data_dir: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        if isinstance(error, StorageError):
-            raise
-        raise StorageError(
-            f"The embedded database cannot use the folder {data_dir} ({error}); "
-            f"make it a writable folder with free space, or {ADVICE}."
-        ) from error
+        told = error
+        if not isinstance(error, StorageError):
+            told = StorageError(
+                f"The embedded database cannot use the folder {data_dir} ({error}); "
+                f"make it a writable folder with free space, or {ADVICE}."
+            )
+        raise (StorageFull(str(told)) if is_full(data_dir) else told) from error
+
+
+def is_full(data_dir: Path) -> bool:
+    """Whether the disk of a server's folder lacks the room without which the server does not start."""
+    return data_dir.exists() and shutil.disk_usage(data_dir).free < _WAL_SEGMENT_BYTES
 
 
 @contextlib.contextmanager
@@ -170,7 +177,7 @@ def _start_or_join(data_dir: Path, grace: float) -> None:
         time.sleep(pause)
         pause = min(pause * 1.1, 0.2)
     log = data_dir / supervisor.LOG
-    raise StorageError(
+    raise StorageUnreachable(
         f"The embedded database in {data_dir} did not get ready (the last lines of {log}: "
         f"{supervisor.log_tail(log, log_offset or 0)}); mend the cause and try again, or {ADVICE}."
     )

@@ -25,7 +25,8 @@ from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_ser
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
 from ..storage import Storage
 from ..thread_copy import copy_archive
-from .database import Connection, Database
+from .database import Database
+from .server import Connection
 
 T = TypeVar("T")
 Statement = tuple[str, Mapping[str, Any]]

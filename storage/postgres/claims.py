@@ -23,7 +23,8 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 
 from ...state.errors import StorageError
-from .database import Connection, Database
+from .database import Database
+from .server import Connection
 from .thread_lock import POLL_SECONDS, ThreadLocks
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolTimeout
 
-from ...state.errors import ClaimLostError, StorageError, StorageUnreachable, first_line
+from ...state.errors import ClaimLostError, StorageError, StorageFull, StorageUnreachable, first_line
 
 _PASSING: Final = (
     "too many clients", "connection slots", "too many connections", "no more connections", "the database system is",
@@ -36,10 +36,7 @@ class storage_errors:  # noqa: N801  # reads as a statement
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, errors.DiskFull):
-            raise StorageUnreachable(
-                "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
-                "Free some space and go on."
-            ) from error
+            raise StorageFull from error
         if isinstance(error, _POOLER):
             raise StorageError(
                 f"The database refused: {first_line(error)}. Does PgBouncer stand in between, in transaction mode? "

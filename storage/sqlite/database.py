@@ -261,12 +261,7 @@ class SqliteDatabase:
             f"`sqlite3 {self.path} .recover`."
         )
         unusable = f"{self.path} cannot be used: check the folder, its owner and the disk."
-        full = (
-            "The database's disk is full: nothing of this step was stored, and what was stored before is kept. "
-            "Free some space and go on."
-        )
         return {
-            "SQLITE_FULL": full,
             **dict.fromkeys(("SQLITE_BUSY", "SQLITE_LOCKED"), busy),
             **dict.fromkeys(("SQLITE_CORRUPT", "SQLITE_NOTADB"), damaged),
             **dict.fromkeys(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"), unusable),

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ...state.errors import StorageError, StorageUnreachable
+from ...state.errors import StorageError, StorageFull, StorageUnreachable
 
 _PASSING: Final = (
-    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
+    "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"
 )  # fmt: skip
 """Errors after which the same may succeed later."""
 
@@ -36,5 +36,8 @@ class sqlite_errors:  # noqa: N801  # reads as a statement
         if isinstance(error, UnicodeError):
             raise StorageError("The database refused: a text holds a lone surrogate.") from error
         if isinstance(error, sqlite3.Error):
-            passes = str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING)
+            name = str(getattr(error, "sqlite_errorname", ""))
+            if name == "SQLITE_FULL":
+                raise StorageFull from error
+            passes = name.startswith(_PASSING)
             raise (StorageUnreachable if passes else StorageError)(self._sentence(error)) from error
