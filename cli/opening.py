@@ -7,23 +7,18 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..settings.settings import Settings
 from ..state.errors import InputError
-from ..storage.archive import Archive
-from ..storage.open import storage_of
-from ..storage.storage import Storage
-from ..storage.user_rows import UserRows
 from .options import with_settings
 
 if TYPE_CHECKING:
     from ..graph.conversation import Conversation
-
-_lines: Final = Console(highlight=False, markup=False, soft_wrap=True)
+    from ..storage.storage import Storage
+    from ..storage.user_rows import UserRows
 
 Thread = Annotated[str, typer.Argument(help="The name or the id of the thread.")]
 
@@ -47,9 +42,11 @@ def as_command(work: Callable[..., Any], name: str) -> Callable[..., None]:
     @wraps(work)
     def command(values: dict[str, Any], **arguments: Any) -> None:
         settings = Settings(**values)
-        on_settings = first.name == "settings"
-        code = work(settings, **arguments) if on_settings else asyncio.run(on_storage(storage_of(settings), arguments))
-        raise typer.Exit(code or 0)
+        if first.name == "settings":
+            raise typer.Exit(work(settings, **arguments) or 0)
+        from ..storage.open import storage_of
+
+        raise typer.Exit(asyncio.run(on_storage(storage_of(settings), arguments)) or 0)
 
     command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # `with_settings` reads it
     return with_settings(command, name)
@@ -70,6 +67,8 @@ async def graph_on(storage: Storage) -> AsyncIterator[Conversation]:
 
 def rows_of(storage: Storage) -> UserRows:
     """The rows of the user of the settings."""
+    from ..storage.user_rows import UserRows
+
     return UserRows(storage, storage.settings.user_id)
 
 
@@ -80,6 +79,8 @@ async def thread_of(storage: Storage, typed: str) -> str:
         InputError: the user has no such thread.
         StorageError: the storage fails.
     """
+    from ..storage.archive import Archive
+
     archive = Archive(rows_of(storage))
     id_ = await archive.thread_named(typed)
     if not await archive.has_thread(id_):
@@ -89,9 +90,13 @@ async def thread_of(storage: Storage, typed: str) -> str:
 
 def loading() -> AbstractContextManager[object]:
     """A line that says that everthread is being loaded; only a terminal shows it, and only until it is done."""
+    from rich.console import Console
+
     return Console(stderr=True).status("Loading everthread ...")
 
 
 def say(text: str, **style: Any) -> None:
     """Print a line as it is: no markup, no colours but those of the style, no wrapping."""
-    _lines.print(text, **style)
+    from rich.console import Console
+
+    Console(highlight=False, markup=False, soft_wrap=True).print(text, **style)

@@ -224,12 +224,15 @@ def _begins(text: str, start: str) -> bool:
     return text.startswith(start) and whole
 
 
+def local_limit(source: str, max_chars: int) -> int:
+    """Characters that a small local model's summary of a source may have (seed `002`)."""
+    return min(max_chars, LOCAL_CHARS, max(round(LOCAL_SHARE * len(source)), 2 * SHORT))
+
+
 def _too_long(text: str, source: str, max_chars: int, *, local: bool) -> str | None:
     if len(text) >= max(len(source), SHORT):
         return "it is not shorter than its source"
-    limit = min(max_chars, LOCAL_CHARS) if local else max_chars
-    if local:
-        limit = min(limit, max(round(LOCAL_SHARE * len(source)), 2 * SHORT))
+    limit = local_limit(source, max_chars) if local else max_chars
     return f"it has {len(text)} characters, and may have {limit}" if len(text) > limit else None
 
 

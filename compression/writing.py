@@ -24,7 +24,7 @@ from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
-from .acceptance import vocabulary_share, why_rejected
+from .acceptance import local_limit, vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, covers_of, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
@@ -45,6 +45,9 @@ _FACTS_REPLY: Final = 700
 """Tokens for the facts beside it."""
 
 _MOST_PARTS: Final = 8
+
+_WORD_CHARS: Final = 7
+"""Characters of a word with what stands behind it, rather more than it mostly has: small models run over."""
 
 
 class Written(NamedTuple):
@@ -232,6 +235,8 @@ def _prompt(
     source: str, instructions: str, settings: RunSettings, summarizer: Summarizer, *, facts: bool, rejected: str | None
 ) -> list[SystemMessage | HumanMessage]:
     words = round(settings.summary_length * 0.7)
+    if summarizer.local:
+        words = min(words, local_limit(source, settings.max_summary_chars) // _WORD_CHARS)
     told = (prompts.LOCAL if summarizer.local else instructions).format(words=words)
     told += prompts.STRICT.format(reason=rejected) if rejected else ""
     told += prompts.FACTS if facts and not rejected else ""

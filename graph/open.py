@@ -1,25 +1,34 @@
-"""`open_graph`: the compiled graph on its storage, opened and closed around its use."""
+"""`open_graph`: the compiled graph on its storage, opened and closed around its use.
+
+LangGraph and what else takes long is imported where a graph is made: a program that only names it starts at once. Where
+LangGraph is there already, so is the rest: a server that forbids its event loop to read files must not meet it there.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from typing_extensions import Unpack
+if "langgraph.graph" in sys.modules:
+    from . import build as _  # noqa: F401
 
-from ..runtime.components import Components
-from ..runtime.resources import Resources
-from ..settings.settings import Settings
-from ..storage.loop_checkpointer import LoopCheckpointer
-from ..storage.loop_thread import node_thread
-from ..storage.open import checkpointer_of, locks_of
-from .build import ConversationGraph
-from .conversation import Conversation
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..runtime.components import Components
+    from ..runtime.resources import Resources
+    from ..settings.settings import Settings
+    from ..storage.loop_checkpointer import LoopCheckpointer
+    from .conversation import Conversation
 
 
 def conversation_on(resources: Resources) -> Conversation:
     """The compiled graph on resources that are not opened: the storage opens itself with its first use."""
+    from ..storage.open import checkpointer_of, locks_of
+    from .build import ConversationGraph
+
     resources.locks = locks_of(resources.database)
     return ConversationGraph(resources).compile(checkpointer=checkpointer_of(resources.database), name="everthread")
 
@@ -39,6 +48,9 @@ class open_graph:  # noqa: N801  # used like the function `open`
     """
 
     def __init__(self, settings: Settings | None = None, **components: Unpack[Components]) -> None:
+        from ..runtime.resources import Resources
+        from ..settings.settings import Settings
+
         self.resources = Resources(Settings() if settings is None else settings, **components)
 
     if not TYPE_CHECKING:  # a type checker knows that there is no such attribute
@@ -64,9 +76,13 @@ class open_graph:  # noqa: N801  # used like the function `open`
         await self.resources.close()
 
     def __enter__(self) -> Conversation:
+        from ..storage.loop_thread import node_thread
+
         return node_thread.run_sync(self.__aenter__())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        from ..storage.loop_thread import node_thread
+
         node_thread.run_sync(self.__aexit__(kind, error, trace))

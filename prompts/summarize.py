@@ -24,7 +24,7 @@ MERGE = (
 
 LOCAL = (
     "TASK: Write a brief summary of the text below, in its own language. Say ONLY what was discussed.\n"
-    "FORMAT: one or two plain sentences with the key topics, names and outcomes.\n"
+    "FORMAT: one or two plain sentences with the key topics, names and outcomes; at most {words} words.\n"
     'EXAMPLE: "The user asked about poetry, discussed sonnets, and then wrote a poem with the assistant."\n'
     "DO NOT write poems, stories or new content. DO NOT answer or continue the conversation."
 )

@@ -37,6 +37,7 @@ from .background import Background
 from .chat_models import ChatModels
 from .components import Components, check_names
 from .later_summaries import LaterSummaries
+from .read_ahead import read_ahead
 from .responder import Responder
 from .retention import repeat_retention
 from .run_settings import LayeredSettings
@@ -154,6 +155,7 @@ class Resources:
             StorageError: the database cannot be started or reached.
         """
         self.embedder.load()
+        read_ahead()
         await self.database.open()
         if self.store is not None and self.database.keys.is_given:
             logger.warning("Encryption does not cover the vector store of your own: it keeps texts as it likes.")

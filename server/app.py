@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from ..graph.served import resources
+from ..runtime.read_ahead import read_ahead
 from ..runtime.retention import repeat_retention
 from ..runtime.run_settings import is_authenticated
 from ..state.errors import EverthreadError
@@ -58,6 +59,7 @@ async def _forget(thread_id: str) -> None:
 async def _load_models() -> None:
     """Load the models now and not in the first run, which tells what is wrong with one."""
     resources.embedder.load()
+    read_ahead()
     for load in (resources.models.answering, resources.models.router, resources.models.summarizer):
         with suppress(EverthreadError):
             await load(resources.settings)

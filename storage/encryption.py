@@ -11,18 +11,17 @@ import binascii
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..models.imports import imported
 from ..state.errors import SettingsError, StorageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 MARK: Final = "evt1."
 """What a sealed text begins with: then the field it belongs to, a dot, the nonce and the ciphertext in base64."""
@@ -67,7 +66,7 @@ class LocalMasterKey:
         if len(key) != KEY_BYTES:
             raise SettingsError(f"The master key has {len(key)} bytes: expected 32. `everthread keys new` makes one.")
         self.id = blake2b(key, digest_size=6, person=b"everthread-id").hexdigest()
-        self._cipher = AESGCM(_derived(key, "wrap"))
+        self._cipher = _library().gcm(_derived(key, "wrap"))
 
     def wrap(self, data_key: bytes) -> bytes:
         """The data key under this one."""
@@ -129,8 +128,35 @@ def _base64(text: str) -> bytes | None:
     return key if len(key) == KEY_BYTES else None
 
 
+class _Library(NamedTuple):
+    """What is used of `cryptography`; imported where something is encrypted."""
+
+    gcm: type[AESGCM]
+    siv: type[AESSIV]
+    refusal: type[Exception]
+    derived: Callable[[bytes, bytes, int], bytes]
+
+
+@cache
+def _library() -> _Library:
+    try:
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    except ImportError:
+        raise SettingsError(
+            "Encryption needs the package cryptography: pip install 'everthread[encryption]'."
+        ) from None
+
+    def derived(key: bytes, info: bytes, size: int) -> bytes:
+        return HKDF(SHA256(), size, salt=None, info=info).derive(key)
+
+    return _Library(AESGCM, AESSIV, InvalidTag, derived)
+
+
 def _derived(key: bytes, purpose: str, size: int = KEY_BYTES) -> bytes:
-    return HKDF(SHA256(), size, salt=None, info=f"everthread {purpose}".encode()).derive(key)
+    return _library().derived(key, f"everthread {purpose}".encode(), size)
 
 
 class Cipher:
@@ -147,8 +173,8 @@ class Cipher:
     def __init__(self, user_id: str, key_id: str, data_key: bytes) -> None:
         self.user_id = user_id
         self.id = key_id
-        self._gcm = AESGCM(_derived(data_key, "values"))
-        self._siv = AESSIV(_derived(data_key, "equal values", 64))
+        self._gcm = _library().gcm(_derived(data_key, "values"))
+        self._siv = _library().siv(_derived(data_key, "equal values", 64))
         self._hash = _derived(data_key, "hashes")
 
     def seal(self, field: str, text: str, ending: str = "") -> str:
@@ -196,7 +222,7 @@ class Cipher:
         """
         try:
             return self._gcm.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(field))
-        except (InvalidTag, ValueError) as error:
+        except (_library().refusal, ValueError) as error:
             raise self._unreadable() from error
 
     def digest(self, content: bytes, size: int = 16) -> bytes:
@@ -230,7 +256,7 @@ class Cipher:
     def _opened(self, work: Callable[[], bytes]) -> str:
         try:
             return work().decode()
-        except (InvalidTag, ValueError) as error:
+        except (_library().refusal, ValueError) as error:
             raise self._unreadable() from error
 
     def _unreadable(self) -> SealedError:

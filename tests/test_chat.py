@@ -179,3 +179,12 @@ def test_a_person_pastes_lines_clears_one_completes_a_command_and_leaves(environ
     said = run(environment, "history", "work").stdout
     assert "user: My dog is called Biscuit.\nMy cat is called Mia.\n" in said
     assert "never said" not in said
+
+
+@pytest.mark.slow
+def test_what_cannot_be_opened_ends_the_prompt_that_stands_already(environment: dict[str, str]) -> None:
+    environment["EVERTHREAD_DATABASE_URL"] = "postgresql://nobody@127.0.0.1:1/none"
+    terminal = Terminal(environment, "chat")
+    terminal.wait_for("/help shows the commands")
+    terminal.wait_for("everthread: ")
+    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +30,7 @@ from everthread import (
 from everthread.runtime.forget import forget
 from everthread.runtime.forget_wanted import some_messages, whole_threads
 from everthread.state.search_records import SearchResult
+from everthread.storage import encryption
 from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.encryption import new_master_key
@@ -241,6 +244,16 @@ class Service:
     def unwrap(self, wrapped: bytes) -> bytes:
         self.asked += 1
         return bytes(byte ^ 0x5A for byte in wrapped)
+
+
+async def test_without_its_package_the_command_that_installs_it_is_named(
+    stored: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    encryption._library.cache_clear()
+    with pytest.raises(SettingsError, match=re.escape("pip install 'everthread[encryption]'")):
+        async with opened(stored):
+            pass
 
 
 async def test_a_service_may_wrap_the_keys(plain: Settings, folder: Path) -> None:

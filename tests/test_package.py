@@ -72,6 +72,12 @@ def test_the_public_api_can_be_imported_by_name() -> None:
     assert everthread.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
+def test_what_only_names_the_graph_waits_for_no_langgraph() -> None:
+    code = "import sys; from everthread import open_graph; print(*{'langgraph', 'langchain_core'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
 def test_imports_point_one_way() -> None:
     wrong = [
         f"{file.relative_to(ROOT)} imports {imported}"

@@ -5,6 +5,7 @@ Chosen by trial, `tests/test_language.py`: 300 short everyday sentences in 30 la
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
@@ -71,6 +72,9 @@ _LETTERS: Final = {
 }  # fmt: skip
 """Letters that some languages of a script have and others do not: a text with one of them is in none of the others."""
 
+_reading: Final = threading.Lock()
+"""Keeps two threads from both reading the model, which takes half a second."""
+
 _TELLING: Final = frozenset("".join(_LETTERS.values()))
 
 
@@ -126,8 +130,13 @@ def _likelihoods(sample: str) -> Mapping[str, float]:
     return {code: weight / total for code, weight in weighed.items()}
 
 
-@cache
 def _model() -> Any:
+    with _reading:
+        return _read_model()
+
+
+@cache
+def _read_model() -> Any:
     """The model without what only other languages than ours need: 58 MB of the 80 that it takes when it is read."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
