@@ -1,7 +1,7 @@
 """A changed embedding model: how it is noticed, and how everything is re-embedded.
 
-Vectors of one model say nothing about those of another. Those of the old one stay until a message has its new ones, so
-that a process which still runs with the old model finds what it found before.
+Vectors of one model say nothing about those of another. Those of the old one stay until all have new ones, so that a
+process which still runs with the old model finds what it found before.
 """
 
 from __future__ import annotations

@@ -46,7 +46,10 @@ async def write_vectors(
     texts: Sequence[Sequence[str]],
     vectors: Sequence[Sequence[float]],
 ) -> None:
-    """Store the vectors of messages and summaries in place of those they had, in one transaction.
+    """Store the vectors of messages and summaries, in one transaction.
+
+    Those of another model stay where the text is the same, so that a process with that model finds what it found
+    before: `everthread reindex` removes them when all has its new ones.
 
     Args:
         rows: whose they are.
@@ -62,7 +65,7 @@ async def write_vectors(
     columns = await asyncio.to_thread(_columns, rows.user_id, model, sources, texts, vectors)
     await rows.transaction(
         ("users.not_alone", {}),
-        ("vectors.remove_old", columns),
+        ("vectors.remove_other_sizes", columns),
         ("vectors.remove_left_over", columns),
         ("vectors.add", columns),
         ("vectors.done_messages", columns),
@@ -78,11 +81,12 @@ def _columns(
     vectors: Sequence[Sequence[float]],
 ) -> dict[str, Any]:
     flat = [(row, index, text) for row, parts in zip(sources, texts, strict=True) for index, text in enumerate(parts)]
+    # Of which the text may be another one than that of the vectors they have.
+    summaries = [row for row in sources if row["source_type"] == "summary" and row["embedded_with"] in {None, model}]
     return {
         "model": model,
         "dimensions": len(vectors[0]) if vectors else 0,
         "ids": [vector_id(user_id, model, row, index) for row, index, _ in flat],
-        "old_ids": [vector_id(user_id, row["embedded_with"] or model, row, index) for row, index, _ in flat],
         "contents": [text for _, _, text in flat],
         "embeddings": [f"[{','.join(map(str, vector))}]" for vector in vectors],
         "metadata": [json.dumps(metadata(row)) for row, _, _ in flat],
@@ -92,8 +96,8 @@ def _columns(
         "roles": [row["role"] for row, _, _ in flat],
         "created": [row["created_at"] for row, _, _ in flat],
         "versions": [row["version"] for row, _, _ in flat],
-        "summary_threads": [row["thread_id"] for row in sources if row["source_type"] == "summary"],
-        "summary_ids": [row["id"] for row in sources if row["source_type"] == "summary"],
+        "summary_threads": [row["thread_id"] for row in summaries],
+        "summary_ids": [row["id"] for row in summaries],
         **_done(sources),
     }
 

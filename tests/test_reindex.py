@@ -23,6 +23,7 @@ from everthread import Archive, EmbeddingError, Settings, Summary, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
 from everthread.memory.changed_model import changed_model
+from everthread.memory.vectors import VectorIndex
 from everthread.models.embeddings import Embedder
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
@@ -116,15 +117,17 @@ async def test_a_model_that_keeps_its_name_but_not_its_size_is_noticed_and_repla
     assert await vectors(settings, "ada") == {("same", 16): before["same", 8]}
 
 
-async def test_a_failure_in_the_middle_keeps_each_message_with_one_models_vectors(
+async def test_a_failure_in_the_middle_keeps_what_was_done_and_all_of_the_old_model(
     database: Database, settings: Settings
 ) -> None:
     await fill(database, "ada", embedder("old"), count=600)
+    before = await vectors(settings, "ada")
     failing = embedder("new", texts_left=300)
     with pytest.raises(EmbeddingError, match="the power is out"):
         await Reindex(UserRows(database, "ada"), failing, timeout=60).run()
     half = await vectors(settings, "ada")
     assert 128 <= half["new", 8] <= 300
+    assert half["old", 8] == before["old", 8]
     left = await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).start()
     assert left == 602 - half["new", 8]
     assert await Reindex(UserRows(database, "ada"), embedder("new"), timeout=60).run() == left
@@ -164,6 +167,28 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+async def test_while_another_process_moves_to_a_new_model_the_old_index_serves(
+    database: Database, settings: Settings, environment: dict[str, str]
+) -> None:
+    environment["EVERTHREAD_EMBEDDING_MODEL"] = SLOW.model_name
+    ada, old = settings.user_id, embedder("old")
+    await fill(database, ada, old, count=200)
+    before = await vectors(settings, ada)
+    process = await asyncio.to_thread(
+        lambda: subprocess.Popen([EVERTHREAD, "reindex"], env=environment, stdout=subprocess.DEVNULL)
+    )
+    async with asyncio.timeout(120):
+        while not (during := await vectors(settings, ada))[SLOW.model_name, SIZE]:
+            await asyncio.sleep(0.02)
+    sources = [(f"t-{ada}", f"m{n}") for n in range(200)]
+    found = await VectorIndex(UserRows(database, ada), old).passages("Remark 7.", sources, timeout=60)
+    assert process.poll() is None
+    assert during["old", 8] == before["old", 8]
+    assert set(found) == set(sources)
+    assert await asyncio.to_thread(process.wait) == 0
+    assert list(await vectors(settings, ada)) == [(SLOW.model_name, SIZE)]
+
+
 @pytest.mark.slow
 async def test_killed_in_the_middle_the_command_goes_on_where_it_was(
     database: Database, settings: Settings, environment: dict[str, str]
@@ -181,8 +206,6 @@ async def test_killed_in_the_middle_the_command_goes_on_where_it_was(
     process.send_signal(signal.SIGKILL)
     await asyncio.to_thread(process.wait)
     assert half
-    both = await vectors(settings, settings.user_id)
-    assert both["old", 8] > 0
     done = await asyncio.to_thread(run_process, environment, "reindex")
     assert done.returncode == 0, done.stderr
     assert "from 'old' (8 dimensions)" in done.stdout

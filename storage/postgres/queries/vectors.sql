@@ -18,9 +18,9 @@ WHERE vectors.content <> excluded.content
 DELETE FROM vectors WHERE user_id = :user_id AND source_type = 'summary' AND thread_id = ANY(:summary_threads)
   AND source_id = ANY(:summary_ids) AND langchain_id <> ALL(:ids::uuid[])
 
--- name: vectors.remove_old
-DELETE FROM vectors WHERE user_id = :user_id AND langchain_id = ANY(:old_ids::uuid[])
-  AND (model <> :model OR vector_dims(embedding) <> :dimensions)
+-- name: vectors.remove_other_sizes
+DELETE FROM vectors WHERE user_id = :user_id AND langchain_id = ANY(:ids::uuid[])
+  AND vector_dims(embedding) <> :dimensions
 
 -- name: vectors.done_messages
 UPDATE messages SET embedded_with = :model

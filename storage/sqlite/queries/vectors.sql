@@ -23,9 +23,9 @@ DELETE FROM vectors WHERE user_id = :user_id AND source_type = 'summary' AND thr
   AND source_id IN (SELECT value FROM json_each(:summary_ids)) AND langchain_id NOT IN (SELECT value
       FROM json_each(:ids))
 
--- name: vectors.remove_old
-DELETE FROM vectors WHERE user_id = :user_id AND langchain_id IN (SELECT value FROM json_each(:old_ids))
-  AND (model <> :model OR vector_dims(embedding) <> :dimensions)
+-- name: vectors.remove_other_sizes
+DELETE FROM vectors WHERE user_id = :user_id AND langchain_id IN (SELECT value FROM json_each(:ids))
+  AND vector_dims(embedding) <> :dimensions
 
 -- name: vectors.done_messages
 UPDATE messages SET embedded_with = :model
