@@ -1,11 +1,12 @@
-"""Recall at scale: `python bench/scale.py [--sizes 10000 100000 1000000] [--users 1000] [--data FILE] [--json FILE]`.
+"""Recall at scale: `python bench/scale.py [--sizes 10000 100000 1000000] [--users 1000] [--partitions 1]`.
 
 The messages are turns of LoCoMo, dealt out to the users in turn, so that the rows of one user lie scattered over the
 whole table; each vector is that of its turn with noise added. The questions are LoCoMo's, each asked through the node
-`memory_retrieval` by a user whose memory this process does not hold yet, and then another one by the same user. Given
-are p50 and p95 of both, with the embedding of the question; the
-share of the 10 nearest messages of a scan over the rows as they were made that the vector arm finds as well; and the
-size of the tables. After each fill the tables are vacuumed and written out, as in a server that has run a while.
+`memory_retrieval` by a user whose memory this process does not hold, and then another one by the same user; with
+`--users 1` it is always the same one. Given are p50 and p95 of both, with the embedding of the question; the share of
+the 10 nearest messages of a scan over the rows as they were made that the vector arm finds as well; the size of the
+tables; and the bytes that the process has more than before, for each message of those who asked. After each fill the
+tables are vacuumed and written out, as in a server that has run a while.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import uuid
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -37,20 +38,20 @@ from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.settings.settings import Settings
+from everthread.storage.postgres.database import Database
+from everthread.storage.postgres.partitions import partition
 from everthread.storage.postgres.server import Connection
 from everthread.storage.term_keys import message_keys
 
 NOISE = 0.02
-WARM = 20
-"""Users whose questions are asked first and not counted."""
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 INDEXES = """
 SELECT indexdef, schemaname || '.' || indexname AS name FROM pg_indexes
 WHERE schemaname = current_schema() AND indexname IN ('messages_changed', 'vectors_changed', 'vectors_source')
 """
 SIZE = """
-SELECT relname, pg_total_relation_size(relid) AS bytes FROM pg_catalog.pg_statio_user_tables
-WHERE relname IN ('messages', 'vectors')
+SELECT split_part(relname, '_', 1) AS name, sum(pg_total_relation_size(relid))::bigint AS bytes
+FROM pg_catalog.pg_statio_user_tables WHERE split_part(relname, '_', 1) IN ('messages', 'vectors') GROUP BY 1
 """
 COPY_MESSAGES = """
 COPY messages (user_id, thread_id, id, seq, role, text, message, tokens, embedded_with, created_at, term_keys)
@@ -94,7 +95,7 @@ class Fill:
             await self._copy_messages(connection, model, each)
             await self._copy_vectors(connection, model, each)
             for index in indexes:
-                await connection.execute(index["indexdef"])
+                await connection.execute(index["indexdef"].replace(" ON ONLY ", " ON "))
 
         await resources.database.run(work)
         self.each = each
@@ -136,7 +137,10 @@ async def measure(resources: Resources, fill: Fill, questions: list[str], users:
     for settle in (f"VACUUM (ANALYZE) {schema}.messages, {schema}.vectors", "CHECKPOINT"):
         await resources.database.run(lambda c, settle=settle: c.execute(settle), one_statement=True)
     first, held, found = [], [], []
+    exactly = {user: np.array(fill.known[user]) for user in set(users)}
+    resident = _resident()
     for number, user in enumerate(users):
+        await resources.of_user(f"u{user}").let_go()
         for times, text in ((first, questions[2 * number]), (held, questions[2 * number + 1])):
             settings = resources.settings.but(user_id=f"u{user}")
             turn = Turn(resources, settings, {"configurable": {"thread_id": f"u{user}/asking"}})
@@ -147,18 +151,23 @@ async def measure(resources: Resources, fill: Fill, questions: list[str], users:
             assert recall.error is None
         vector = np.array(await resources.embedder.query(text, timeout=60), dtype=np.float32)
         near = await resources.of_user(f"u{user}").search.nearest(text, limit=10, timeout=60)
-        exact = np.argsort(-(np.array(fill.known[user]) @ vector))[:10]
+        exact = np.argsort(-(exactly[user] @ vector))[:10]
         found.append(len({f"m{n}" for n in exact} & {source.source_id for source in near}) / len(exact))
+    held_bytes = _resident() - resident
     rows = await resources.database.run(_sizes)
-    sizes = {row["relname"]: round(row["bytes"] / 1e6) for row in rows}
-    cost = lambda values, share: round(float(np.percentile(values[WARM:], share)), 1)  # noqa: E731
+    sizes = {row["name"]: round(row["bytes"] / 1e6) for row in rows}
+    cost = lambda values, share: round(float(np.percentile(values[len(values) // 8 :], share)), 1)  # noqa: E731
     return {
         "messages": fill.each * fill.users,
         "first question p50 ms": cost(first, 50), "p95 ms": cost(first, 95),
         "next question p50 ms": cost(held, 50), "next p95 ms": cost(held, 95),
         "recall@10 against exact": round(float(np.mean(found)), 4), "MB messages": sizes["messages"],
-        "MB vectors": sizes["vectors"],
+        "MB vectors": sizes["vectors"], "held bytes a message": round(held_bytes / (fill.each * len(exactly))),
     }  # fmt: skip
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 async def _sizes(connection: Connection) -> list[Any]:
@@ -174,6 +183,7 @@ async def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]
     vectors = np.array(await asyncio.to_thread(model.embed_documents, texts), dtype=np.float32)
     resources = Resources(Settings(data_dir=folder), embeddings=model)
     await resources.open()
+    await partition(cast("Database", resources.database), options.partitions)
     fill, figures = Fill(texts, vectors, options.users), []
     users = list(range(options.users))
     random.Random(2).shuffle(users)
@@ -181,7 +191,8 @@ async def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]
         begun = time.perf_counter()
         await fill.grow(resources, max(1, size // options.users))
         filled = time.perf_counter() - begun
-        asking, users = users[: options.questions], users[options.questions :]
+        asking = (users * options.questions)[: options.questions]
+        users = users[options.questions :] or users
         new, questions = questions[: 2 * len(asking)], questions[2 * len(asking) :]
         figures.append(await measure(resources, fill, new, asking))
         print(f"{figures[-1]} (filled in {filled:.0f} s)", flush=True)
@@ -193,6 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--users", type=int, default=1000)
+    parser.add_argument("--partitions", type=int, default=1, help="of each table")
     parser.add_argument("--questions", type=int, default=150)
     parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
     parser.add_argument("--json", type=Path, help="where the figures go")

@@ -54,6 +54,8 @@ COMMANDS: Final = {
     "mcp": ("mcp", "Serve the memory to assistants and agents over the Model Context Protocol: stdin and stdout, or "
                    "HTTP."),
     "web": ("web", "Open a page on this machine to see, correct and delete what is remembered."),
+    "partitions": ("partitions", "Show in how many partitions the tables of a Postgres server are, or divide them by "
+                                 "user. If stopped, it resumes where it was."),
     "reindex": ("reindex", "Re-embed everything that was embedded with another model. If stopped, it resumes where it "
                            "was."),
 }  # fmt: skip

@@ -67,7 +67,9 @@ async def _rewrite_tables(database: Database) -> list[str]:
     return refused
 
 
-_STATISTICS: Final = "DELETE FROM pg_catalog.pg_statistic WHERE starelid = {}::regclass"
+_STATISTICS: Final = """
+DELETE FROM pg_catalog.pg_statistic
+WHERE starelid = {0}::regclass OR starelid IN (SELECT relid FROM pg_partition_tree({0}))"""
 """They hold texts that come often; of an empty table nothing takes their place."""
 
 _OF_SERVER: Final = (

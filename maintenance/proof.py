@@ -23,6 +23,7 @@ _COLUMNS: Final = """
 SELECT c.table_name, c.column_name, c.data_type FROM information_schema.columns AS c
 JOIN information_schema.tables AS t USING (table_schema, table_name)
 WHERE c.table_schema = %(schema)s AND t.table_type = 'BASE TABLE'
+  AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = format('%%I.%%I', c.table_schema, c.table_name)::regclass)
   AND c.data_type IN ('text', 'json', 'jsonb', 'ARRAY', 'bytea', 'uuid') ORDER BY 1, 2
 """
 

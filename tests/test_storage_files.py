@@ -22,6 +22,7 @@ from everthread import Settings, StorageError, open_graph
 from everthread.runtime.resources import Resources
 from everthread.storage.json import database as json_database
 from everthread.storage.open import checkpointer_of, storage_of
+from everthread.storage.sqlite import migrate
 
 
 @pytest.fixture
@@ -118,6 +119,28 @@ async def test_a_file_of_a_newer_version_and_one_that_is_no_database_are_left_al
     with pytest.raises(StorageError, match="is damaged or no SQLite database: put a backup in its place"):
         await storage_of(sqlite).open()
     assert file.read_bytes() == b"Dear diary, " * 1000
+
+
+async def test_a_step_of_the_tables_with_a_lower_number_that_arrives_later_is_done(
+    sqlite: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = await asyncio.to_thread(migrate._steps)
+
+    async def opened_with(more: dict[int, str]) -> set[str]:
+        monkeypatch.setattr(migrate, "_steps", lambda: steps | more)
+        database = storage_of(sqlite)
+        await database.open()
+        await database.close()
+        with sqlite3.connect(tmp_path / "memory.db") as connection:
+            return {name for (name,) in connection.execute("SELECT name FROM sqlite_master") if "step" in name}
+
+    later, earlier = {1002: "CREATE TABLE later_step (n);\n"}, {1001: "CREATE TABLE earlier_step (n);\n"}
+    assert await opened_with({}) == set()
+    assert await opened_with(later) == {"later_step"}
+    assert await opened_with(later | earlier) == {"later_step", "earlier_step"}
+    assert await opened_with(later | earlier) == {"later_step", "earlier_step"}
+    with pytest.raises(StorageError, match="version 1002, which this everthread does not know: upgrade it"):
+        await opened_with(earlier)
 
 
 async def test_a_folder_that_cannot_be_made_is_told(sqlite: Settings, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Final, LiteralString, NamedTuple, cast
 
@@ -84,7 +86,7 @@ async def bring_up_to_date(connection: Connection, schema: str) -> Wall:
 async def _as_it_is(connection: Connection, schema: str, steps: list[Migration]) -> Wall | None:
     """How the wall of an up-to-date schema stands; None where something is due. Writes nothing."""
     async with connection.transaction():
-        path = await _enter(connection, schema)
+        path = await enter_schema(connection, schema)
         if not (await _row(connection, _TABLES))["there"]:
             return None
         if _due(await _applied(connection), steps, schema):
@@ -94,25 +96,31 @@ async def _as_it_is(connection: Connection, schema: str, steps: list[Migration])
         return await standing(connection, path)
 
 
-async def _migrate(connection: Connection, schema: str, steps: list[Migration]) -> Wall:
+@asynccontextmanager
+async def alone(connection: Connection, schema: str) -> AsyncIterator[None]:
+    """A transaction in which no other process migrates the schema.
+
+    Raises:
+        StorageError: another process is about it for too long.
+    """
     until = time.monotonic() + _LOCK_SECONDS
-    while (wall := await _migrate_alone(connection, schema, steps)) is None:
+    while True:
+        async with connection.transaction():
+            if (await _row(connection, _LOCK, schema))["locked"]:
+                yield
+                return
         if time.monotonic() > until:
             raise StorageError(
                 f"Another process has been migrating schema {schema!r} for over {_LOCK_SECONDS:.0f} s: wait for it, "
                 "or end it, and start again."
             )
         await asyncio.sleep(0.05)
-    return wall
 
 
-async def _migrate_alone(connection: Connection, schema: str, steps: list[Migration]) -> Wall | None:
-    """Do what is due; None where another process is about it."""
-    async with connection.transaction():
-        if not (await _row(connection, _LOCK, schema))["locked"]:
-            return None
+async def _migrate(connection: Connection, schema: str, steps: list[Migration]) -> Wall:
+    async with alone(connection, schema):
         await _make_room(connection, schema)
-        path = await _enter(connection, schema)
+        path = await enter_schema(connection, schema)
         if due := _due(await _applied(connection), steps, schema):
             await lift(connection)
         for step in due:
@@ -166,7 +174,7 @@ async def _make_extension(connection: Connection) -> None:
         return
 
 
-async def _enter(connection: Connection, schema: str) -> str:
+async def enter_schema(connection: Connection, schema: str) -> str:
     """Name the schemas for the rest of the transaction: ours, and that of pgvector; returns them."""
     rows = await (await connection.execute(_EXTENSION)).fetchall()
     names = [sql.Identifier(name) for name in dict.fromkeys([schema, *(row["schema"] for row in rows), "public"])]

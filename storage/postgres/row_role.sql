@@ -23,8 +23,8 @@ BEGIN
         EXECUTE format('GRANT USAGE ON SCHEMA %I TO everthread_rows', name);
     END LOOP;
     FOR name IN
-        SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v')
-        AND relname NOT LIKE '%migrations' AND NOT has_table_privilege('everthread_rows', oid, 'SELECT')
+        SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
+        AND NOT relispartition AND relname NOT LIKE '%migrations' AND NOT has_table_privilege('everthread_rows', oid, 'SELECT')
     LOOP
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO everthread_rows', name);
     END LOOP;

@@ -50,8 +50,8 @@ SELECT login.rolsuper OR login.rolbypassrls AS bypasses,
        coalesce(NOT rows.rolsuper AND NOT rows.rolbypassrls AND pg_has_role(login.oid, rows.oid, 'MEMBER')
                 AND has_schema_privilege(rows.oid, current_schema(), 'USAGE'), false) AS has_role,
        NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
-                   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'user_id'
-                     AND NOT (c.relrowsecurity AND c.relforcerowsecurity)) AS tables,
+                   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+                     AND a.attname = 'user_id' AND NOT (c.relrowsecurity AND c.relforcerowsecurity)) AS tables,
        NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v'
                        AND NOT 'security_invoker=true' = ANY(coalesce(reloptions, '{}'))) AS views
 FROM pg_roles AS login LEFT JOIN pg_roles AS rows ON rows.rolname = 'everthread_rows'

@@ -6,11 +6,16 @@ import re
 import sqlite3
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...state.errors import StorageError
 from .pages import begin_incremental
+
+_IS_NOTED: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'everthread_migrations'"
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS everthread_migrations (version INTEGER PRIMARY KEY)"
+_NOTE: Final = "INSERT OR IGNORE INTO everthread_migrations VALUES (?)"
 
 
 def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
@@ -22,22 +27,27 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     begin_incremental(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     steps = _steps()
-    if _version(connection) != max(steps):
+    if _applied(connection) != steps.keys():
         connection.execute("BEGIN IMMEDIATE")  # another process may have done it meanwhile
-        found = _version(connection)
-        if found > max(steps):
-            raise StorageError(f"{path} is at version {found}, which this everthread does not know: upgrade it.")
-        for version in sorted(steps):
-            if version > found:
-                for statement in _statements(steps[version]):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {version}")
+        applied = _applied(connection)
+        if newer := applied - steps.keys():
+            raise StorageError(f"{path} is at version {max(newer)}, which this everthread does not know: upgrade it.")
+        for version in sorted(steps.keys() - applied):
+            for statement in _statements(steps[version]):
+                connection.execute(statement)
+        connection.execute(_TABLE)
+        connection.executemany(_NOTE, [(version,) for version in steps])
+        connection.execute(f"PRAGMA user_version = {max(steps)}")
         connection.execute("COMMIT")
     SqliteSaver(connection).setup()
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _applied(connection: sqlite3.Connection) -> set[int]:
+    """Which steps were done. Each is noted, for one may arrive later than the next; before that only the last was."""
+    last = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if not connection.execute(_IS_NOTED).fetchone():
+        return set(range(1, last + 1))
+    return {last, *(version for (version,) in connection.execute("SELECT version FROM everthread_migrations"))}
 
 
 def _steps() -> dict[int, str]:

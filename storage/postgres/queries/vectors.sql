@@ -10,7 +10,7 @@ WHERE EXISTS (SELECT FROM messages AS m WHERE m.user_id = :user_id AND m.thread_
               AND m.id = new.source_id AND new.source_type = 'message')
    OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = new.thread_id
               AND s.id = new.source_id AND new.source_type = 'summary' AND s.version = new.version)
-ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
+ON CONFLICT (user_id, langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding
 WHERE vectors.content <> excluded.content
 
 -- name: vectors.remove_left_over
