@@ -16,8 +16,10 @@ from ..storage.json.file import backup_of, read_into
 from ..storage.sqlite.database import SqliteDatabase, connect
 from ..storage.sqlite.migrate import bring_up_to_date
 from ..storage.storage import Connection, Storage
+from ..storage.user_rows import UserRows
 from .erasure import flush_wal, rebuild_file, rewrite_tables
 from .file_scan import Scan, forms, scan_files
+from .sealed_rows import in_opened
 
 _COLUMNS: Final = """
 SELECT c.table_name, c.column_name, c.data_type FROM information_schema.columns AS c
@@ -57,6 +59,9 @@ async def prove(storage: Storage, user_id: str, needles: Needles) -> Proof:
     """
     look = {"sqlite": _in_sqlite, "json": _in_json, "postgres": _in_postgres}[storage.kind]
     looked_at, remains, unproven = await look(storage, user_id, needles.texts)
+    if storage.keys.is_given:
+        looked_at.append("all rows and checkpoints of the user, opened with their key")
+        remains += await in_opened(UserRows(storage, user_id), needles.texts)
     unproven.append("Files that were exported, backups and snapshots of the disk are not this storage's.")
     if storage.settings.vector_store:
         unproven.append("The vector store of your own was asked to delete, and was not looked into.")

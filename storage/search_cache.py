@@ -24,7 +24,7 @@ MAX_ENTRIES: Final = 500
 """Entries kept of a user: about 2 MB."""
 _SECONDS: Final = 1.0
 """How long the cache may keep a turn waiting."""
-_FIELD: Final = "results of the cache"
+SEALED_AS: Final = "results of the cache"
 _RESULTS: Final = TypeAdapter(list[SearchResult])
 
 
@@ -50,7 +50,7 @@ class SearchCache:
                 rows = await self._rows.fetch("search_cache.get", key=self._digest(key, cipher), seconds=seconds)
             found = rows[0]["results"] if rows else None
             if isinstance(found, str) and cipher is not None:
-                found = json.loads(cipher.open(found, (_FIELD,)))
+                found = json.loads(cipher.open(found, (SEALED_AS,)))
             return _RESULTS.validate_python(found) if found else None
         except (StorageError, TimeoutError, ValidationError) as error:
             _log.warning("The cache of web results cannot be read: %s.", type(error).__name__)
@@ -62,7 +62,7 @@ class SearchCache:
         try:
             async with asyncio.timeout(_SECONDS):
                 cipher = await self._rows.storage.keys.of(self._rows.user_id)
-                sealed = value if cipher is None else cipher.seal(_FIELD, json.dumps(value))
+                sealed = value if cipher is None else cipher.seal(SEALED_AS, json.dumps(value))
                 await self._rows.transaction(
                     ("search_cache.put", {"key": self._digest(key, cipher), "results": Jsonb(sealed)}),
                     ("search_cache.prune", {"seconds": seconds, "kept": self._max_entries - 1}),

@@ -159,7 +159,7 @@ def dumped(url: str, schema: str) -> bytes:
 async def test_where_it_is_encrypted_it_was_nowhere_in_plain_text_and_nothing_of_it_is_left(
     at_hand: Settings, embeddings: Embeddings, request: pytest.FixtureRequest
 ) -> None:
-    """In files, tables, and what a dump holds; ids, which stay readable, are there before and not afterwards."""
+    """In files, tables, and what a dump holds; opened, it is there before and not afterwards."""
     settings = at_hand.but(search_engines=("canned",), encryption_key=new_master_key())
     engines = {"canned": Search()}
     async with open_graph(settings, model=Parrot(prompts=[]), embeddings=embeddings, engines=engines) as graph:
@@ -173,7 +173,11 @@ async def test_where_it_is_encrypted_it_was_nowhere_in_plain_text_and_nothing_of
             url = request.getfixturevalue("server_url")
             return await asyncio.to_thread(dumped, url, settings.database_schema)
 
-        assert (await prove(storage, "ada", Needles((CANARY,), 1))).remains == ()
+        there = (await prove(storage, "ada", Needles((CANARY,), 1))).remains
+        assert all(line.partition(",")[2].startswith(" opened") for line in there), there
+        named = " ".join(there)
+        assert all(f"table {table}," in named for table in EVERYWHERE[:-1]), named
+        assert "checkpoints of t1" in named
         assert await asyncio.to_thread(holding, settings.data_dir or Path()) == []
         said = [m.id for m in await user.archive.messages("t1") if CANARY in m.text and m.role == "user"]
         wanted = await forget_wanted.some_messages(user, "t1", said)
