@@ -30,7 +30,8 @@ from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
 from .events import tell
 from .forget import forget
-from .forget_wanted import Wanted, some_messages
+from .forget_traces import joined
+from .forget_wanted import Wanted, with_copies
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -180,10 +181,7 @@ async def _remove(found: Sequence[Meant], turn: Turn) -> Forgotten:
     kept = _by_thread(part for part in parts.values() if part.rest)
     for thread_id, some in kept.items():  # before they go, so that replies to a rest are not taken for replies to them
         await _archive_rests(thread_id, some, turn)
-    ids: dict[str, frozenset[str]] = {}
-    for thread_id in {thread_id for thread_id, _ in parts}:
-        wanted = await some_messages(turn.user, thread_id, [id_ for thread, id_ in parts if thread == thread_id])
-        ids |= {thread: ids.get(thread, frozenset()) | some for thread, some in wanted.ids.items()}
+    ids = await with_copies(turn.user, joined(parts))
     done = await forget(turn.user, Wanted("messages", ids=ids), asked_by="chat", also=turn.note_forgotten)
     for thread_id, some in kept.items():
         places = {"ids": [_rest_id(part.said.id) for part in some], "numbers": [part.said.seq for part in some]}

@@ -37,7 +37,7 @@ async def some_messages(user: User, thread_id: str, ids: Sequence[str]) -> Wante
     if not said:
         raise InputError(f"There is none of these messages in the thread {thread_id!r}: its history has their ids.")
     places = joined((row["thread_id"], row["id"]) for row in said)
-    return Wanted("messages", ids=await _with_copies(user, places))
+    return Wanted("messages", ids=await with_copies(user, places))
 
 
 async def span_of_time(
@@ -63,10 +63,15 @@ async def a_fact(user: User, id_: str) -> Wanted:
         raise InputError(f"There is no fact and no pin {id_!r}: `everthread facts` lists yours.")
     said = await user.rows.fetch("deletion.fact_said_in", id=id_)
     places = joined((row["thread_id"], row["id"]) for row in said)
-    return Wanted("fact", ids=await _with_copies(user, places), facts=(id_,))
+    return Wanted("fact", ids=await with_copies(user, places), facts=(id_,))
 
 
-async def _with_copies(user: User, places: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+async def with_copies(user: User, places: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Messages by thread, with what they said before they were edited, and both in threads that were copied.
+
+    Raises:
+        StorageError: the database fails.
+    """
     found = [(thread_id, id_) for thread_id, ids in places.items() for id_ in ids]
     for thread_id, ids in places.items():
         values = {"thread_id": thread_id, "ids": sorted(ids), "said_as": sorted(map(said_as, ids))}

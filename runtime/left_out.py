@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def keys_of(messages: Iterable[BaseMessage]) -> list[str]:
     """What messages are known by where they are sent again: under their ids, and without."""
-    return [key for message in messages for key in {_key(message.id, message), _key(None, message)}]
+    return [key for message in messages for key in _keys(message)]
 
 
 async def leave_out(user: User, thread_id: str, messages: Iterable[BaseMessage]) -> None:
@@ -97,6 +97,19 @@ async def without_left_out(
 
 
 def _key(id_: str | None, message: BaseMessage) -> str:
+    return _hash(id_, _said(message))
+
+
+def _keys(message: BaseMessage) -> set[str]:
+    said = _said(message)
+    return {_hash(id_, said) for id_ in (message.id, None)}
+
+
+def _hash(id_: str | None, said: str) -> str:
+    """Of the id and what was said, as one list in JSON."""
+    return str(uuid.uuid5(EVERTHREAD_NAMESPACE, f"[{json.dumps(id_ or '')}, {said[1:]}"))
+
+
+def _said(message: BaseMessage) -> str:
     calls = vars(message).get("tool_calls")
-    said = json.dumps([id_ or "", message.type, message.content, calls or []], sort_keys=True, default=str)
-    return str(uuid.uuid5(EVERTHREAD_NAMESPACE, said))
+    return json.dumps([message.type, message.content, calls or []], sort_keys=True, default=str)
