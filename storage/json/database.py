@@ -21,7 +21,7 @@ from ..encryption import MasterKeySource
 from ..file_locks import remove
 from ..postgres.thread_lock import ThreadLocks
 from ..sqlite.database import SqliteDatabase, connect
-from .file import Unread, read_into, write
+from .file import Lines, Unread, read_into, write
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -50,6 +50,7 @@ class JsonDatabase(SqliteDatabase):
         self._holder = "another process"
         self._must_write = False
         self._unread: Unread = []
+        self._lines: Lines = {}
         self._changes = 0
         self._written_changes = 0
         self._removals = 0
@@ -139,9 +140,9 @@ class JsonDatabase(SqliteDatabase):
     def _write(self, connection: sqlite3.Connection) -> None:
         changes = connection.total_changes
         (removals,) = connection.execute(_REMOVALS).fetchone()
-        write(connection, self.path, self._unread)
-        if removals != self._removals:
-            write(connection, self.path, self._unread)  # what a user has deleted is not to stand in the backup
+        write(connection, self.path, self._unread, self._lines)
+        if removals != self._removals:  # what a user has deleted is not to stand in the backup
+            write(connection, self.path, self._unread, self._lines)
         self._written_changes, self._removals = changes, removals
 
     def _closed(self) -> None:
@@ -150,6 +151,7 @@ class JsonDatabase(SqliteDatabase):
                 self._write(self._open)
         finally:
             super()._closed()
+            self._lines.clear()
             self._let_go()
 
     def _let_go(self) -> None:

@@ -78,15 +78,25 @@ Unread = list[tuple[str, str, Any]]
 """Rows that a table cannot hold, as a person may have left them: table, owner, row. They stay in the file."""
 
 
-def write(connection: sqlite3.Connection, path: Path, unread: Unread) -> None:
+Lines = dict[tuple[str, bool], dict[tuple[Any, ...], str]]
+"""By table, and whether texts are encrypted, the rows of the last file with their lines: most are the same again."""
+
+
+def write(connection: sqlite3.Connection, path: Path, unread: Unread, lines: Lines) -> None:
     """Replace the file by what the connection holds: a temporary file, synced, renamed. The old one becomes `.bak`.
+
+    Args:
+        connection: to the tables.
+        path: of the file.
+        unread: rows that no table holds.
+        lines: those of the last file; they become those of this one.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; then the old file stands as it was.
     """
     new, old = path.with_name(f"{path.name}.tmp"), backup_of(path)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
-        file.writelines(_lines(connection, unread))
+        file.writelines(_lines(connection, unread, lines))
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
@@ -161,21 +171,25 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _lines(connection: sqlite3.Connection, unread: Unread) -> Iterator[str]:
+def _lines(connection: sqlite3.Connection, unread: Unread, lines: Lines) -> Iterator[str]:
     yield f'{{"format": "everthread", "version": {VERSION}'
-    left_out = {"changed"} if connection.execute(_IS_ENCRYPTED).fetchone() else _LEFT_OUT
+    is_encrypted = connection.execute(_IS_ENCRYPTED).fetchone() is not None
+    left_out = {"changed"} if is_encrypted else _LEFT_OUT
     for table, (owner, query) in _TABLES.items():
         yield f',\n"{table}": {{'
         cursor = connection.execute(query)
         names = [column[0] for column in cursor.description]
         position, last = names.index(owner), None
+        known, kept = lines.get((table, is_encrypted), {}), dict[tuple[Any, ...], str]()
         for row in cursor:
             if row[position] != last:
                 yield f"{'],' if last is not None else ''}\n{_text(row[position])}: [\n"
             else:
                 yield ",\n"
-            yield _line(names, row, left_out)
+            kept[row] = known.get(row) or _line(names, row, left_out)
+            yield kept[row]
             last = row[position]
+        lines[table, is_encrypted] = kept
         yield "]}" if last is not None else "}"
     if unread:
         yield f',\n"{_UNREAD}": {_text(unread)}'
