@@ -7,11 +7,16 @@ process lets sync callers, several event loops and a server's worker loops share
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+_END_SECONDS: Final = 1.0
+"""That tasks have at the end of the process to give back what they hold."""
 
 
 class LoopThread:
@@ -34,6 +39,7 @@ class LoopThread:
                 if self._loop is None:
                     loop = asyncio.new_event_loop()
                     threading.Thread(target=loop.run_forever, name=self._name, daemon=True).start()
+                    atexit.register(_end, loop)
                     self._loop = loop
         return self._loop
 
@@ -62,6 +68,20 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """At the end of the process: cancel what runs there, which would be destroyed with a line for each."""
+
+    async def cancel() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_SECONDS)
+
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(cancel(), loop).result(2 * _END_SECONDS)
 
 
 io_thread = LoopThread("everthread-io")

@@ -41,6 +41,27 @@ asyncio.run(main())
 """
 
 
+DROP = """
+import asyncio, gc
+from everthread.storage.postgres.database import Database
+from everthread.settings.settings import Settings
+async def main():
+    dropped, kept = Database(Settings()), Database(Settings())
+    await dropped.open()
+    await kept.open()
+    del dropped
+    gc.collect()
+    return kept
+kept = asyncio.run(main())
+"""
+
+
+def test_what_nobody_closed_is_closed_without_a_word(environment: dict[str, str]) -> None:
+    """A database that nobody has any more, and one at the end of the process."""
+    done = subprocess.run([sys.executable, "-c", DROP], env=environment, stderr=subprocess.PIPE, check=True)
+    assert done.stderr == b""
+
+
 @pytest.mark.slow
 def test_processes_that_start_at_once_migrate_once(
     environment: dict[str, str], settings: Settings, new_schema: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 from ...settings.settings import Settings
 from ...state.errors import StorageError, StorageFull, StorageUnreachable, first_line
 from ..embedded.server import default_data_dir, ensure_server, is_full
+from ..loop_thread import io_thread
 from .errors import address, passes, storage_errors
 from .migrate import bring_up_to_date
 from .row_security import Wall
@@ -37,6 +39,12 @@ _PATIENCE_SECONDS: Final = 5.0
 
 _LATER_PATIENCE_SECONDS: Final = 1.0
 """The same where it was not reached the last time."""
+
+
+def _let_go(pool: Pool) -> None:
+    """Close the pool of a server that nobody closed and nobody has any more: its tasks would wait for ever."""
+    if not pool.closed:
+        asyncio.run_coroutine_threadsafe(pool.close(timeout=1), io_thread.loop)
 
 
 class Server:
@@ -171,6 +179,7 @@ class Server:
         except BaseException:
             await pool.close(timeout=1)
             raise
+        weakref.finalize(self, _let_go, pool).atexit = False
         return pool
 
     async def _up_to_date(self, url: str, options: dict[str, Any]) -> Wall:
