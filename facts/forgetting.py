@@ -212,17 +212,23 @@ def _add_sources(
 
 
 def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish) -> None:
-    """The sentences of others that say it again; of replies to what goes, also those that repeat a part of it."""
-    follows: dict[str, bool] = {}
+    """The sentences of others that say it again; of replies to a part of it, also those that repeat some of its words.
+
+    A reply to a message that goes as a whole goes as a whole: it says it in words that nobody can tell.
+    """
+    asked: dict[str, Said] = {}
     for message in said:
         place = message.thread_id, message.id
         if message.role == "user":
-            follows[message.thread_id] = place in gone
-        else:
-            repeats = wish.repeats if follows.get(message.thread_id) else wish.tells
-            again = {at for at, sentence in enumerate(message.sentences) if repeats(sentence)}
-            if again:
-                gone.setdefault(place, set()).update(again)
+            asked[message.thread_id] = message
+            continue
+        before = asked.get(message.thread_id)
+        numbers = gone.get((before.thread_id, before.id), set()) if before else set[int]()
+        repeats = wish.repeats if numbers else wish.tells
+        is_whole = before is not None and len(numbers) >= len(before.spans) > 0
+        again = {at for at, sentence in enumerate(message.sentences) if is_whole or repeats(sentence)}
+        if again:
+            gone.setdefault(place, set()).update(again)
 
 
 def _parts(said: Iterable[Said], gone: dict[tuple[str, str], set[int]]) -> Iterator[Part]:

@@ -128,6 +128,11 @@ def test_only_the_sentence_goes_and_what_a_reply_repeats_of_it() -> None:
     }
 
 
+def test_a_reply_to_a_message_that_goes_as_a_whole_goes_whatever_its_words_are() -> None:
+    said = ("I live in Oslo.", "A:The capital of Norway! Is it cold?", "I like tea.", "A:They have good tea there.")
+    assert gone("Forget that I live in Oslo", *said) == dict.fromkeys([said[0], said[1].removeprefix("A:")], "")
+
+
 def test_where_several_match_or_only_a_part_matches_nothing_goes_and_what_may_be_meant_is_told() -> None:
     two = ("I have an appointment with the dentist on Monday.", "My appointment with Bob is on Tuesday.")
     assert meant("Forget my appointment", *two) == Meant(unclear=two)
