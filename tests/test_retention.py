@@ -517,6 +517,24 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
         assert len(await graph.resources.of_user("ada").archive.messages("t1")) == 20  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+async def test_ten_thousand_messages_go_within_seconds_of_processor(
+    kind: str, settings: Settings, tmp_path: Path
+) -> None:
+    stored = settings if kind == "postgres" else settings.but(database_url=kind, data_dir=tmp_path)
+    components: Any = {"model": counting_model(), "embeddings": DeterministicFakeEmbedding(size=8)}
+    async with open_with(stored, **components, retention="messages=365d") as graph:
+        await add_messages(graph, 10_000)
+        begun = time.process_time()
+        run = await retention.RetentionPass(graph.resources, rests=0.0).run()  # type: ignore[attr-defined]
+        taken = time.process_time() - begun
+        assert run is not None
+        assert (run.messages, run.summaries) == (10_000, 1_111)
+        assert taken < 15  # 3.5 on SQLite
+        assert await graph.resources.of_user("ada").archive.messages("t1") == []  # type: ignore[attr-defined]
+
+
 async def add_messages(graph: Any, number: int) -> None:
     """Messages of long ago, each ten of them with a summary, and each ten of these."""
     archive = graph.resources.of_user("ada").archive

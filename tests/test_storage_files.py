@@ -19,8 +19,10 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from test_storages import in_another_process
 
 from everthread import Settings, StorageError, open_graph
+from everthread.graph.conversation import Conversation
 from everthread.runtime.resources import Resources
 from everthread.storage.json import database as json_database
+from everthread.storage.json.file import write
 from everthread.storage.open import checkpointer_of, storage_of
 from everthread.storage.sqlite import migrate
 
@@ -294,6 +296,21 @@ async def test_json_has_the_whole_turn_when_it_is_over(as_json: Settings, tmp_pa
         found = await graph.aget_state(thread())
     assert found.next == ()
     assert found.values["messages"] == state["messages"]
+
+
+async def test_json_is_written_as_if_every_row_were_new(as_json: Settings, tmp_path: Path) -> None:
+    """Lines of rows that did not change are kept from one writing to the next."""
+    async with graph_on(as_json) as graph:
+        for n in range(4):
+            await say(graph, f"I live in town {n}.")
+        await say(graph, "Something else.", to="t2")
+        assert isinstance(graph, Conversation)
+        await graph.adelete("ada", "t2")
+        await say(graph, "One more.")
+        await graph.asettled()
+        database: Any = graph.resources.database
+        await database.on_thread(lambda connection: write(connection, tmp_path / "anew.json", [], {}))
+        assert (tmp_path / "anew.json").read_bytes() == (tmp_path / "memory.json").read_bytes()
 
 
 async def test_json_keeps_the_newest_checkpoint_of_a_thread(as_json: Settings, tmp_path: Path) -> None:
