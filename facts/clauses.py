@@ -83,10 +83,12 @@ def _ends_as_question(plain: str, language: Language) -> bool:
 def _own_sentences(text: str, language: Language) -> Iterator[tuple[str, str]]:
     """Sentences as they were said, and with what is quoted in them masked; none after a request to work on a text."""
     blotted = masked(text, language)
-    if language["joke"].search(language.normalized(blotted)) or len(_SPEAKER.findall(blotted)) > 1:
+    whole = language.normalized(blotted)
+    if language["joke"].search(whole) or len(_SPEAKER.findall(blotted)) > 1:
         return
-    for start, end in sentence_spans(blotted):
-        plain = language.normalized(blotted[start:end])
+    spans = list(sentence_spans(blotted))
+    for start, end in spans:
+        plain = language.normalized(blotted[start:end]) if len(spans) > 1 else whole
         if language["material"].search(plain):
             return
         if not language["fiction"].search(plain):

@@ -51,9 +51,15 @@ class Patterns(Mapping[str, re.Pattern[str]]):
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
-        if name not in self._compiled:
-            self._compiled[name] = _any(_parts(self._lists[name]), spaced=self._spaced)
-        return self._compiled[name]
+        if name not in self._lists:
+            raise KeyError(name)
+        return self.pattern(name)
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """That of a list; one that matches nothing where there is no such list."""
+        if (found := self._compiled.get(name)) is None:
+            found = self._compiled[name] = _any(_parts(self._lists.get(name, "")), spaced=self._spaced)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._lists)
@@ -94,7 +100,7 @@ class Language:
     """The file it is made from."""
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
-        return self.lists.get(name, _NEVER)
+        return self.lists.pattern(name)
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:

@@ -32,11 +32,16 @@ _AHEAD: Final = 80
 _LABEL_WORDS: Final = 4
 """Words of a label that names who speaks, at most."""
 
+_MAY_BE: Final = re.compile(r"[:：<]|[-_]{3}|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""What is in each text in which others speak: a quick look before all of these."""
+
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 
 
 def others_speech(text: str, language: Language) -> Iterator[tuple[int, int]]:
     """Where others speak: the spans of a text, which may overlap."""
+    if _MAY_BE.search(text) is None:
+        return
     yield from (line.span() for line in _CHAT_LINE.finditer(text))
     yield from ((mark.start(), _paragraph_end(text, mark.end())) for mark in _STAMP.finditer(text))
     yield from ((mark.start(), len(text)) for mark in _FORWARDED.finditer(text))
