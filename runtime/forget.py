@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from ..facts.release import release_facts
 from ..state.errors import InputError
 from ..state.records import Deleted, now
-from ..storage.archive_rows import message_of
 from ..storage.documents import Documents
 from ..storage.open import checkpointer_of
 from ..storage.postgres.thread_lock import ThreadLocks
@@ -31,7 +31,7 @@ from .forget_reports import Place, quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
 from .forget_traces import Traces, joined, quotable
 from .forget_wanted import Kind, Wanted
-from .left_out import keys_of
+from .left_out import keys_of_row
 from .user import User
 
 AskedBy = Literal["program", "command", "page", "client", "chat", "retention"]
@@ -233,8 +233,8 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         numbers["pins"] += len(await rows.fetch("deletion.pins", **scope))
         await rows.fetch("deletion.numbers", **scope)
         if scope["ids"]:
-            whole = readable(rows, "messages", await rows.fetch("archive.whole", **scope), message_of)
-            await rows.fetch("left_out.add", thread_id=scope["thread_id"], keys=keys_of(whole))
+            keys = readable(rows, "messages", await rows.fetch("archive.whole", **scope), keys_of_row)
+            await rows.fetch("left_out.add", thread_id=scope["thread_id"], keys=list(chain.from_iterable(keys)))
         numbers["messages"] += len(await rows.fetch("deletion.messages", **scope))
         numbers["summaries"] += len(await rows.fetch("deletion.summaries", **scope))
         texts = {**scope, "ids": [*scope["ids"], *traces.rewritten]}

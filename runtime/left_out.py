@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 def keys_of(messages: Iterable[BaseMessage]) -> list[str]:
     """What messages are known by where they are sent again: under their ids, and without."""
-    return [key for message in messages for key in _keys(message)]
+    return [key for message in messages for key in _keys(message.id, _said(message))]
+
+
+def keys_of_row(row: Mapping[str, Any]) -> set[str]:
+    """The same of a message as the archive has it, which is not made again for that."""
+    kind, data = row["message"]["type"], row["message"]["data"]
+    return _keys(data.get("id"), _as_said(kind, data["content"], data.get("tool_calls")))
 
 
 async def leave_out(user: User, thread_id: str, messages: Iterable[BaseMessage]) -> None:
@@ -100,9 +106,8 @@ def _key(id_: str | None, message: BaseMessage) -> str:
     return _hash(id_, _said(message))
 
 
-def _keys(message: BaseMessage) -> set[str]:
-    said = _said(message)
-    return {_hash(id_, said) for id_ in (message.id, None)}
+def _keys(id_: str | None, said: str) -> set[str]:
+    return {_hash(one, said) for one in (id_, None)}
 
 
 def _hash(id_: str | None, said: str) -> str:
@@ -111,5 +116,8 @@ def _hash(id_: str | None, said: str) -> str:
 
 
 def _said(message: BaseMessage) -> str:
-    calls = vars(message).get("tool_calls")
-    return json.dumps([message.type, message.content, calls or []], sort_keys=True, default=str)
+    return _as_said(message.type, message.content, vars(message).get("tool_calls"))
+
+
+def _as_said(kind: str, content: Any, calls: Any) -> str:
+    return json.dumps([kind, content, calls or []], sort_keys=True, default=str)
