@@ -17,7 +17,7 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from ..models.counting import TokenCounter
-from ..state.chain import ChainView, is_summary
+from ..state.chain import ChainView
 from ..state.messages import question_at
 from ..state.records import Place
 from .layout import Layout
@@ -77,16 +77,16 @@ def cut(
     asked = len(view) if question is None else question
     roots = [node_of(message, texts) for message in view[:asked]]
     said, is_whole = _as_said(roots, places, marks, counter or TokenCounter())
-    index = {str(message.id): at for at, message in enumerate(said.messages)}
+    spans = _Spans(said.messages)
     if is_whole and said.sizes[0] <= marks.high:
         start = 0
-    elif (found := _start(roots, said, index, marks, view)) is not None:
+    elif (found := _start(roots, said, spans, marks, view)) is not None:
         start = found
     else:
         return Cut(view)
-    shown = [*_older(roots, index, start), *said.messages[start:], *view[asked:]]
+    shown = [*_older(roots, spans, start), *said.messages[start:], *view[asked:]]
     place = places.get(str(said.messages[start].id)) if start < len(said.messages) else None
-    unfolded = (str(node.message.id) for node in _summaries(roots) if _span(node, index)[0] >= start)
+    unfolded = (node.id for node in _summaries(roots) if spans.of(node)[0] >= start)
     return Cut(ChainView(shown, view.kept), place.said_at if place is not None else None, frozenset(unfolded))
 
 
@@ -111,19 +111,21 @@ def _as_said(
 ) -> tuple[_Said, bool]:
     """The newest messages, and whether they are all."""
     found: dict[str, AnyMessage] = {}
+    counts: dict[str, int] = {}
     tokens, is_whole = 0, True
     for node in newest(roots):
-        if is_summary(node.message) or tokens > 2 * marks.high:
+        if node.summary is not None or tokens > 2 * marks.high:
             is_whole = False
             break
-        if found.setdefault(str(node.message.id), node.message) is node.message:
-            tokens += counter.messages([node.message])
+        if node.id not in found:
+            found[node.id], counts[node.id] = node.message, counter.messages([node.message])
+            tokens += counts[node.id]
     lines = {id_: places[id_].seq if id_ in places else math.inf for id_ in found}
     messages = list(found.values())[::-1]
     messages.sort(key=lambda message: lines[str(message.id)])
     sizes, spoken = [0], [0]
     for message in reversed(messages):
-        sizes.append(sizes[-1] + counter.messages([message]))
+        sizes.append(sizes[-1] + counts[str(message.id)])
         spoken.append(spoken[-1] + (not _is_of_tools(message)))
     return _Said(messages, sizes[::-1], [lines[str(message.id)] for message in messages], spoken[::-1]), is_whole
 
@@ -132,10 +134,10 @@ def _is_of_tools(message: AnyMessage) -> bool:
     return isinstance(message, ToolMessage) or bool(isinstance(message, AIMessage) and message.tool_calls)
 
 
-def _start(roots: Sequence[Node], said: _Said, index: Mapping[str, int], marks: Marks, view: ChainView) -> int | None:
+def _start(roots: Sequence[Node], said: _Said, spans: _Spans, marks: Marks, view: ChainView) -> int | None:
     """Where the messages begin that are shown as said: with one of the user, if it can be behind a summary's end."""
-    open_ = {str(node.message.id) for node in roots if not is_summary(node.message)} - view.kept
-    inside = {at for node in _summaries(roots) for at in _parted(node, index)}
+    open_ = {node.id for node in roots if node.summary is None} - view.kept
+    inside = {at for node in _summaries(roots) for at in _parted(node, spans.index)}
     asked = [at for at, m in enumerate(said.messages) if isinstance(m, HumanMessage) and math.isfinite(said.lines[at])]
     ends = [at for at in asked if at and at not in inside and str(said.messages[at - 1].id) not in open_]
     found = _highest(ends, said, marks)
@@ -167,25 +169,39 @@ def _summaries(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _parted(node: Node, index: Mapping[str, int]) -> range:
     """The places in which a cut would part messages that one summary was made from."""
-    ats = [index.get(str(source.message.id), -1) for source in node.sources if not is_summary(source.message)]
+    ats = [index.get(source.id, -1) for source in node.sources if source.summary is None]
     return range(min(ats) + 1, max(ats) + 1) if ats else range(0)
 
 
-def _older(nodes: Sequence[Node], index: Mapping[str, int], start: int) -> Iterator[AnyMessage]:
+def _older(nodes: Sequence[Node], spans: _Spans, start: int) -> Iterator[AnyMessage]:
     """What stands for the messages before the start: summaries, of nothing newer if it can be, and messages in none."""
     for node in nodes:
-        oldest, newest_ = _span(node, index)
-        parted = any(not is_summary(one.message) and _span(one, index)[1] < start for one in node.sources)
+        oldest, newest_ = spans.of(node)
+        parted = any(one.summary is None and spans.of(one)[1] < start for one in node.sources)
         if newest_ < start or (parted and oldest < start):
             yield node.message
         elif oldest < start and node.sources:
-            yield from _older(node.sources, index, start)
+            yield from _older(node.sources, spans, start)
 
 
-def _span(node: Node, index: Mapping[str, int]) -> tuple[int, int]:
-    """Where the oldest and the newest message under a node stand; -1 before all that is there as said."""
-    if not node.sources:
-        at = index.get(str(node.message.id), -1)
-        return at, at
-    spans = [_span(source, index) for source in node.sources]
-    return min(oldest for oldest, _ in spans), max(newest_ for _, newest_ in spans)
+class _Spans:
+    """Where what stands under the nodes of one tree is among messages as said.
+
+    Attributes:
+        index: by id, the place of a message.
+    """
+
+    def __init__(self, messages: Sequence[AnyMessage]) -> None:
+        self.index = {str(message.id): at for at, message in enumerate(messages)}
+        self._known: dict[int, tuple[int, int]] = {}
+
+    def of(self, node: Node) -> tuple[int, int]:
+        """Where the oldest and the newest message under a node stand; -1 before all that is there as said."""
+        if not node.sources:
+            at = self.index.get(node.id, -1)
+            return at, at
+        if (known := self._known.get(id(node))) is None:
+            spans = [self.of(source) for source in node.sources]
+            known = min(oldest for oldest, _ in spans), max(newest_ for _, newest_ in spans)
+            self._known[id(node)] = known
+        return known

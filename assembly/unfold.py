@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
-from ..state.chain import SummaryMessage, is_summary, summary_of
+from ..state.chain import SummaryMessage
 from ..state.messages import question_at
 from ..state.records import Summary
 
@@ -22,26 +22,42 @@ class Node(NamedTuple):
     """A message, or a summary with its sources; one whose sources were not read has none.
 
     Attributes:
-        message: it, as it stands in a view.
+        text: it, as it stands in a view or was read.
         sources: in their order.
         missing: ids of sources that were not read.
     """
 
-    message: AnyMessage
+    text: AnyMessage | Summary
     sources: tuple[Node, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def id(self) -> str:
+        """The id of the message or summary."""
+        return str(self.text.id)
 
-def node_of(message: AnyMessage, texts: Texts, depth: int = _DEPTH) -> Node:
-    """A message or summary of a view with what stands under it, as far as that was read."""
-    if not is_summary(message):
-        return Node(message)
-    ids = summary_of(message).source_ids
-    found = [texts.get(id_) for id_ in ids] if depth else []
-    if not found or None in found:
-        return Node(message, missing=tuple(id_ for id_ in ids if id_ not in texts))
-    below = (SummaryMessage.of(text) if isinstance(text, Summary) else text for text in found if text is not None)
-    return Node(message, tuple(node_of(text, texts, depth - 1) for text in below))
+    @property
+    def summary(self) -> Summary | None:
+        """The summary, where it is one."""
+        if isinstance(self.text, Summary):
+            return self.text
+        return self.text.record if type(self.text) is SummaryMessage else None
+
+    @property
+    def message(self) -> AnyMessage:
+        """It, as it stands in a view."""
+        return SummaryMessage.of(self.text) if isinstance(self.text, Summary) else self.text
+
+
+def node_of(text: AnyMessage | Summary, texts: Texts, depth: int = _DEPTH) -> Node:
+    """A message or summary with what stands under it, as far as that was read."""
+    node = Node(text)
+    if (summary := node.summary) is None:
+        return node
+    found = [texts[id_] for id_ in summary.source_ids if id_ in texts] if depth else []
+    if not found or len(found) < len(summary.source_ids):
+        return Node(text, missing=tuple(id_ for id_ in summary.source_ids if id_ not in texts))
+    return Node(text, tuple(node_of(below, texts, depth - 1) for below in found))
 
 
 def newest(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -57,8 +73,8 @@ def newest(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def to_read(
     view: Sequence[AnyMessage], texts: Texts, limit: int, count: Callable[[AnyMessage], int], each: int
-) -> list[str]:
-    """Ids of what is to be read next, so that the newest `limit` tokens of the conversation are there as said.
+) -> tuple[list[str], set[str]]:
+    """What is to be read next, so that the newest `limit` tokens of the conversation are there as said.
 
     Args:
         view: the chain.
@@ -66,14 +82,21 @@ def to_read(
         limit: tokens, at most.
         count: the tokens of a message.
         each: tokens that a message which was not read is taken for.
+
+    Returns:
+        Ids of what is to be read, and of what these tokens reach of what was.
     """
     wanted: list[str] = []
-    for node in newest([node_of(message, texts) for message in view[: question_at(view)]]):
-        if limit <= 0:
-            break
-        if not is_summary(node.message):
+    reached: set[str] = set()
+    waiting = [node_of(message, texts) for message in view[: question_at(view)]]
+    while waiting and limit > 0:
+        node = waiting.pop()
+        reached.add(node.id)
+        if node.sources:
+            waiting.extend(node.sources)
+        elif (summary := node.summary) is None:
             limit -= count(node.message)
-            continue
-        wanted += node.missing
-        limit -= max(summary_of(node.message).covers, 1) * each
-    return wanted
+        else:
+            wanted += node.missing
+            limit -= max(summary.covers, 1) * each
+    return wanted, reached

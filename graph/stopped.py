@@ -82,10 +82,15 @@ async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any)
     if not snapshot.tasks or not _is_asked(messages, given):
         return
     if not _AFTER_REPLY.issuperset(snapshot.next):
-        reply = _reply(shown, messages)
-        if reply is None:
-            return
-        await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": [reply]}, ANSWERING)]])
+        checkpoints = run.config["configurable"].get(RUN_KEY)
+        known = {message.id for message in messages}
+        new = [message for message in checkpoints.said if message.id not in known] if checkpoints is not None else []
+        if not ends_with_reply(new):
+            reply = _reply(shown, messages)
+            if reply is None:
+                return
+            new = [reply]
+        await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": new}, ANSWERING)]])
     config["configurable"][RUN_KEY] = RunCheckpoints(run.user_id)
     async for _ in Compiled.astream(graph, None, config, context=run.options["context"]):
         pass

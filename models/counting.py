@@ -19,7 +19,6 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from cachetools import LRUCache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -54,23 +53,35 @@ _CACHED_CHARACTERS: Final = 8_000_000
 
 
 class CountCache:
-    """Remembers the counts of texts, the newest used ones, up to a sum of characters."""
+    """Remembers the counts of texts, the newest used ones, up to a sum of characters.
+
+    It is asked a thousand times a turn. What was asked since half of the characters were full is in one dict, what was
+    before in another, which is dropped when that is full.
+    """
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._known = LRUCache[str, tuple[int, int]](_CACHED_CHARACTERS, getsizeof=lambda known: known[1])
+        self._new: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._characters = 0
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> int:
         """The tokens of a text."""
-        with self._lock:
-            if (known := self._known.get(text)) is not None:
-                return known[0]
-        count = self._count(text)
-        if len(text) <= _CACHED_CHARACTERS:
+        if (count := self._new.get(text)) is not None:
+            return count
+        if (count := self._old.get(text)) is None:
+            count = self._count(text)
+        if len(text) <= _CACHED_CHARACTERS // 2:
             with self._lock:
-                self._known[text] = count, len(text)
+                self._note(text, count)
         return count
+
+    def _note(self, text: str, count: int) -> None:
+        if self._characters + len(text) > _CACHED_CHARACTERS // 2:
+            self._old, self._new, self._characters = self._new, {}, 0
+        self._new[text] = count
+        self._characters += len(text)
 
 
 _estimate: Final = CountCache(estimate_tokens)

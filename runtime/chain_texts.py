@@ -44,7 +44,7 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         ids = summary_ids(state["chain"])
-        last, standing = await turn.user.archive.end_and_summaries(turn.thread_id, ids)
+        last, standing = await turn.user.archive.end_and_texts(turn.thread_id, ids, turn.needed_before)
         if overtaken := await _overtaken(state, last, turn):
             update |= overtaken
         elif (settled := await _settle(state, last, turn)) is not None:

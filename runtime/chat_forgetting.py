@@ -227,7 +227,7 @@ async def _without(
     ]
     chain = await chain_from_archive(messages, turn)
     ids = summary_ids(chain)
-    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_summaries(turn.thread_id, ids))[1])
+    texts: Mapping[str, Any] = dict((await turn.user.archive.end_and_texts(turn.thread_id, ids))[1])
     state = cast("ConversationState", {**state, "messages": messages, "chain": chain, "chain_texts": texts})
     state, update = await with_chain(state, turn)
     # The report of the turn before may quote it; this turn makes another.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, cast
 
 from ..assembly.layout import Layout
-from ..assembly.unfold import newest, node_of, to_read
+from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
-from ..state.chain import is_summary
 from ..state.conversation import ConversationState, Update
+from ..state.records import Summary
 from .turn import Turn
 
 _ROUNDS: Final = 12
@@ -31,21 +31,22 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
         return state, {}
     limit = 2 * Layout.of(turn.settings).limit("recent", turn.settings.max_context_tokens)
     counter, archive = TokenCounter(), turn.user.archive
+    reached: set[str] = set()
     for _ in range(_ROUNDS):
         live = turn.live(state)
-        wanted = to_read(live.view, live.texts, limit, lambda message: counter.messages([message]), _EACH)
+        wanted, reached = to_read(live.view, live.texts, limit, lambda message: counter.messages([message]), _EACH)
         found = await archive.below(turn.thread_id, wanted[:_AT_ONCE]) if wanted else {}
         if not found:
             break
         texts = {**(state.get("chain_texts") or {}), **found}
         state = cast("ConversationState", {**state, "chain_texts": texts})
     live = turn.live(state)
-    nodes = [node_of(message, live.texts) for message in live.view]
-    said = [str(node.message.id) for node in newest(nodes) if not is_summary(node.message)]
-    places = await archive.places(turn.thread_id, said)
-    update: Update = {"places": places}
+    said = [id_ for id_ in reached if not isinstance(live.texts.get(id_), Summary)]
+    update: Update = {"places": await archive.places(turn.thread_id, said)}
     if (known := state.get("chain_texts")) is not None:
-        update["chain_texts"] = known
+        # What the turn before needed was read at once, and may be more than this one does.
+        needed = reached | {link["id"] for link in live.chain["links"]}
+        update["chain_texts"] = {id_: text for id_, text in known.items() if id_ in needed}
     return cast("ConversationState", {**state, **update}), update
 
 

@@ -130,6 +130,11 @@ class Turn:
         return dict(held.texts) if held is not None and held.user_id == self.settings.user_id else {}
 
     @property
+    def needed_before(self) -> list[str]:
+        """Ids of what the prompt of the turn before needed, where this process made it: most is needed again."""
+        return [*self.held().get("chain_texts", ())]
+
+    @property
     def is_claimed(self) -> bool:
         """Whether the thread was claimed for the user before the run began."""
         return self.resources.is_claimed(self.settings.user_id, self.thread_id)

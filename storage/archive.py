@@ -199,11 +199,16 @@ class Archive:
         rows = await self._rows.fetch("archive.last", thread_id=thread_id)
         return rows[0]["id"] if rows else None
 
-    async def end_and_summaries(self, thread_id: str, ids: Iterable[str]) -> tuple[str | None, dict[str, Summary]]:
-        """The id of the newest message of the conversation, and by id those of the summaries that are there."""
-        values = {"thread_id": thread_id, "ids": list(ids)}
-        last, summaries = await self._rows.fetch_each(("archive.last", values), ("summaries.some", values))
-        return (last[0]["id"] if last else None), {s.id: s for s in summaries_of(self._rows, summaries)}
+    async def end_and_texts(
+        self, thread_id: str, summaries: Sequence[str], others: Sequence[str] = ()
+    ) -> tuple[str | None, dict[str, Summary | BaseMessage]]:
+        """The id of the newest message of the conversation, and by id what there is of these."""
+        values = {"thread_id": thread_id, "ids": [*summaries, *others]}
+        queries = [("archive.last", values), ("summaries.some", values)]
+        if others:
+            queries.append(("archive.whole", {"thread_id": thread_id, "ids": [*others]}))
+        last, *found = await self._rows.fetch_each(*queries)
+        return last[0]["id"] if last else None, self._by_id(*found)
 
     async def standing(self, thread_id: str, *, recent: int, limit: int) -> Standing:
         """What stands in the chain of a thread, as its summaries tell.
@@ -241,9 +246,11 @@ class Archive:
     async def below(self, thread_id: str, ids: Iterable[str]) -> dict[str, Summary | BaseMessage]:
         """By id, those of these messages and summaries that are there."""
         values = {"thread_id": thread_id, "ids": list(ids)}
-        messages, summaries = await self._rows.fetch_each(("archive.whole", values), ("summaries.some", values))
-        made = {summary.id: summary for summary in summaries_of(self._rows, summaries)}
-        return {**made, **messages_by_id(self._rows, messages)}
+        return self._by_id(*await self._rows.fetch_each(("summaries.some", values), ("archive.whole", values)))
+
+    def _by_id(self, summaries: list[DictRow], messages: Sequence[DictRow] = ()) -> dict[str, Summary | BaseMessage]:
+        made = dict(readable(self._rows, "messages", messages, self._rows.storage.held.made.of))
+        return {**{summary.id: summary for summary in summaries_of(self._rows, summaries)}, **made}
 
     async def places(self, thread_id: str, ids: Iterable[str]) -> dict[str, Place]:
         """By id, where those of these messages stand that the archive holds."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast, get_args
 
+from cachetools import LRUCache
 from langchain_core.messages import AnyMessage, BaseMessage, message_to_dict, messages_from_dict
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
@@ -26,6 +28,9 @@ COMPARED: Final = ("content", "tool_calls", "tool_call_id")
 
 MOST_MESSAGES: Final = 2**40
 """Messages of a thread."""
+
+_MOST_MADE: Final = 4_000
+"""Messages that are kept with the rows that they were made of: 3 to 5 kB each."""
 
 _EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
 _ROLES: Final = frozenset(get_args(Role))
@@ -105,6 +110,34 @@ def message_of(row: DictRow) -> AnyMessage:
         ValueError: it is damaged; or a TypeError, a KeyError.
     """
     return cast("AnyMessage", messages_from_dict([row["message"]])[0])
+
+
+class MadeMessages:
+    """Messages that rows were made to, so that a row that was read before is not made to one again."""
+
+    def __init__(self) -> None:
+        self._made = LRUCache[str, tuple[Any, AnyMessage]](_MOST_MADE)
+        self._lock = threading.Lock()
+
+    def of(self, row: DictRow) -> tuple[str, AnyMessage]:
+        """The id and the message of a row.
+
+        Raises:
+            ValueError: it is damaged; or a TypeError, a KeyError.
+        """
+        id_, said = row["id"], row["message"]
+        with self._lock:
+            known = self._made.get(id_)
+        if known is None or known[0] != said:
+            known = said, message_of(row)
+            with self._lock:
+                self._made[id_] = known
+        return id_, known[1]
+
+    def clear(self) -> None:
+        """Keep none of them."""
+        with self._lock:
+            self._made.clear()
 
 
 def messages_by_id(user: Rows, rows: Iterable[DictRow]) -> dict[str, AnyMessage]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, copy_checkpoint
 
+from .archive_rows import MadeMessages
 from .sparse_checkpoints import RunCheckpoints, Step, is_end
 
 _MOST_MESSAGES: Final = 10_000
@@ -39,11 +40,16 @@ class HeldThread(NamedTuple):
 
 
 class Held:
-    """The newest states of threads by their ids; from any thread and event loop."""
+    """The newest states of threads by their ids; from any thread and event loop.
+
+    Attributes:
+        made: messages of the archive that were read last.
+    """
 
     def __init__(self) -> None:
         self._threads: OrderedDict[str, HeldThread] = OrderedDict()
         self._weight = 0
+        self.made = MadeMessages()
         self._change = threading.Lock()
 
     def note(self, run: RunCheckpoints, step: Step) -> None:
@@ -97,6 +103,7 @@ class Held:
 
     def pop(self, thread_id: str) -> HeldThread | None:
         """What is held of a thread, which is held no longer."""
+        self.made.clear()
         with self._change:
             return self._drop(thread_id)
 

@@ -2,7 +2,8 @@
 
 A turn takes seven to nine steps. What it searches and remembers can be made again, so a turn that breaks off there goes
 on from its question. What stands in the history of a thread is the question and the end of each turn, and between them
-what cannot be done twice: calls of tools, an interrupt, an error. So a client that edits an older message finds its
+what cannot be done twice: calls of tools, an interrupt, an error. A reply goes into the archive at once, from where it
+comes back if its turn breaks off before its end. So a client that edits an older message finds its
 checkpoint among the newest ten.
 """
 
@@ -26,6 +27,9 @@ _REPEATABLE: Final = frozenset(
      "memory_retrieval", "remember"}
 )  # fmt: skip
 """Nodes that may be run again without a trace: what they archive they archive once, by its id."""
+
+_AFTER_REPLY: Final = frozenset({"remember", "summarize"})
+"""Nodes that follow a reply. The first one archives it."""
 
 _BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
@@ -84,14 +88,16 @@ class RunCheckpoints:
     Args:
         user_id: whose run it is; of None nothing is held for later.
         is_away: whether it goes on from what the process holds, and stores nothing.
+        each_reply: whether a reply is stored before it is archived: a few milliseconds.
 
     Attributes:
         texts: working values of the turn, which the next one needs where the storage does not answer.
         newest: the newest step.
     """
 
-    def __init__(self, user_id: str | None = None, *, is_away: bool = False) -> None:
+    def __init__(self, user_id: str | None = None, *, is_away: bool = False, each_reply: bool = False) -> None:
         self.user_id, self.is_away = user_id, is_away
+        self._each_reply = each_reply
         self.texts: Mapping[str, Any] = {}
         self.newest: Step | None = None
         self._first: Step | None = None
@@ -108,7 +114,7 @@ class RunCheckpoints:
         self.newest = step
         self._first = self._first or step
         step = self._merged(step)._replace(writes=self._early.pop(step.checkpoint["id"], []))
-        if _is_repeatable(step) and not any(writes.are_special for writes in step.writes):
+        if self._is_repeatable(step) and not any(writes.are_special for writes in step.writes):
             self._skipped = step
             return None
         return self._store(step)
@@ -137,6 +143,15 @@ class RunCheckpoints:
             return False
         self._skipped.writes.append(writes)
         return self._store(self._skipped) if writes.are_special else False
+
+    def _is_repeatable(self, step: Step) -> bool:
+        """Whether nothing would be lost with a step: what follows it can be run again, and it says nothing new."""
+        source, following = step.metadata.get("source"), waiting_nodes(step.checkpoint)
+        if source == "input":
+            return bool(step.config["configurable"].get("checkpoint_id"))
+        if source != "loop" or not following or not following <= _REPEATABLE:
+            return False
+        return "messages" not in step.versions or (following <= _AFTER_REPLY and not self._each_reply)
 
     def _store(self, step: Step) -> Stored:
         self._skipped = None
@@ -179,17 +194,6 @@ def _around(config: RunnableConfig) -> RunCheckpoints | None:
 
 def _messages(step: Step) -> Sequence[Any]:
     return step.checkpoint["channel_values"].get("messages") or ()
-
-
-def _is_repeatable(step: Step) -> bool:
-    """Whether nothing would be lost with a step: what follows it can be run again, and it says nothing new."""
-    source = step.metadata.get("source")
-    if source == "input":
-        return bool(step.config["configurable"].get("checkpoint_id"))
-    if source != "loop" or "messages" in step.versions:
-        return False
-    following = waiting_nodes(step.checkpoint)
-    return bool(following) and following <= _REPEATABLE
 
 
 def is_end(step: Step) -> bool:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 Count = Callable[[str], int]
 """What counts the tokens of a text."""
@@ -134,9 +134,8 @@ def is_binary_block(block: Any) -> bool:
 
 
 def _message_cost(message: BaseMessage, count: Count) -> int:
-    calls: list[Any] = []
-    if isinstance(message, AIMessage):
-        calls = [*message.tool_calls, *message.invalid_tool_calls]
+    fields = vars(message)
+    calls = [*(fields.get("tool_calls") or ()), *(fields.get("invalid_tool_calls") or ())]
     cost = count(message.name) if message.name else 0
     return cost + count_json_tokens(calls, count) + _content_cost(message.content, count, has_calls=bool(calls))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from ...state.search_records import Sign
@@ -88,6 +89,7 @@ class KeywordReading(NamedTuple):
         return round(sum(sign.weight for sign in self.signs), 3)
 
 
+@lru_cache(maxsize=16)  # a turn asks several times
 def read_question(text: str, year: int) -> KeywordReading:
     """What the word lists find in a message that was written in this year.
 

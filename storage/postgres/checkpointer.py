@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
@@ -91,17 +92,22 @@ run."""
 
 
 class _Saver(AsyncPostgresSaver):
-    """LangGraph's saver on one connection, for one call: what it sends is one transaction, which names the schema.
+    """LangGraph's saver on one connection, for one call: what it sends is one transaction, which names the schema."""
 
-    Args:
-        connection: of the pool.
-        begin: the statements, with their values, that come first.
-        serde: how values become bytes.
-    """
+    _connection: Connection
+    _begin: Sequence[Statement]
 
-    def __init__(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> None:
-        super().__init__(cast("Any", connection), serde=serde)
-        self._connection, self._begin = connection, begin
+    def on(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> _Saver:
+        """The same for one call; making one anew takes a millisecond.
+
+        Args:
+            connection: of the pool.
+            begin: the statements, with their values, that come first.
+            serde: how values become bytes.
+        """
+        made = copy(self)
+        made.serde, made._connection, made._begin = serde, connection, begin
+        return made
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
@@ -125,6 +131,7 @@ class PostgresCheckpointer(LoopCheckpointer):
     def __init__(self, database: Database, serde: SerializerProtocol | None = None) -> None:
         super().__init__(database, serde)
         self._database = database
+        self._saver: _Saver | None = None
 
     async def _call(
         self, work: Callable[[_Saver], Awaitable[T]], thread_id: str | None = None, fence: Statement | None = None
@@ -134,7 +141,9 @@ class PostgresCheckpointer(LoopCheckpointer):
 
         async def with_saver(connection: Connection) -> T:
             begin = [self._database.in_schema, *([fence] if fence is not None else [])]
-            return await work(_Saver(connection, begin, serde))
+            if self._saver is None:
+                self._saver = _Saver(cast("Any", None), serde=self.serde)
+            return await work(self._saver.on(connection, begin, serde))
 
         return await with_keys(keys, lambda: self._database.run(with_saver, one_statement=True))
 
