@@ -1,19 +1,21 @@
 """Load: many conversations at once, each asking again as soon as it is answered: `python -m bench.load`.
 
-A closed loop through the Python API: as many conversations as are said, each of a user of its own, take turns for so
-many seconds, in one worker process or several on one storage. The chat model answers after `--model-seconds`, and
+A closed loop: as many conversations as are said, each of a user of its own, take turns for so many seconds, in one
+worker process or several on one storage: through the Python API, or (`--through server`) each on a LangGraph server of
+its own (`langgraph dev`, in memory) that clients of its SDK ask. The chat model answers after `--model-seconds`, and
 vectors are drawn from a hash: what is measured is everthread, LangGraph and the storage. Turns before all conversations
 have had one are not counted; turns a second are those that ended within the time.
 
 Reply time is that of the whole run, summaries included. A conversation that is refused (`OverloadError`) waits as long
 as it is told, and tries again. Memory is the resident size of a worker at its end, and its growth since its first turn;
-what recall holds of the messages of each user is a part of it.
+what recall holds of the messages of each user is a part of it. Connections are those that Postgres sees.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import multiprocessing
@@ -21,12 +23,14 @@ import os
 import random
 import statistics
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import psycopg
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -37,8 +41,13 @@ from server_folder import server_folder
 from turn import FORMS, NAMES, PLACES, THINGS, HashEmbeddings
 
 from everthread import OverloadError, Settings, open_graph
+from everthread.storage.embedded.server import ensure_server
 
+_OTHERS: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+MODEL_SECONDS: Final = "EVERTHREAD_BENCH_MODEL_SECONDS"
 _EVERY: Final = 0.05
 """Seconds between two looks at the connections."""
 
@@ -61,6 +70,7 @@ class Load(NamedTuple):
     model_seconds: float
     storage: str
     turns: str
+    through: str = "python"
 
 
 class Answers(GenericFakeChatModel):
@@ -109,24 +119,28 @@ class Worker:
         async with open_graph(settings, model=model, embeddings=HashEmbeddings()) as graph:
             await self._turn(graph, f"first of {self._names[0]}", 0)
             self._taken = 0
-            before, cpu = _resident(), time.process_time()
+            before, cpu = resident(), time.process_time()
             watching = asyncio.create_task(self._watch(graph.resources.database))
-            begun = time.perf_counter()
-            await asyncio.gather(*(self._converse(graph, name) for name in self._names))
-            spent, used = time.perf_counter() - begun, time.process_time() - cpu
+            await self._converse_all(graph)
+            used = time.process_time() - cpu
             watching.cancel()
             await graph.asettled()
-            resident = _resident()
+            size = resident()
+        return self._figures(used, size, size - before)
+
+    async def _converse_all(self, graph: Any) -> None:
+        await asyncio.gather(*(self._converse(graph, name) for name in self._names))
+
+    def _figures(self, cpu: float, resident: int, grown: int) -> dict[str, Any]:
         return {
             "times": self._times,
-            "spent": spent,
-            "cpu": used,
+            "cpu": cpu,
             "taken": self._taken,
             "in_time": self._in_time,
             "errors": dict(self._errors),
             "wanted": self._wanted,
             "resident": resident,
-            "grown": resident - before,
+            "grown": grown,
         }
 
     async def _converse(self, graph: Any, name: str) -> None:
@@ -142,10 +156,8 @@ class Worker:
                 self._end = time.perf_counter() + self._load.seconds
 
     async def _turn(self, graph: Any, name: str, turn: int) -> bool:
-        question: Any = {"messages": [("user", remark(turn))]}
-        config: Any = {"configurable": {"thread_id": f"thread of {name}"}}
         try:
-            await graph.ainvoke(question, config, context={"user_id": f"user of {name}"}, output_keys=["report"])
+            await self._ask(graph, name, remark(turn))
         except OverloadError as refused:
             self._errors["refused"] += 1
             await asyncio.sleep(refused.retry_after)
@@ -155,6 +167,11 @@ class Worker:
             return False
         self._taken += 1
         return True
+
+    async def _ask(self, graph: Any, name: str, text: str) -> None:
+        question: Any = {"messages": [("user", text)]}
+        config: Any = {"configurable": {"thread_id": f"thread of {name}"}}
+        await graph.ainvoke(question, config, context={"user_id": f"user of {name}"}, output_keys=["report"])
 
     async def _watch(self, database: Any) -> None:
         while True:
@@ -169,17 +186,50 @@ def remark(n: int) -> str:
     return draw.choice(FORMS).format(**words, n=n)
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+def resident(pid: int | str = "self") -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
 def _work(load: Load, folder: Path, number: int) -> dict[str, Any]:
+    if load.through == "server":
+        from load_server import ServedWorker
+
+        return asyncio.run(ServedWorker(load, folder, number).run())
     return asyncio.run(Worker(load, folder, number).run())
+
+
+class Connections:
+    """The most connections that Postgres has seen of others, while it is asked."""
+
+    most = 0
+
+    def __init__(self, folder: Path) -> None:
+        self._url = ensure_server(folder)
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Connections:
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            while not self._is_over.wait(_EVERY * 10):
+                row = connection.execute(_OTHERS).fetchone()
+                self.most = max(self.most, row[0] if row else 0)
 
 
 def measure(load: Load) -> dict[str, Any]:
     """The figures of one load, on a storage of its own."""
-    with server_folder() as folder, multiprocessing.get_context("spawn").Pool(load.workers) as pool:
+    with (
+        server_folder() as folder,
+        multiprocessing.get_context("spawn").Pool(load.workers) as pool,
+        Connections(folder) if load.storage == "postgres" else contextlib.nullcontext() as seen,
+    ):
         done = pool.starmap(_work, [(load, folder, number) for number in range(load.workers)])
     times = sorted(itertools.chain.from_iterable(of["times"] for of in done))
     errors = sum((Counter(of["errors"]) for of in done), Counter())
@@ -193,12 +243,14 @@ def measure(load: Load) -> dict[str, Any]:
         "cpu_ms": round(sum(of["cpu"] for of in done) / max(1, sum(of["taken"] for of in done)) * 1000, 1),
         "resident_mb": round(max(of["resident"] for of in done) / 1e6),
         "grown_mb": round(sum(of["grown"] for of in done) / 1e6),
+        "connections": seen.most if seen is not None else None,
         "waiting_for_a_connection": max(of["wanted"] for of in done),
         "errors": dict(errors),
     }
 
 
 _COLUMNS: Final = {
+    "through": "through",
     "conversations": "conversations",
     "workers": "workers",
     "turns_per_second": "turns/s",
@@ -206,13 +258,14 @@ _COLUMNS: Final = {
     "p95_ms": "p95, ms",
     "cpu_ms": "processor ms a turn",
     "resident_mb": "MB a worker",
-    "waiting_for_a_connection": "waiting for a connection",
+    "connections": "connections",
+    "waiting_for_a_connection": "waiting for one",
     "errors": "errors",
 }
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
-    """The table of README."""
+    """The table."""
     print(f"| {' | '.join(_COLUMNS.values())} |\n|{'---|' * len(_COLUMNS)}")
     for row in rows:
         cells = {**row, "errors": ", ".join(f"{n} {name}" for name, n in row["errors"].items()) or "0"}
@@ -226,22 +279,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="measured for each load")
     parser.add_argument("--model-seconds", type=float, default=0.0, help="that the chat model takes")
     parser.add_argument("--storage", default="postgres", choices=["postgres", "sqlite"])
+    parser.add_argument("--through", default="python", help="python, server or both, separated by commas")
     parser.add_argument("--turns", default="", help="the setting `turns`, as at_once=100,wait=30")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
     rows = []
-    for workers in map(int, options.workers.split(",")):
-        for conversations in map(int, options.conversations.split(",")):
-            load = Load(
-                conversations,
-                workers,
-                options.seconds,
-                options.model_seconds,
-                options.storage,
-                options.turns,
-            )
-            rows.append(measure(load))
-            show(rows[-1:])
+    for through, workers, conversations in itertools.product(
+        options.through.split(","), map(int, options.workers.split(",")), map(int, options.conversations.split(","))
+    ):
+        more = (options.seconds, options.model_seconds, options.storage, options.turns, through)
+        rows.append(measure(Load(conversations, workers, *more)))
+        show(rows[-1:])
     show(rows)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2))

@@ -52,10 +52,10 @@ class Archive:
         Raises:
             ThreadOwnershipError: the thread belongs to somebody else, or its id is made of a name for somebody else.
         """
-        values = {"thread_id": thread_id, "name": name}
-        rows: list[DictRow] = []
+        values, rows = {"thread_id": thread_id, "name": name}, list[DictRow]()
         if may_have(thread_id, self._rows.user_id):
-            rows = await self._rows.transaction(("archive.own", values), ("archive.owner", values))
+            rows = await self._rows.fetch("archive.owner", thread_id=thread_id) if name is None else rows
+            rows = rows or await self._rows.transaction(("archive.own", values), ("archive.owner", values))
         if not rows or not rows[0]["mine"]:
             raise _foreign(thread_id)
 

@@ -33,15 +33,16 @@ class TurnReports:
         Raises:
             StorageError: the database fails.
         """
-        bare = report.model_copy(update={"memories": (), "summaries": (), "search": None})
+        without: dict[str, Any] = {"memories": (), "summaries": (), "search": None}
+        bare, whole = report.model_copy(update=without), clean(report.model_dump(mode="json"))
         kept = await self._rows.fetch(
             "reports.keep",
             thread_id=thread_id,
             turn=report.turn,
             started_at=report.started_at,
             since=report.started_at - _LEEWAY,
-            report=Jsonb(clean(report.model_dump(mode="json"))),
-            bare=Jsonb(clean(bare.model_dump(mode="json"))),
+            report=Jsonb(whole),
+            bare=Jsonb({**whole, **without}),
         )
         return bare if kept[0]["is_bare"] else report
 

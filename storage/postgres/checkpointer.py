@@ -96,6 +96,7 @@ class _Saver(AsyncPostgresSaver):
 
     _connection: Connection
     _begin: Sequence[Statement]
+    _open: AsyncCursor[DictRow] | None = None
 
     def on(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> _Saver:
         """The same for one call; making one anew takes a millisecond.
@@ -110,7 +111,17 @@ class _Saver(AsyncPostgresSaver):
         return made
 
     @asynccontextmanager
+    async def together(self) -> AsyncIterator[AsyncCursor[DictRow]]:
+        """Around several calls whose statements are sent in one transaction; more may be sent through the cursor."""
+        async with self._cursor() as self._open:
+            yield self._open
+        self._open = None
+
+    @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        if self._open is not None:
+            yield self._open
+            return
         async with self._connection.pipeline(), self._connection.cursor(binary=True) as cursor:
             for statement, values in self._begin:
                 await cursor.execute(statement.encode(), values)
@@ -180,13 +191,12 @@ class PostgresCheckpointer(LoopCheckpointer):
         checkpoint = step.checkpoint if cipher is None else seal_inline(cipher, step.checkpoint)
 
         async def work(saver: _Saver) -> None:
-            await saver.aput(step.config, checkpoint, step.metadata, step.versions)
-            kept = self._database.settings.retention.checkpoints
-            thinning = () if kept is None or not thins(step) else self._thinning(thread_id, kept)
-            if replaces or thinning:
-                async with saver._cursor(pipeline=True) as cursor:  # the saver has no call for this
-                    for query, values in (*_replacing(step, replaces), *thinning):
-                        await cursor.execute(query, values)
+            async with saver.together() as cursor:
+                await saver.aput(step.config, checkpoint, step.metadata, step.versions)
+                kept = self._database.settings.retention.checkpoints
+                thinning = () if kept is None or not thins(step) else self._thinning(thread_id, kept)
+                for query, values in (*_replacing(step, replaces), *thinning):
+                    await cursor.execute(query, values)
 
         await self._call(work, thread_id, fence)
 
