@@ -92,7 +92,7 @@ async def put_behind(
     if not (new or own) and len(archived) == len(said):
         return
     await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": new, **own}, ANSWERING)]])
-    config["configurable"][RUN_KEY] = RunCheckpoints(run.user_id)
+    config["configurable"][RUN_KEY] = run.config["configurable"][RUN_KEY].following()
     async for part in Compiled.astream(graph, None, config, **run.options):
         yield part
 

@@ -72,8 +72,9 @@ async def _keep(graph: Compiled, resources: Resources, run: Run, given: Any) -> 
 
 async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any) -> None:
     config, shown = going_on(run), run.config["configurable"][SHOWN_KEY]
+    began: RunCheckpoints = run.config["configurable"].get(RUN_KEY) or RunCheckpoints(run.user_id)
     if run.is_away:
-        said = run.config["configurable"][RUN_KEY].said
+        said = began.said
         reply = None if ends_with_reply(said) else _reply(shown, said)
         write_later(graph, resources, run, shown=[] if reply is None else [reply])
         return
@@ -82,16 +83,15 @@ async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any)
     if not snapshot.tasks or not _is_asked(messages, given):
         return
     if not _AFTER_REPLY.issuperset(snapshot.next):
-        checkpoints = run.config["configurable"].get(RUN_KEY)
         known = {message.id for message in messages}
-        new = [message for message in checkpoints.said if message.id not in known] if checkpoints is not None else []
+        new = [message for message in began.said if message.id not in known]
         if not ends_with_reply(new):
             reply = _reply(shown, messages)
             if reply is None:
                 return
             new = [reply]
         await Compiled.abulk_update_state(graph, config, [[StateUpdate({"messages": new}, ANSWERING)]])
-    config["configurable"][RUN_KEY] = RunCheckpoints(run.user_id)
+    config["configurable"][RUN_KEY] = began.following()
     async for _ in Compiled.astream(graph, None, config, context=run.options["context"]):
         pass
 

@@ -35,6 +35,7 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     What was not archived counts as new: a turn whose archiving failed is archived with the next. A failure is reported
     in `after_reply.error`, and the turn goes on.
     """
+    turn.hold(state)
     if turn.is_away:
         return {"after_reply": AfterReply(error=AWAY)}
     try:

@@ -21,7 +21,7 @@ async def close_turn(state: ConversationState, turn: Turn) -> TurnReport:
         turn: whose turn it is, and in which thread.
     """
     turn.hold(state)
-    report = turn_report(state, Progress.model_validate(state["progress"]))
+    report = turn_report({**turn.figures, **state}, Progress.model_validate(state["progress"]))
     if (skipped := turn.user.rows.skipped.told()) is not None:
         report = report.model_copy(update={"degraded": (*report.degraded, skipped)})
     if turn.is_away:  # whoever writes the turn keeps its report

@@ -47,6 +47,9 @@ FORGOTTEN_KEY = "__everthread_forgotten"
 _NEEDED: Final = ("chain_texts", "places")
 """Working values that the prompt of the next turn shows, too."""
 
+_FIGURES: Final = ("search", "recall", "facts", "context_report", "reply")
+"""Working values of which the report of the turn is made."""
+
 
 class Turn:
     """The settings of this run, whose turn it is, the thread, and the shared resources.
@@ -119,10 +122,20 @@ class Turn:
         return is_away(self.config) if "configurable" in self.config else False
 
     def hold(self, state: ConversationState) -> None:
-        """Hold what the next turn needs of this one where the storage does not answer."""
-        run = self.config.get("configurable", {}).get(RUN_KEY)
-        if isinstance(run, RunCheckpoints):
+        """Hold what the end of this turn needs, and the next one where the storage does not answer."""
+        if (run := self._run) is not None:
             run.texts = {name: state[name] for name in _NEEDED if state.get(name) is not None}
+            run.figures = {**run.figures, **{name: state[name] for name in _FIGURES if state.get(name) is not None}}
+
+    @property
+    def figures(self) -> Update:
+        """What the report of the turn is made of, where a run before this one has come to the reply."""
+        return {} if self._run is None else dict(self._run.figures)
+
+    @property
+    def _run(self) -> RunCheckpoints | None:
+        run = self.config.get("configurable", {}).get(RUN_KEY)
+        return run if isinstance(run, RunCheckpoints) else None
 
     def held(self) -> Update:
         """What is held of the turn before."""

@@ -92,6 +92,7 @@ class RunCheckpoints:
 
     Attributes:
         texts: working values of the turn, which the next one needs where the storage does not answer.
+        figures: those of which its report is made, when the reply is there.
         newest: the newest step.
     """
 
@@ -99,12 +100,19 @@ class RunCheckpoints:
         self.user_id, self.is_away = user_id, is_away
         self._each_reply = each_reply
         self.texts: Mapping[str, Any] = {}
+        self.figures: Mapping[str, Any] = {}
         self.newest: Step | None = None
         self._first: Step | None = None
         self._skipped: Step | None = None
         self._passing: list[Passing] = []
         self._early: dict[str, list[Writes]] = {}
         self._stored: set[str] = set()
+
+    def following(self) -> RunCheckpoints:
+        """Those of a run that ends the turn which this one began."""
+        following = RunCheckpoints(self.user_id)
+        following.figures = self.figures
+        return following
 
     def take(self, step: Step) -> Stored | None:
         """The step as it is to be stored; None where it need not be.

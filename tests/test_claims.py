@@ -82,6 +82,9 @@ async def test_a_turn_that_was_taken_over_is_put_behind_what_was_said_meanwhile(
         assert [message.text for message in state["messages"]] == BEHIND
         assert [message.text for message in (await other.aget_state(thread())).values["messages"]] == BEHIND
         assert await archived(graph) == BEHIND
+        report = (await graph.aget_state(thread())).values["report"]
+        assert report["context"]["tokens"] > 0
+        assert report["reply"]["model"]
         assert (await examine(graph, "ada", "t1"))[0].findings == ()
         assert len((await say(other, "Go on."))["messages"]) == len(slow.prompts) + 5
         assert len(slow.prompts) == 1
