@@ -57,6 +57,19 @@ COPY_MESSAGES = """
 COPY messages (user_id, thread_id, id, seq, role, text, message, tokens, embedded_with, created_at, term_keys)
 FROM STDIN
 """
+MORE_MESSAGES = """
+INSERT INTO messages (user_id, thread_id, id, seq, role, text, message, tokens, embedded_with, created_at, term_keys)
+SELECT user_id, thread_id, id || '-' || n, seq + n * 1000000, role, text, message, tokens, embedded_with,
+       created_at + make_interval(days => n * 100), term_keys
+FROM messages CROSS JOIN generate_series(1, %(more)s) AS n
+"""
+MORE_VECTORS = """
+INSERT INTO vectors (langchain_id, content, embedding, user_id, thread_id, source_type, source_id, role, model,
+                     created_at)
+SELECT gen_random_uuid(), content, embedding, user_id, thread_id, source_type, source_id || '-' || n, role, model,
+       created_at + make_interval(days => n * 100)
+FROM vectors CROSS JOIN generate_series(1, %(more)s) AS n
+"""
 COPY_VECTORS = """
 COPY vectors (langchain_id, content, embedding, user_id, thread_id, source_type, source_id, role, model, created_at)
 FROM STDIN WITH (FORMAT BINARY)
@@ -71,10 +84,11 @@ class Fill:
         texts: the turns.
         vectors: (turns, dimensions), normalised.
         users: how many.
+        times: how often each says everything; the server copies it.
     """
 
-    def __init__(self, texts: list[str], vectors: NDArray[np.float32], users: int) -> None:
-        self.texts, self.vectors, self.users = texts, vectors, users
+    def __init__(self, texts: list[str], vectors: NDArray[np.float32], users: int, times: int) -> None:
+        self.texts, self.vectors, self.users, self.times = texts, vectors, users, times
         self.each = 0
         self.random = np.random.default_rng(1)
         self.known: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
@@ -94,6 +108,8 @@ class Fill:
                 await connection.execute(f"DROP INDEX {index['name']}")
             await self._copy_messages(connection, model, each)
             await self._copy_vectors(connection, model, each)
+            for statement in (MORE_MESSAGES, MORE_VECTORS):
+                await connection.execute(statement.encode(), {"more": self.times - 1})
             for index in indexes:
                 await connection.execute(index["indexdef"].replace(" ON ONLY ", " ON "))
 
@@ -158,11 +174,12 @@ async def measure(resources: Resources, fill: Fill, questions: list[str], users:
     sizes = {row["name"]: round(row["bytes"] / 1e6) for row in rows}
     cost = lambda values, share: round(float(np.percentile(values[len(values) // 8 :], share)), 1)  # noqa: E731
     return {
-        "messages": fill.each * fill.users,
+        "messages": fill.each * fill.users * fill.times,
         "first question p50 ms": cost(first, 50), "p95 ms": cost(first, 95),
         "next question p50 ms": cost(held, 50), "next p95 ms": cost(held, 95),
-        "recall@10 against exact": round(float(np.mean(found)), 4), "MB messages": sizes["messages"],
-        "MB vectors": sizes["vectors"], "held bytes a message": round(held_bytes / (fill.each * len(exactly))),
+        "recall@10 against exact": round(float(np.mean(found)), 4) if fill.times == 1 else None,
+        "MB messages": sizes["messages"], "MB vectors": sizes["vectors"],
+        "held bytes a message": round(held_bytes / (fill.each * fill.times * len(exactly))),
     }  # fmt: skip
 
 
@@ -184,12 +201,12 @@ async def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]
     resources = Resources(Settings(data_dir=folder), embeddings=model)
     await resources.open()
     await partition(cast("Database", resources.database), options.partitions)
-    fill, figures = Fill(texts, vectors, options.users), []
+    fill, figures = Fill(texts, vectors, options.users, options.times), []
     users = list(range(options.users))
     random.Random(2).shuffle(users)
     for size in options.sizes:
         begun = time.perf_counter()
-        await fill.grow(resources, max(1, size // options.users))
+        await fill.grow(resources, max(1, size // options.users // options.times))
         filled = time.perf_counter() - begun
         asking = (users * options.questions)[: options.questions]
         users = users[options.questions :] or users
@@ -205,6 +222,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--users", type=int, default=1000)
     parser.add_argument("--partitions", type=int, default=1, help="of each table")
+    parser.add_argument("--times", type=int, default=1, help="each user says everything so often: of one size only")
     parser.add_argument("--questions", type=int, default=150)
     parser.add_argument("--data", type=Path, help="another file of LoCoMo's form")
     parser.add_argument("--json", type=Path, help="where the figures go")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ..storage.archive_rows import MOST_MESSAGES
 from ..storage.memory_changes import MessageRow, VectorRow, matrix, said_at, term_numbers
 from .columns import Column
+from .packed_vectors import PackedVectors
 from .postings import NOBODY, Postings
 from .timeline import Timeline
 
@@ -27,8 +29,11 @@ _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
 _FEW_THREADS: Final = 8
 """Threads to whose ends messages are added one thread after the other; with more, everything is rebuilt."""
 
-_OBJECTS: Final = 500
-"""Bytes, about, that the ids of a message and of its vector take."""
+_AT_ONCE: Final = 50_000
+"""Vectors that are packed at once: before, each takes four times the memory."""
+
+_OBJECTS: Final = 350
+"""Bytes, about, that the ids of a message or of a vector take."""
 
 
 class SummarySource(NamedTuple):
@@ -73,7 +78,7 @@ class UserMemory:
         self.lock = threading.Lock()
         self.ids: list[tuple[str, str]] = []
         self.roles: list[str] = []
-        self._hashes: list[int] = []
+        self._hashes: Column[np.int64] = Column(np.int64)
         self._rows: dict[tuple[str, str], int] = {}
         self._threads: dict[str, int] = {}
         self._speakers: dict[str | None, int] = {}
@@ -81,8 +86,7 @@ class UserMemory:
         self._postings = Postings()
         self._summaries: list[SummarySource] = []
         self._summary_numbers: dict[tuple[str, str], int] = {}
-        self._vectors: dict[int, tuple[Column[np.float32], Column[np.int64]]] = {}
-        self._vector_rows: dict[str, tuple[int, int]] = {}
+        self._vectors: dict[int, tuple[PackedVectors, Column[np.int64], dict[str, int]]] = {}
         self._whole: View | None = None
 
     def __len__(self) -> int:
@@ -91,8 +95,9 @@ class UserMemory:
     @property
     def nbytes(self) -> int:
         """Bytes that the memory takes, about."""
-        columns = [self._messages, self._postings, *(c for pair in self._vectors.values() for c in pair)]
-        return sum(column.nbytes for column in columns) + _OBJECTS * (len(self.ids) + len(self._vector_rows))
+        vectors = sum(packed.nbytes + owners.nbytes for packed, owners, _ in self._vectors.values())
+        number = len(self.ids) + sum(len(packed) for packed, _, _ in self._vectors.values())
+        return self._messages.nbytes + self._hashes.nbytes + self._postings.nbytes + vectors + _OBJECTS * number
 
     @property
     def speakers(self) -> Mapping[str | None, int]:
@@ -122,39 +127,43 @@ class UserMemory:
         self.messages[at[known]] = values[known]
         for row, index in zip(news, at.tolist(), strict=True):
             if index >= 0:
-                self._hashes[index] = hash(row)
+                self._hashes.values[index] = hash(row)
         at[fresh] = np.arange(first, first + fresh.sum())
         new = [row for row, is_fresh in zip(news, fresh.tolist(), strict=True) if is_fresh]
-        self._rows.update({(row[0], row[1]): index for index, row in enumerate(new, start=first)})
-        self.ids.extend((row[0], row[1]) for row in new)
-        self.roles.extend(row.role for row in new)
-        self._hashes.extend(map(hash, new))
+        ids = [(intern(row[0]), row[1]) for row in new]  # which come with each row anew
+        self._rows.update(zip(ids, range(first, first + len(ids)), strict=True))
+        self.ids.extend(ids)
+        self.roles.extend(intern(row.role) for row in new)
+        self._hashes.extend([hash(row) for row in new])
         self._messages.extend(values[fresh])
         self._postings.add(keys, np.repeat(at, sizes))
         self._whole = None if known.any() else self._grown(first)
 
     def add_vectors(self, rows: Sequence[VectorRow]) -> None:
-        """Add vectors; one that is known keeps its row. Those of messages that are not known are left out."""
+        """Add vectors; one that is known, or comes twice, counts as it came last. Those of messages that are not known
+        are left out."""
         by_size: dict[int, list[tuple[VectorRow, int]]] = {}
-        for row in rows:
+        for row in {row.id: row for row in rows}.values():
             if (owner := self._owner(row)) != NOBODY:
                 by_size.setdefault(len(row.numbers), []).append((row, owner))
         for alike in by_size.values():
-            self._add_alike([row for row, _ in alike], np.array([owner for _, owner in alike], dtype=np.int64))
+            for start in range(0, len(alike), _AT_ONCE):
+                part = alike[start : start + _AT_ONCE]
+                self._add_alike([row for row, _ in part], np.array([owner for _, owner in part], dtype=np.int64))
 
     def _add_alike(self, rows: Sequence[VectorRow], owners: Indices) -> None:
         """Add vectors of one number of dimensions; one without length cannot be compared, and is left out."""
         vectors = matrix(rows)
         size = vectors.shape[1]
-        column, held = self._vectors.setdefault(size, (Column(np.float32, size), Column(np.int64)))
+        packed, held, at = self._vectors.setdefault(size, (PackedVectors(size), Column(np.int64), {}))
         for row in rows:
-            if (old := self._vector_rows.get(row.id)) is not None:
-                self._vectors[old[0]][1].values[old[1]] = NOBODY
+            for _, owners_before, places in self._vectors.values():
+                if (old := places.pop(row.id, None)) is not None:
+                    owners_before.values[old] = NOBODY
         lengths = np.linalg.norm(vectors, axis=1)
         good = np.isfinite(lengths) & (lengths > 0)
-        kept = [rows[n].id for n in np.flatnonzero(good).tolist()]
-        self._vector_rows.update({id_: (size, index) for index, id_ in enumerate(kept, start=len(held.values))})
-        column.extend(vectors[good] / lengths[good, None])
+        at.update((rows[n].id, place) for place, n in enumerate(np.flatnonzero(good).tolist(), start=len(packed)))
+        packed.extend(vectors[good])
         held.extend(owners[good])
 
     def view(self, thread_id: str | None = None) -> View:
@@ -185,14 +194,10 @@ class UserMemory:
             vector: any; only vectors of as many dimensions can be compared.
             limit: messages and summaries, at most.
         """
-        asked = np.asarray(vector, dtype=np.float32)
-        length = float(np.linalg.norm(asked))
         best, of_summaries = np.full(len(self), -np.inf), np.full(len(self._summaries), -np.inf)
-        if length > 0 and len(asked) in self._vectors:
-            column, held = self._vectors[len(asked)]
-            # Not `@`: its threads go on spinning beside the rest of the turn for longer than the product takes.
-            cosines = np.einsum("ij,j->i", column.values, asked / length).astype(np.float64)
-            owners = held.values
+        if len(vector) in self._vectors and np.linalg.norm(vector) > 0:
+            packed, held, _ = self._vectors[len(vector)]
+            cosines, owners = packed.cosines(vector), held.values
             of_message, of_summary = owners >= 0, owners < NOBODY
             np.maximum.at(best, owners[of_message], cosines[of_message])
             np.maximum.at(of_summaries, -2 - owners[of_summary], cosines[of_summary])
@@ -224,7 +229,7 @@ class UserMemory:
 
     def _is_news(self, row: MessageRow) -> bool:
         index = self._row(row[0], row[1])
-        return index < 0 or self._hashes[index] != hash(row)
+        return index < 0 or int(self._hashes.values[index]) != hash(row)
 
     def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
         thread_id, _, seq, role, name, micros, ending, _ = row

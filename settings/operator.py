@@ -70,7 +70,7 @@ class RecallSettings(Group):
         title="Megabytes for recall",
         ge=1,
         le=1_000_000,
-        description="Megabytes of users' memories that a process holds to search them: 2 to 3.5 kB a message, with "
+        description="Megabytes of users' memories that a process holds to search them: 1 to 2 kB a message, with "
         "vectors of 384 numbers. That of a user who is not among them is read from the database first, which takes "
         "8 kB a message while it lasts, and the process keeps that for the next. A 32nd of it beside holds embeddings "
         "of texts that come again.",

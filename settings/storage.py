@@ -28,7 +28,8 @@ class StorageSettings(Group):
     database_url: SecretStr | None = Field(
         None,
         title="Database",
-        description="A Postgres server with pgvector, as postgresql://...; or a file, as sqlite:///memory.db or "
+        description="A Postgres server with pgvector, as postgresql://... (of several hosts, postgresql://a,b/name, "
+        "the one that takes writes, and a standby for what is much to read); or a file, as sqlite:///memory.db or "
         "json:///memory.json (four slashes before an absolute path; json is for small threads only). The words "
         "postgres, sqlite and json stand for an embedded server, memory.db and memory.json in `data_dir`. Unset: "
         "postgres.",

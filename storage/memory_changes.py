@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..state.errors import RightsError, StorageUnreachable
 from .archive_rows import check_message
 from .readable import readable
 from .user_rows import UserRows
@@ -80,16 +82,7 @@ async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
     Raises:
         StorageError: the database fails.
     """
-    values = {"model": model, "since": since}
-    if since == ALL:
-        (head,) = await rows.tuples(("memory.head", values))
-        (vectors,), (messages,) = await asyncio.gather(
-            rows.tuples(("memory.vectors", values)), rows.tuples(("memory.messages", values))
-        )
-    else:
-        head, vectors, messages = await rows.tuples(
-            ("memory.head", values), ("memory.vectors", values), ("memory.messages", values)
-        )
+    head, vectors, messages = await (_all_of(rows, model) if since == ALL else _since(rows, model, since))
     horizon, removals, without_terms, without_vectors, restored = head[0]
     if restored:
         await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
@@ -101,6 +94,35 @@ async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
         without_terms,
         without_vectors,
     )
+
+
+_Read = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]
+"""The head, the vectors, the messages."""
+
+
+async def _since(rows: UserRows, model: str, since: str) -> _Read:
+    head, vectors, messages = await rows.tuples(*_queries(model, since))
+    return head, vectors, messages
+
+
+async def _all_of(rows: UserRows, model: str) -> _Read:
+    """All of it: from a standby where one answers, and what is newer than that, so that it may be behind at will."""
+    if (standby := rows.of_standby()) is not None:
+        with suppress(StorageUnreachable, RightsError):  # a right that was given a moment ago
+            past, *before = await _since(standby, model, ALL)
+            head, *newer = await _since(rows, model, past[0][0])
+            if head[0][1] == past[0][1]:  # nothing was deleted meanwhile
+                vectors, messages = ([*old, *new] for old, new in zip(before, newer, strict=True))
+                return head, vectors, messages
+    first, *rest = _queries(model, ALL)
+    (head,) = await rows.tuples(first)
+    (vectors,), (messages,) = await asyncio.gather(*(rows.tuples(query) for query in rest))
+    return head, vectors, messages
+
+
+def _queries(model: str, since: str) -> list[tuple[str, dict[str, str]]]:
+    values = {"model": model, "since": since}
+    return [(name, values) for name in ("memory.head", "memory.vectors", "memory.messages")]
 
 
 def said_at(micros: int) -> datetime:

@@ -51,6 +51,17 @@ class Connection(Protocol):
         """Statements inside are sent at once, where that saves round trips."""
 
 
+class Reader(Protocol):
+    """What runs statements that read: a storage, or a copy of it that is a moment behind."""
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+        """As `Storage.run`.
+
+        Raises:
+            StorageError: it does not answer.
+        """
+
+
 class Storage(Protocol):
     """Opens itself with the first use; may be used from any loop."""
 
@@ -61,6 +72,10 @@ class Storage(Protocol):
     held: Held
     write_error: str | None
     """What a user should know, in one sentence: that what was said could not be written, say."""
+
+    @property
+    def standby(self) -> Reader | None:
+        """A copy that is a moment behind, for what is much to read; None where there is none."""
 
     @property
     def queries(self) -> Mapping[str, Query]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -15,7 +16,7 @@ from .queries import Query
 from .readable import Skipped
 from .sealed_columns import Sealing, UnderKey
 from .spaces import RIGHTS, Member, is_space
-from .storage import Connection, Storage
+from .storage import Connection, Reader, Storage
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class UserRows:
         if is_space(user_id) and member is None and not is_upkeep:
             raise RightsError(f"{user_id!r} is a space: open it as a member, with `space` of a user's memory.")
         self._database = database
+        self._reader: Reader = database
         self.user_id = user_id
         self._member = None if member is None else Member(user_id, member)
         self.skipped = Skipped(database)
@@ -57,6 +59,14 @@ class UserRows:
     def storage(self) -> Storage:
         """Where the rows are."""
         return self._database
+
+    def of_standby(self) -> UserRows | None:
+        """The rows as they were a moment ago, for `tuples` alone; None where there is no standby."""
+        if self._database.standby is None:
+            return None
+        then = copy(self)
+        then._reader = self._database.standby
+        return then
 
     async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
         """Run one query, in a transaction of its own, and return its rows.
@@ -125,7 +135,7 @@ class UserRows:
                 ([column[0] for column in cursor.description], of) for cursor, of in zip(cursors, rows, strict=True)
             ]
 
-        found = await self._database.run(work, one_statement=self._member is None)
+        found = await self._reader.run(work, one_statement=self._member is None)
         return [sealing.tuples(name, *rows) for (name, _), rows in zip(queries, found, strict=True)]
 
     async def fetch_each(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[DictRow]]:

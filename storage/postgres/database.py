@@ -22,6 +22,7 @@ from .errors import LOST, storage_errors
 from .queries import QUERIES
 from .row_security import IN_SCHEMA
 from .server import Connection, Pool, Server
+from .standby import Standby
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,11 @@ class Database:
         Which schema is meant is for each statement to say.
         """
         return await self.server.connect()
+
+    @property
+    def standby(self) -> Standby | None:
+        """Where what is much to read may be read as well; None where the URL names no standby."""
+        return self.server.standby
 
     @property
     def row_security(self) -> bool:

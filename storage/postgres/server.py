@@ -23,6 +23,7 @@ from ..loop_thread import io_thread
 from .errors import address, passes, storage_errors
 from .migrate import bring_up_to_date
 from .row_security import Wall
+from .standby import of_primary, standby_of
 from .times import read_times_so
 
 logger = logging.getLogger(__name__)
@@ -55,11 +56,13 @@ class Server:
 
     Attributes:
         wall: how the rows of users are kept apart there, once it was reached.
+        standby: its standbys, for what is much to read; None where the URL names none.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.wall = Wall(stands=False, as_role=False, search_path="")
+        self.standby = standby_of(settings.server_url, self._options(), settings.pool_size)
         self._pool: Pool | None = None
         self._reaching: asyncio.Task[Pool] | None = None
         self._was_open, self._begun_at, self._rests_until = False, 0.0, 0.0
@@ -100,7 +103,7 @@ class Server:
     async def url(self) -> str:
         """The address of the server; an embedded one is started where it does not run."""
         if (url := self._settings.server_url) is not None:
-            return url
+            return of_primary(url)
         return await asyncio.to_thread(ensure_server, self._data_dir)
 
     def counts(self) -> dict[str, int]:
@@ -118,6 +121,8 @@ class Server:
             reaching.cancel()
             await asyncio.wait({reaching})
         pool, self._pool = self._pool, None
+        if self.standby is not None:
+            await self.standby.close()
         if pool is not None:
             await pool.close(timeout=5)
 

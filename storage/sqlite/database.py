@@ -54,6 +54,7 @@ class SqliteDatabase:
     """
 
     queries = QUERIES
+    standby = None
 
     turns = 0
     """Turns that run and whose end makes their checkpoints durable; counted where each step has its price."""
