@@ -13,6 +13,7 @@ from typing import Final
 from ..text.data import phrases
 from ..text.fold import fold, lower, plain
 from ..text.language import language_of
+from ..text.sentences import sentences
 from ..text.stop_words import stop_words
 from ..text.terms import terms
 from ..text.words import words
@@ -227,6 +228,21 @@ def _begins(text: str, start: str) -> bool:
 def local_limit(source: str, max_chars: int) -> int:
     """Characters that a small local model's summary of a source may have (seed `002`)."""
     return min(max_chars, LOCAL_CHARS, max(round(LOCAL_SHARE * len(source)), 2 * SHORT))
+
+
+def fitting(text: str, limit: int) -> str:
+    """The whole sentences from the start of a text that fit in so many characters; all of it where not one does.
+
+    Small models write a sentence or two, and the second is mostly what is too much.
+    """
+    if len(text) <= limit:
+        return text
+    kept = ""
+    for sentence in sentences(text):
+        if len(kept) + 1 + len(sentence) > limit:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return kept or text
 
 
 def _too_long(text: str, source: str, max_chars: int, *, local: bool) -> str | None:

@@ -24,7 +24,7 @@ from ..text.extractive import extract_summary as extract
 from ..text.sentences import sentences
 from ..text.shorten import beginning
 from ..text.tokens import estimate_tokens
-from .acceptance import local_limit, vocabulary_share, why_rejected
+from .acceptance import fitting, local_limit, vocabulary_share, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, SummaryDraft, read_draft
 from .source import Turns, covers_of, holds_messages, holds_summaries, in_parts, shortened_source, source_text, turns_of
@@ -189,6 +189,8 @@ async def _asked(
             # A model that thinks may have thought past the limit: the second try is not held to it.
             most = _reply_tokens(settings, summarizer, facts=facts) if reason != CUT_OFF else None
             draft = await _draft(prompt, summarizer, most)
+            if summarizer.local:
+                draft = draft._replace(text=fitting(draft.text, local_limit(source, settings.max_summary_chars)))
             kept = draft.facts or kept
             reason = (
                 CUT_OFF

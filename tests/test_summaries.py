@@ -180,6 +180,18 @@ async def test_of_a_local_models_cut_reply_the_whole_sentences_are_taken() -> No
     assert (made.summary.content, made.summary.rejected) == ("The user moved to Lisbon.", None)
 
 
+async def test_of_a_local_models_two_sentences_the_first_is_taken_where_both_are_too_much() -> None:
+    model = writer(
+        AIMessage("The user moved to Lisbon. " + "Then they spoke of Clara, who lives in Porto, at length. " * 4)
+    )
+    model.base_url = "http://127.0.0.1:11434"
+    made = await written(model)
+    assert made.summary.rejected is None
+    assert made.summary.content.startswith("The user moved to Lisbon. Then they spoke of Clara")
+    assert len(made.summary.content) <= 300
+    assert len(model.prompts) == 1
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_summary_may_begin_as_the_one_before_it(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph], profile: str
