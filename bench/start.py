@@ -12,22 +12,40 @@ import json
 import os
 import pty
 import resource
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
+BIN: Final = Path(sys.executable).parent
+ROOT: Final = Path(__file__).resolve().parents[1]
+
 Figure = tuple[float, float]
 """Milliseconds of wall clock and of processor."""
+
+HELLO: Final = """from typing import TypedDict
+from langgraph.graph import END, START, StateGraph
+class State(TypedDict):
+    text: str
+builder = StateGraph(State)
+builder.add_node('hello', lambda state: {'text': 'hello'})
+builder.add_edge(START, 'hello')
+builder.add_edge('hello', END)
+graph = builder.compile()
+"""
 
 PARTS: Final = {
     "python": "pass",
     "import everthread": "import everthread",
-    "LangGraph alone: import langgraph.graph": "import langgraph.graph",
+    "LangGraph imported": "import langgraph.graph",
+    "LangGraph's hello world: a graph of one node, run once": f"{HELLO}graph.invoke({{'text': ''}})",
     "import open_graph": "from everthread import open_graph",
     "open_graph on SQLite": "from everthread import Settings, open_graph\n"
     "with open_graph(Settings(database_url='sqlite')): pass",
@@ -39,26 +57,69 @@ CHAT: Final = "chat: one line of a pipe answered, offline model"
 PROMPT: Final = "chat in a terminal: the prompt stands"
 AT_ONCE: Final = "and the first message, sent at once, is answered"
 LATER: Final = "and sent three seconds later"
+SERVERS: Final = {"langgraph dev, hello world: ready": "hello", "langgraph dev, everthread: ready": "ours"}
 
 
 def main() -> None:
     """Time every part and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--server", action="store_true", help="time langgraph dev alone, beside its hello world")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
-    commands = {name: [sys.executable, "-c", code] for name, code in PARTS.items()}
-    commands[CHAT] = [str(Path(sys.executable).with_name("everthread")), "chat"]
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        figures = {name: timed(command, Path(folder), options.runs) for name, command in commands.items()}
-        chats = [typed(commands[CHAT], Path(folder), wait) for _ in range(options.runs) for wait in (0, 3)]
-        figures[PROMPT] = middle(prompt for prompt, _ in chats)
-        figures[AT_ONCE], figures[LATER] = middle(r for _, r in chats[::2]), middle(r for _, r in chats[1::2])
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        figures = of_servers(folder, options.runs) if options.server else of_parts(folder, options.runs)
     print("| | ms | of them processor |\n|---|---|---|")
     for name, (wall, processor) in figures.items():
         print(f"| {name} | {wall:,.0f} | {processor:,.0f} |")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
+
+
+def of_parts(folder: Path, runs: int) -> dict[str, Figure]:
+    """What a person at a terminal waits for."""
+    commands = {name: [sys.executable, "-c", code] for name, code in PARTS.items()}
+    commands[CHAT] = [str(BIN / "everthread"), "chat"]
+    figures = {name: timed(command, folder, runs) for name, command in commands.items()}
+    chats = [typed(commands[CHAT], folder, wait) for _ in range(runs) for wait in (0, 3)]
+    figures[PROMPT] = middle(prompt for prompt, _ in chats)
+    figures[AT_ONCE], figures[LATER] = middle(r for _, r in chats[::2]), middle(r for _, r in chats[1::2])
+    return figures
+
+
+def of_servers(folder: Path, runs: int) -> dict[str, Figure]:
+    """The LangGraph server with a graph of one node, and with ours, by turns; the first run of each is not counted."""
+    (folder / "hello.py").write_text(HELLO)
+    ours = json.loads((ROOT / "langgraph.json").read_text())
+    configs = {"hello": {"graphs": {"hello": "./hello.py:graph"}}, "ours": {**ours, "env": {}}}
+    for name, config in configs.items():
+        (folder / f"{name}.json").write_text(json.dumps({**config, "dependencies": ["."]}))
+    found = [{name: served(folder, config) for name, config in SERVERS.items()} for _ in range(runs + 1)]
+    return {name: middle(one[name] for one in found[1:]) for name in SERVERS}
+
+
+def served(folder: Path, config: str) -> Figure:
+    """Until the LangGraph server of a configuration in the folder answers that it is well."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(BIN / "langgraph"), "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    environment = {**for_tests(folder), "LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGGRAPH_NO_VERSION_CHECK": "true"}
+    started = time.perf_counter()
+    with subprocess.Popen(
+        [*command, "--config", str(folder / f"{config}.json")],
+        cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as server:  # fmt: skip
+        while True:
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/ok", timeout=5).close()
+                break
+            if server.poll() is not None:
+                raise SystemExit(f"langgraph dev ended with {server.returncode}")
+            time.sleep(0.02)
+        ready = 1000 * (time.perf_counter() - started), processor_of(server.pid)
+        server.terminate()
+    return ready
 
 
 def timed(command: list[str], folder: Path, runs: int) -> Figure:
