@@ -45,21 +45,17 @@ def _new_name() -> str:
 
 def _converse(runner: asyncio.Runner, opening: ChatOpening) -> bool:
     """Feed every line to the session; returns whether any turn failed."""
+    if not is_terminal():
+        runner.run(opening.session())
     failed, lines = False, _lines(opening)
-    while (line := runner.run(_next(lines))) is not None:
+    while (line := runner.run(anext(lines, None))) is not None:
         try:
             failed = not runner.run(_answer(line, opening)) or failed
         except typer.Exit:
             return failed
         except KeyboardInterrupt:
             typer.secho("(stopped; what you said is kept, and what was shown of the reply)", dim=True)
-    if not is_terminal():
-        runner.run(opening.session())  # a pipe without a line is told as well what cannot be opened
     return failed
-
-
-async def _next(lines: AsyncIterator[str]) -> str | None:
-    return await anext(lines, None)
 
 
 async def _answer(line: str, opening: ChatOpening) -> bool:
