@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..settings.settings import Settings
 from ..state.chain import ChainView, summary_of
 from ..state.compression_records import ThreadCompression
-from ..state.conversation import ConversationState
 from ..state.live_chain import LiveChain
 from ..state.records import Summary
 from ..state.report_records import Progress
 from .chain import Batch, summaries_of
 from .ends import behind, first_due
 from .engine import policy_of
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 LONGEST_WAIT: Final = 64
 """Turns between two tries to make a rejected summary again, at most."""

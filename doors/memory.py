@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
 
@@ -21,7 +21,7 @@ from ..runtime.resources import Resources
 from ..runtime.turn import LOOKING_KEY, NESTED_KEY, Turn
 from ..state.errors import InputError
 from ..state.messages import read_input
-from ..state.records import Deleted, Memory, Summary
+from ..state.records import Deleted, Memory, Summary, ThreadRow
 from ..state.report_records import TurnReport
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
@@ -165,9 +165,9 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         """A page of a thread as it was said; see `Conversation.ahistory` for the arguments."""
         return await self.user.archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
-    async def athreads(self) -> list[dict[str, Any]]:
-        """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
-        return [dict(row) for row in await self.user.archive.threads()]
+    async def athreads(self) -> list[ThreadRow]:
+        """The user's threads, the latest first."""
+        return [cast("ThreadRow", dict(row)) for row in await self.user.archive.threads()]
 
     async def asummaries(self, thread_id: str) -> list[Summary]:
         """The summaries of a thread, each with the ids that it was made from."""
@@ -235,7 +235,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         page = self.ahistory(thread_id, before=before, limit=limit, with_left=with_left)
         return node_thread.run_sync(page)
 
-    def threads(self) -> list[dict[str, Any]]:
+    def threads(self) -> list[ThreadRow]:
         """`athreads`, blocking."""
         return node_thread.run_sync(self.athreads())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain_core.messages import AnyMessage, SystemMessage
@@ -14,20 +14,22 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from typing_extensions import Unpack
 
-from ..graph.prepared import with_update
 from ..runtime.components import Components
 from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
 from ..runtime.turn import NESTED_KEY, Turn
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState
 from ..state.errors import ThreadOwnershipError
 from ..state.turn_report import question_id
+from ..state.update import with_update
 from ..storage.loop_thread import node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
 from .steps import found_for, kept, prompt_of, sent_again, with_ids
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 R = TypeVar("R")
 

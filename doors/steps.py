@@ -5,27 +5,27 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ..graph.build import no_summary_due
-from ..graph.prepared import with_update
 from ..graph.recognition import new_by_content
 from ..memory.pairing import with_fragments
 from ..models.cache_marks import with_cache_marks
 from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
 from ..nodes.pairing import pairing
 from ..nodes.remember import remember
-from ..nodes.summarize import summarize
+from ..nodes.summarize import no_summary_due, summarize
 from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import check_input, clean_text
 from ..state.records import EVERTHREAD_NAMESPACE, Memory, Recall
 from ..state.tool_calls import ends_with_reply, results_after_calls
+from ..state.update import Update, with_update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 async def recalled(query: str, turn: Turn, as_of: datetime | None = None) -> Recall:
@@ -136,6 +136,8 @@ async def sent_again(messages: list[AnyMessage], turn: Turn) -> Update | None:
     if len(new) == len(given):
         return None
     stands = said or whole
+    from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
     update: Update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stands, *new]}
     return update if new or not ends_with_reply(stands) else {**update, "jump_to": "end"}
 

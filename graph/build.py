@@ -10,7 +10,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict, Unpack
 
-from ..compression.thread import batch_due, is_far_behind, regeneration_due, settings_in
 from ..nodes.command import command, is_for_command
 from ..nodes.context_assembly import context_assembly
 from ..nodes.keyword_check import keyword_check
@@ -18,12 +17,11 @@ from ..nodes.memory_retrieval import memory_retrieval
 from ..nodes.pairing import pairing
 from ..nodes.remember import remember
 from ..nodes.slm_router import slm_router
-from ..nodes.summarize import summarize
+from ..nodes.summarize import no_summary_due, summarize
 from ..nodes.tools import tool_tasks
 from ..nodes.tools import tools as run_tool
 from ..nodes.web_search import web_search
 from ..runtime.components import Components
-from ..runtime.later_summaries import SUMMARIES_A_TURN
 from ..runtime.resources import Resources
 from ..runtime.telemetry import watch
 from ..runtime.turn import Turn
@@ -149,17 +147,6 @@ class Replied(TypedDict, total=False):
 
     messages: list[AnyMessage]
     unreadable: Mapping[str, str]
-
-
-def no_summary_due(state: ConversationState, turn: Turn) -> bool:
-    """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
-    after_reply = state.get("after_reply")
-    if after_reply is not None and (after_reply.error is not None or len(after_reply.summaries) >= SUMMARIES_A_TURN):
-        return True
-    live, settings = turn.live(state), settings_in(state, turn.settings)
-    if turn.resources.models.summarizes(settings):
-        return not is_far_behind(state, live, settings, most=turn.resources.later.may_be_behind)
-    return batch_due(state, live, settings) is None and not regeneration_due(state, live.view)
 
 
 def is_answered(_state: ConversationState, _turn: Turn) -> bool:

@@ -18,10 +18,10 @@ from ..runtime.forget_savers import foreign, scrub_saver
 from ..runtime.forget_wanted import part_named, whole_threads
 from ..runtime.resources import Resources
 from ..runtime.run_settings import authenticated_user, names_user
-from ..state.conversation import TURN_CHANNELS
 from ..state.errors import StorageUnreachable
 from ..state.messages import read_input
 from ..state.records import Deleted
+from ..state.update import TURN_CHANNELS
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import node_thread
 from .in_turn import parts_of, parts_of_sync
@@ -29,6 +29,7 @@ from .recognition import note_branch
 from .removed import forget_removed
 from .run import read_run, runtime_of
 from .time_travel import names_checkpoint, there
+from .typed import TypedConversation
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ CompiledConversation = CompiledStateGraph[Any, Any, Any, Any]
 """The compiled graph. Input and context are open to what LangGraph takes: messages as pairs, the context as a dict."""
 
 
-class Conversation(CompiledConversation):
+class Conversation(TypedConversation):
     """A compiled LangGraph graph that does three things before each turn, before the thread's state is touched.
 
     It refuses a message that cannot be read or answered. It claims the thread for the user, or refuses the turn. And it

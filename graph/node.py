@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
 from ..runtime.close_turn import close_turn
 from ..runtime.resources import Resources
@@ -19,6 +20,7 @@ from ..state.conversation import ConversationState
 from ..state.records import now
 from ..state.report_records import Progress
 from ..state.turn_report import after, next_progress
+from ..state.update import Whole
 from ..storage.loop_thread import node_thread
 
 RUNTIME_KEY = "__pregel_runtime"
@@ -63,7 +65,7 @@ class Node(Runnable[Any, Any]):
             report = await close_turn(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
             self._resources.observer.closed(report, _key_of(turn))
-        return update
+        return {name: Overwrite(value.value) if isinstance(value, Whole) else value for name, value in update.items()}
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
         """`ainvoke`, blocking."""

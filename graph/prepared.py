@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
-
-from langgraph.types import Overwrite
-
 from ..nodes.keyword_check import keyword_check
 from ..nodes.llm_call import is_nothing_to_ask
 from ..nodes.llm_call import llm_call as answer
@@ -15,7 +10,8 @@ from ..nodes.pairing import pairing
 from ..nodes.slm_router import slm_router
 from ..nodes.web_search import web_search
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
+from ..state.conversation import ConversationState
+from ..state.update import Update, Whole, with_update
 
 
 async def llm_call(state: ConversationState, turn: Turn) -> Update:
@@ -29,14 +25,14 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     state, update = await prepared(state, turn)
     answered = await answer(state, turn)
     if "messages" in update:
-        answered["messages"] = Overwrite([*state["messages"], *answered["messages"]])
+        answered["messages"] = Whole([*state["messages"], *answered["messages"]])
     return {**update, **answered}
 
 
 async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
     """The state with what was remembered and searched for this turn, and what of that it lacked.
 
-    Where the state had no chain, that may be all of its messages, as an `Overwrite`.
+    Where the state had no chain, that may be all of its messages, as a `Whole`.
 
     Raises:
         ThreadOwnershipError: the thread belongs to another user.
@@ -49,9 +45,3 @@ async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationSt
     if update["search"].needed:
         update |= await web_search(with_update(state, update), turn)
     return with_update(state, update), update
-
-
-def with_update(state: ConversationState, update: Mapping[str, Any]) -> ConversationState:
-    """The state with the values of an update."""
-    values = {name: value.value if isinstance(value, Overwrite) else value for name, value in update.items()}
-    return cast("ConversationState", {**state, **values})

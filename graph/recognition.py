@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
 
 from ..runtime.resources import Resources
 from ..state.messages import content_hash, is_empty, message_text, role_of
 from ..state.tool_calls import ends_with_reply
 from ..storage.archive import Archive
 from ..storage.thread_copy import owner_of
+
+if TYPE_CHECKING:
+    from langgraph.types import StateSnapshot
 
 _FEWEST: Final = 2
 """Messages that must be the same before an input counts as the history sent again: an exchange."""

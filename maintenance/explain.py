@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.serde.types import ERROR
 from pydantic import ValidationError
 
 from ..settings.operator import Prices
 from ..state.errors import InputError, StorageError
 from ..state.report_records import Progress, TurnReport, advanced
+from ..state.turn_report import turn_report
 from ..storage.archive import Archive
 from ..storage.open import checkpointer_of
 from ..storage.reports import TurnReports
@@ -22,6 +21,8 @@ from ..storage.storage import Storage
 from ..storage.user_rows import UserRows
 
 if TYPE_CHECKING:
+    from langgraph.checkpoint.base import CheckpointTuple
+
     from ..runtime.resources import Resources
 
 _NODES: Final = (
@@ -110,7 +111,7 @@ def _broken_off(newest: CheckpointTuple) -> TurnReport | None:
     progress, report = Progress.read(done), TurnReport.read(state.get("report"))
     if progress is None or (report is not None and report.turn >= progress.turn):
         return None
-    from ..state.turn_report import turn_report  # which loads LangGraph
+    from langgraph.checkpoint.serde.types import ERROR
 
     waiting = sorted("tools" if name == TASKS else name for name in waiting_nodes(newest.checkpoint))
     where = f"at {', '.join(waiting)}" if waiting else "before its end"

@@ -13,8 +13,8 @@ from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.turn import Turn
 from ..runtime.user import User
 from ..state.chain import Chain, empty_chain
-from ..state.conversation import Update
 from ..state.errors import InputError
+from ..state.update import Update
 
 _LAST_NODE: Final = "command"
 """The node in whose name a state is written between turns: after it a turn is over, so that nothing is left to run."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.types import Overwrite
 
 from ..compression.commands import SummaryCommand, read_command
 from ..compression.thread import as_channel, control_of
 from ..runtime.chain_texts import with_chain
 from ..runtime.commands import command_answer
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import content_hash, message_text
+from ..state.update import Update, Whole
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ async def command(state: ConversationState, turn: Turn) -> Update:
         update["chain"] = {**chain, "known": {**chain["known"], **aside}}
     return {
         **update,
-        "messages": Overwrite([*before["messages"], asked, reply]) if "messages" in update else [reply],
+        "messages": Whole([*before["messages"], asked, reply]) if "messages" in update else [reply],
         "command_answer": reply,
         "compression": as_channel(pending),
         "after_reply": answer.after_reply,

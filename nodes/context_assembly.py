@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..runtime.prompt import assembled
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
 from ..state.messages import check_input
+from ..state.update import Update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 async def context_assembly(state: ConversationState, turn: Turn) -> Update:

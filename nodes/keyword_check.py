@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..facts.forgetting import asked_in
 from ..runtime.router_call import begin
@@ -18,9 +18,12 @@ from ..runtime.turn import Turn
 from ..search.router.keywords import KeywordReading, read_question
 from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState, Update
 from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
+from ..state.update import Update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 DecidedBy = Literal["keywords", "slm", "setting", "user"]
 

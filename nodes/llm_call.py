@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from langchain_core.messages import ToolMessage
 
@@ -10,10 +11,13 @@ from ..runtime.answer import answered, reply_report, settled
 from ..runtime.prompt import Prompt
 from ..runtime.turn import Turn
 from ..search.citations import cited
-from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError
 from ..state.messages import message_text
 from ..state.tool_calls import count_rounds, newest_results, open_calls
+from ..state.update import Update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 async def llm_call(state: ConversationState, turn: Turn) -> Update:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
-
-from langgraph.types import Overwrite
+from typing import TYPE_CHECKING, Final
 
 from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked
@@ -21,11 +19,14 @@ from ..runtime.said import with_said, within_reach
 from ..runtime.turn import Turn
 from ..settings.settings import Settings
 from ..state.chain import ChainView
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError, ThreadOwnershipError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question
 from ..state.records import Hit, Recall
+from ..state.update import Update, Whole
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +66,8 @@ async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:
     if recall.error:
         logger.warning("Memory was not fully searched: %s", recall.error)
     if "messages" in update:
-        # Overwrite, because what was said long ago would show up in the stream of messages.
-        update["messages"] = Overwrite(update["messages"])
+        # Whole, because what was said long ago would show up in the stream of messages.
+        update["messages"] = Whole(update["messages"])
     return {**update, "recall": recall, "facts": facts}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..memory.pairing import (
     SUMMARY_SHARE,
@@ -19,11 +19,14 @@ from ..memory.pairing import (
 )
 from ..runtime.said import within_reach
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
 from ..state.errors import EmbeddingError, StorageError
 from ..state.messages import newest_question
 from ..state.records import Memory, Recall
+from ..state.update import Update
 from ..text.tokens import estimate_tokens, is_longer
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

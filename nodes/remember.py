@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import cast
-
-from langgraph.types import Overwrite
+from typing import TYPE_CHECKING, cast
 
 from ..compression.ends import ended
 from ..compression.engine import outdated_ids
@@ -20,11 +18,14 @@ from ..runtime.make_summary import with_archived
 from ..runtime.regenerate_rejected import after_try
 from ..runtime.turn import Turn
 from ..state.chain import without
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.records import Recall
 from ..state.turn_records import AfterReply
+from ..state.update import Update, Whole
 from ..state.visible import visible
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +78,8 @@ async def remember(state: ConversationState, turn: Turn) -> Update:
     update["chain"] = {**chain, "known": known}
     update.pop("messages", None)
     if is_cut or [message.id for message in shown] != [message.id for message in before]:
-        # Overwrite, because single removals would show up in the stream of messages.
-        update["messages"] = Overwrite(shown)
+        # Whole, because single removals would show up in the stream of messages.
+        update["messages"] = Whole(shown)
     return update
 
 

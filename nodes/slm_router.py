@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..runtime.local_router import judge_locally
 from ..runtime.router_call import decided
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
+from ..state.update import Update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 async def slm_router(state: ConversationState, turn: Turn) -> Update:

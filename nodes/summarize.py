@@ -8,15 +8,29 @@ turn at most. What a model writes is left to `runtime.later_summaries`, unless t
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from ..compression.thread import after_summaries, as_channel, batch_due, control_of, settings_in, turn_of
+from ..compression.thread import (
+    after_summaries,
+    as_channel,
+    batch_due,
+    control_of,
+    is_far_behind,
+    regeneration_due,
+    settings_in,
+    turn_of,
+)
 from ..runtime.events import tell
+from ..runtime.later_summaries import SUMMARIES_A_TURN
 from ..runtime.make_summary import shrink
 from ..runtime.regenerate_rejected import after_try, try_owed
 from ..runtime.turn import Turn
-from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError, StorageError
 from ..state.turn_records import AfterReply
+from ..state.update import Update
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 
@@ -56,3 +70,14 @@ async def summarize(state: ConversationState, turn: Turn) -> Update:
     if (owed := after_summaries(control_of(state), turn_of(state), [summary], live.view)) is not None:
         update["compression"] = as_channel(owed)
     return update
+
+
+def no_summary_due(state: ConversationState, turn: Turn) -> bool:
+    """Whether the turn ends here: no summary is due, none is to be made again, or the step before failed."""
+    after_reply = state.get("after_reply")
+    if after_reply is not None and (after_reply.error is not None or len(after_reply.summaries) >= SUMMARIES_A_TURN):
+        return True
+    live, settings = turn.live(state), settings_in(state, turn.settings)
+    if turn.resources.models.summarizes(settings):
+        return not is_far_behind(state, live, settings, most=turn.resources.later.may_be_behind)
+    return batch_due(state, live, settings) is None and not regeneration_due(state, live.view)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..facts.sheet import asked_by
 from ..runtime.events import tell
 from ..runtime.turn import Turn
 from ..search.turn_search import READ_CHARS, search_for
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.messages import newest_question
+from ..state.update import Update
 from ..storage.search_cache import SearchCache
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 _FACTS: Final = 50
 """Facts that are looked for in a query: this many by their weight, and this many that share a word with it."""

@@ -5,21 +5,24 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.answering import Answering, RetryPolicy
 from ..models.callbacks import CallRecorder, heard_by
 from ..models.replies import finish_of, made_whole, tokens_of, without_calls
-from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..state.messages import cleaned, is_empty
 from ..state.turn_records import ModelCall, ReplyReport
+from ..state.update import Update
 from .prompt import Prompt
 from .responder import Responder, ResponderError, Response
 from .run_settings import without_ours
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 class Answered(NamedTuple):

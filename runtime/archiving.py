@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from ..compression.importance import score_importance
 from ..state.chain import Chain
-from ..state.conversation import ConversationState
 from ..state.messages import content_hash, is_empty
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

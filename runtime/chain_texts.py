@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
@@ -13,11 +13,14 @@ from ..compression.commands import read_command
 from ..compression.engine import policy_of
 from ..facts.commands import commands as requests
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
-from ..state.conversation import ConversationState, Update
 from ..state.messages import content_hash, message_text
+from ..state.update import Update
 from .left_out import without_left_out
 from .turn import Turn
 from .user_defaults import default_channel
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

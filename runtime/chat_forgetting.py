@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from langchain_core.messages import AnyMessage
 
@@ -21,11 +21,11 @@ from ..facts.forgetting import Meant, Part, Said, asked_in, meant_by, rest_of, s
 from ..facts.language import Language, language_in
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
 from ..state.chain import relinked, summary_ids
-from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
 from ..state.messages import content_hash, message_text, newest_question, role_of
 from ..state.records import now
+from ..state.update import Update
 from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
 from .events import tell
@@ -33,6 +33,9 @@ from .forget import forget
 from .forget_traces import joined
 from .forget_wanted import Wanted, with_copies
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

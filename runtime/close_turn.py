@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError
 from ..state.report_records import Progress, TurnReport
 from ..state.turn_report import turn_report
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

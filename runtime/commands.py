@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
@@ -13,7 +13,6 @@ from ..compression.engine import forced_batch, next_batch, policy_of
 from ..compression.thread import after_rejection, control_of, settings_in, turn_of
 from ..state.chain import Chain, summary_of
 from ..state.compression_records import ThreadCompression
-from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError, SettingsError, StorageError
 from ..state.records import MASTER_LEVEL
 from ..state.turn_records import AfterReply
@@ -21,6 +20,9 @@ from .archiving import archive_new
 from .make_summary import shrink
 from .turn import Turn
 from .user_defaults import keep_as_default
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 
 class CommandAnswer(NamedTuple):

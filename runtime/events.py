@@ -5,17 +5,18 @@ Each is a dictionary: `{"everthread": NAME, ...}`. The README has the table of n
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
-
-from langgraph.config import get_stream_writer
 
 EventName = Literal["searching", "searched", "remembering", "remembered", "summarizing", "forgotten", "away"]
 
 
 def tell(name: EventName, **values: Any) -> None:
     """Send an event to those who stream mode `custom`; to nobody where a node runs outside a graph."""
+    if (langgraph := sys.modules.get("langgraph.config")) is None:  # no graph runs where nobody has loaded it
+        return
     try:
-        writer = get_stream_writer()
+        writer = langgraph.get_stream_writer()
     except (RuntimeError, KeyError):
         return
     writer({"everthread": name, **values})

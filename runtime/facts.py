@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AnyMessage
 
@@ -15,7 +15,6 @@ from ..facts.extraction import Occasion
 from ..facts.ledger import merge
 from ..facts.reading import Ledger
 from ..facts.sheet import asked_by, choose
-from ..state.conversation import ConversationState
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text, newest_question, role_of
@@ -23,6 +22,9 @@ from ..state.records import Recall
 from ..storage.archive_rows import said_at
 from .relevance import asking_share
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from ..facts.release import release_facts
 from ..state.errors import InputError
 from ..state.records import Deleted, now
 from ..storage.documents import Documents
-from ..storage.open import checkpointer_of
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.readable import readable
 from ..storage.sealed_checkpoints import with_keys
@@ -247,7 +246,7 @@ async def _delete(rows: Exchange, wanted: Wanted, asked_by: AskedBy, storage: St
         await rewrite(rows, thread, summaries.kept, storage.settings)
     numbers["reports"] = await scrub_reports(rows, traces, found.reports)
     for thread in touched - traces.threads:
-        await scrub_checkpoints(rows, thread, traces, storage.keys, checkpointer_of(storage).serde)
+        await scrub_checkpoints(rows, thread, traces, storage)
     for query in _OF_THREADS if traces.threads else ():
         await rows.fetch(query, threads=sorted(traces.threads))
     if since is not None and not traces.is_by_age:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any, Final
-
-from langgraph.checkpoint.serde.base import SerializerProtocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ..storage.damaged_checkpoints import DAMAGED
 from ..storage.encryption import Cipher
+from ..storage.open import checkpointer_of
 from ..storage.sealed_checkpoints import open_texts, seal_inline, sealed_serializer
+from ..storage.storage import Storage
 from ..storage.user_keys import UserKeys
 from ..storage.user_rows import Exchange
 from .forget_traces import Traces
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.serde.base import SerializerProtocol
 
 KEPT: Final = 16
 """Checkpoints of a thread that are rewritten, the newest; `sparse_checkpoints` has an older question among the newest
@@ -55,14 +58,14 @@ class _Values:
         return _JSON, json.dumps(sealed).encode()
 
 
-async def scrub_checkpoints(
-    rows: Exchange, thread_id: str, traces: Traces, keys: UserKeys, serde: SerializerProtocol
-) -> None:
+async def scrub_checkpoints(rows: Exchange, thread_id: str, traces: Traces, storage: Storage) -> None:
     """Rewrite what the newest checkpoints of a thread hold, and delete the older ones."""
     for query in ("deletion.old_checkpoints", "deletion.old_writes", "deletion.old_blobs"):
         await rows.fetch(query, thread_id=thread_id, kept=KEPT)
     states = await rows.fetch("deletion.states", thread_id=thread_id)
-    values = _Values(keys, rows.cipher, serde)
+    if not states:
+        return
+    values = _Values(storage.keys, rows.cipher, checkpointer_of(storage).serde)
     try:
         changed = await asyncio.to_thread(_rewritten, states, thread_id, traces, values)
     except DAMAGED:  # nobody can tell what it holds; the thread goes on from its archive

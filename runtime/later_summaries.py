@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..compression.chain import Batch, summaries_of
 from ..compression.ends import BOUND, MOST_BEHIND, outline, planned
@@ -22,15 +22,18 @@ from ..compression.summarizer import FAILED
 from ..compression.thread import control_of, regeneration_due, settings_in
 from ..compression.together import is_worth_a_call
 from ..compression.writing import Written
-from ..state.conversation import ConversationState, Update
 from ..state.errors import ModelError
 from ..state.turn_records import Coherence, ModelCall
+from ..state.update import Update
 from ..storage.loop_thread import node_thread
 from .background import Background
 from .facts import keep_summary_facts
 from .make_summary import LOOK_AHEAD, make_summaries, with_archived, without_repeating
 from .regenerate_rejected import Tried, try_owed
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

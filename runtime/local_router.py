@@ -6,18 +6,20 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..models.embeddings import Embedder
 from ..search.router.keywords import KeywordReading, read_question
 from ..search.router.model import LocalRouter, local_router
 from ..search.router.standalone import standalone_query
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState
 from ..state.errors import EmbeddingError
 from ..state.messages import earlier_questions, newest_question
 from ..state.search_records import SearchOutcome
 from .spoken import without_requests
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 
@@ -25,13 +25,16 @@ from ..facts.extraction import Occasion
 from ..models.callbacks import CallRecorder, heard_by
 from ..settings.settings import Settings
 from ..state.chain import Chain, ChainView
-from ..state.conversation import ConversationState, Update
 from ..state.errors import EverthreadError, ModelError, StorageError
 from ..state.messages import message_text
 from ..state.records import Summary
 from ..state.turn_records import AfterReply
+from ..state.update import Update
 from .facts import keep_summary_facts
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

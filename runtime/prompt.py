@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -22,7 +22,6 @@ from ..models.gguf import GGUFChatModel
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
 from ..state.chain import is_summary
-from ..state.conversation import ConversationState, Update
 from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text
@@ -31,11 +30,15 @@ from ..state.records import Recall
 from ..state.report_records import Progress, TurnReport
 from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
+from ..state.update import Update
 from ..text.shorten import truncate_to_tokens
 from .chat_forgetting import note
 from .events import tell
 from .said import with_said
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
@@ -15,13 +15,16 @@ from ..compression.thread import after_regeneration, as_channel, control_of, not
 from ..compression.writing import Written
 from ..settings.settings import Settings
 from ..state.compression_records import Regenerated
-from ..state.conversation import ConversationState, Update
 from ..state.errors import InputError, ModelError, StorageError
 from ..state.records import Summary
 from ..state.turn_records import AfterReply
+from ..state.update import Update
 from .facts import keep_summary_facts
 from .make_summary import make_summary
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
 

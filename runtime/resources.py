@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.embeddings import Embeddings
 from typing_extensions import Unpack
@@ -38,11 +38,13 @@ from .chat_models import ChatModels
 from .components import Components, check_names
 from .later_summaries import LaterSummaries
 from .read_ahead import read_ahead
-from .responder import Responder
 from .retention import repeat_retention
 from .run_settings import LayeredSettings
 from .toolbox import Toolbox
 from .user import User
+
+if TYPE_CHECKING:
+    from .responder import Responder
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +93,7 @@ class Resources:
         self.models = ChatModels(components)
         self.calibration = Calibration()
         self.toolbox = Toolbox(components.get("tools") or ())
-        responder = components.get("responder")
-        self.responder = Responder(responder) if responder is not None else None
+        self.responder = _responder(components.get("responder"))
 
         self.database = database or storage_of(settings, components.get("master_key"))
         self.locks = ThreadLocks()
@@ -214,6 +215,14 @@ class Resources:
                 logger.warning("%s", changed)
         except EverthreadError as error:
             logger.warning("Whether the embedding model has changed is not known: %s", error)
+
+
+def _responder(given: Any) -> Responder | None:
+    if given is None:
+        return None
+    from .responder import Responder  # which loads LangGraph
+
+    return Responder(given)
 
 
 def _name_of(embeddings: Embeddings) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..search.router.small_model import Answers, ask_model, undecided
-from ..state.conversation import ConversationState
 from ..state.errors import EverthreadError
 from ..state.search_records import SearchOutcome
 from .spoken import without_requests
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 _KEPT: Final = 512
 

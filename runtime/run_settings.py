@@ -15,16 +15,18 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from threading import Lock
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
-from langgraph.runtime import Runtime
 
 from ..settings.client import KEY, limited
 from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ..assembly.layout import Layout
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
-from ..state.conversation import ConversationState, Update
 from ..state.records import Summary
+from ..state.update import Update
 from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 _ROUNDS: Final = 12
 """Times that what stands under summaries is looked up, at most: each goes down one level."""

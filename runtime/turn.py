@@ -11,13 +11,14 @@ from langchain_core.runnables import RunnableConfig
 from ..models.callbacks import heard_by
 from ..prompts.system import SYSTEM, SYSTEM_TINY
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState, Update
 from ..state.live_chain import LiveChain, LiveChains
+from ..state.update import Update
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints, is_away
 from .forget import Found
 from .user import User
 
 if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
     from .resources import Resources
 
 THREAD_KEY = "__everthread_thread"

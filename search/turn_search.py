@@ -6,10 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..settings.settings import Settings
-from ..state.conversation import ConversationState
 from ..state.messages import newest_question
 from ..state.search_records import SearchOutcome
 from .breaker import Breakers, process_breakers
@@ -20,6 +19,9 @@ from .language import results_language
 from .pages import PageReader
 from .privacy import Redacted, redact
 from .web_search import WebAnswer, search_web
+
+if TYPE_CHECKING:
+    from ..state.conversation import ConversationState
 
 _log = logging.getLogger(__name__)
 

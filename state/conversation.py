@@ -6,12 +6,17 @@ whole history. That is in the archive. What is checkpointed is plain data and La
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,  # pydantic asks for it below Python 3.12, to tell the schemas
+)
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels import UntrackedValue
-from typing_extensions import TypedDict  # pydantic asks for it below Python 3.12, to tell the schemas
+from langgraph.types import Interrupt
+from typing_extensions import TypedDict
 
 from .chain import Chain
 from .fact_records import FactSheet
@@ -37,6 +42,19 @@ class TurnOutput(TypedDict, total=False):
 
     structured_response: Any
     """The answer in the shape that a responder of one's own was asked for."""
+
+
+class TurnResult(TypedDict):
+    """What `invoke` and `ainvoke` give back: a `TurnOutput`, and where the turn waits for somebody, what it asks."""
+
+    messages: list[AnyMessage]
+    """The conversation as people know it. The reply is the last message."""
+
+    structured_response: NotRequired[Any]
+    """The answer in the shape that a responder of one's own was asked for."""
+
+    __interrupt__: NotRequired[Sequence[Interrupt]]
+    """What a tool or a responder asks before the turn can go on: `Command(resume=...)` answers it."""
 
 
 class ConversationState(TypedDict, total=False):
@@ -98,14 +116,3 @@ class ConversationState(TypedDict, total=False):
 
     after_reply: Annotated[AfterReply, UntrackedValue]
     """What was archived, embedded and summarized after the reply."""
-
-
-Update = dict[str, Any]
-"""What a node returns: new values by the keys of `ConversationState`."""
-
-TURN_CHANNELS: Final = tuple(
-    name
-    for name, kind in get_type_hints(ConversationState, include_extras=True).items()
-    if UntrackedValue in getattr(kind, "__metadata__", ())
-)
-"""The channels that describe one turn alone."""

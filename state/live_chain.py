@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AnyMessage
 
 from .chain import ChainView, empty_chain, message_ids, summary_ids, taken_in, view_of
-from .conversation import ConversationState
 from .records import Summary
+
+if TYPE_CHECKING:
+    from .conversation import ConversationState
 
 
 class LiveChain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypedDict
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -134,6 +134,19 @@ class Recall(Record):
         None, description="The highest similarity of all that was compared, whether it was enough or not, in [0, 1]."
     )
     error: str | None = Field(None, description="Why recall was incomplete: one sentence, or nothing.")
+
+
+class ThreadRow(TypedDict):
+    """A thread in a list."""
+
+    thread_id: str
+    name: str | None
+    """What its creator calls it; None where that is the id."""
+    created_at: datetime
+    messages: int
+    """How many it has."""
+    last_at: datetime | None
+    """When the newest was said."""
 
 
 class Deleted(Record):

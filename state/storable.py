@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
-
-_SERIALIZER: Final = JsonPlusSerializer()
 
 _DEEPEST: Final = 64
 """Lists and mappings in each other, at most: a checkpoint takes some hundreds, JSON a thousand."""
@@ -22,8 +19,10 @@ _MOST: Final = 2**64 - 1
 
 def fits_checkpoint(value: Any) -> bool:
     """Whether a checkpoint can hold a value: plain data, messages, models and data classes; no lock, no connection."""
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
     try:
-        _SERIALIZER.dumps_typed(value)
+        JsonPlusSerializer().dumps_typed(value)
     except Exception:  # what a class of another's raises when it is written
         return False
     return True

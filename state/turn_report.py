@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.types import Overwrite
 
 from ..text.fold import lower
 from ..text.language import language_of
 from ..text.shorten import one_line
 from ..text.stop_words import stop_words
 from ..text.words import words
-from .conversation import TURN_CHANNELS, ConversationState, Update
 from .messages import STOPPED_KEY, message_text, newest_question
 from .records import Summary, now
 from .report_records import EXCERPT, Progress, Recalled, TurnReport, advanced, as_plain, brief
+from .update import TURN_CHANNELS, Update, Whole
+
+if TYPE_CHECKING:
+    from .conversation import ConversationState
 
 
 def question_id(messages: Sequence[BaseMessage]) -> str:
@@ -90,7 +92,7 @@ def after(state: ConversationState, update: Update) -> ConversationState:
     """The state as it is once what a node returned is written: all of `messages`, or new ones at their end."""
     written = {**state, **update, "progress": advanced(state.get("progress"), update["progress"])}
     messages = update.get("messages")
-    if isinstance(messages, Overwrite):
+    if isinstance(messages, Whole):
         written["messages"] = messages.value
     elif messages is not None:
         written["messages"] = [*state.get("messages", []), *messages]

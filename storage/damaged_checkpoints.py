@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
 
 from ..state.errors import StorageError
 from .encryption import SealedError
 from .readable import UNREADABLE
 from .storage import Storage
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import CheckpointTuple
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ async def newest_readable(
         return None
 
 
-class UntilDamaged(list[CheckpointTuple]):
+class UntilDamaged(list["CheckpointTuple"]):
     """Checkpoints of a list up to the first that is damaged, the newest first.
 
     Args:

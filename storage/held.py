@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple, copy_checkpoint
 
 from .archive_rows import MadeMessages
 from .sparse_checkpoints import RunCheckpoints, Step, is_end
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import CheckpointTuple
 
 _MOST_MESSAGES: Final = 10_000
 """Messages that are held in all, at most, of the threads that were here last: 20 to 30 MB."""
@@ -55,6 +57,8 @@ class Held:
     def note(self, run: RunCheckpoints, step: Step) -> None:
         """Hold the state with which a turn ends."""
         if is_end(step) and run.user_id is not None:
+            from langgraph.checkpoint.base import copy_checkpoint
+
             copied = step._replace(checkpoint=copy_checkpoint(step.checkpoint))
             self.put(step.config["configurable"]["thread_id"], HeldThread(run.user_id, copied, run.texts, run.is_away))
 
@@ -81,6 +85,8 @@ class Held:
         held = self.of(named["thread_id"])
         if held is None or named.get("checkpoint_ns"):
             return None
+        from langgraph.checkpoint.base import CheckpointTuple, copy_checkpoint
+
         checkpoint, before = copy_checkpoint(held.step.checkpoint), held.step.config["configurable"]
         if named.get("checkpoint_id") not in {None, checkpoint["id"]}:
             return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
-
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
-from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .encryption import Cipher
 from .user_keys import NOBODY, UserKeys
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+    from langgraph.checkpoint.serde.base import SerializerProtocol
 
 T = TypeVar("T")
 
@@ -70,7 +70,11 @@ async def cipher_of(keys: UserKeys, thread_id: str | None) -> Cipher | None:
 
 def sealed_serializer(keys: UserKeys, cipher: Cipher | None, serde: SerializerProtocol) -> SerializerProtocol:
     """The serializer that seals what `serde` makes; `serde` itself without a cipher."""
-    return serde if cipher is None else EncryptedSerializer(_OfThread(keys, cipher), serde)
+    if cipher is None:
+        return serde
+    from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+    return EncryptedSerializer(_OfThread(keys, cipher), serde)
 
 
 async def with_keys(keys: UserKeys, work: Callable[[], Awaitable[T]]) -> T:

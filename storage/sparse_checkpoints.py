@@ -10,10 +10,12 @@ checkpoint among the newest ten.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 
 RUN_KEY: Final = "__everthread_run"
 """Names in a `configurable` the `RunCheckpoints` of the run. A run without it stores each step."""
@@ -45,6 +47,8 @@ class Writes(NamedTuple):
     @property
     def are_special(self) -> bool:
         """Whether it is an interrupt, an error, or an answer to an interrupt."""
+        from langgraph.checkpoint.base import WRITES_IDX_MAP
+
         return any(channel in WRITES_IDX_MAP for channel, _ in self.values)
 
     @property

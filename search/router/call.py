@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from langgraph.constants import TAG_NOSTREAM
 
 from ...prompts.router import SearchDecision
 from ...state.messages import message_text
@@ -53,8 +52,8 @@ async def ask(model: BaseChatModel, prompt: Sequence[BaseMessage], plain: Sequen
         prompt: what asks for the fields of `SearchDecision`.
         plain: what asks for a line of text: for a model that takes no schema, or that refuses one.
     """
-    # Without the tag its tokens would show up in the stream that the user sees.
-    config: Any = {"tags": [TAG_NOSTREAM]}
+    # Without LangGraph's tag its tokens would show up in the stream that the user sees.
+    config: Any = {"tags": ["nostream"]}
     if _takes_schema(model):
         try:
             asked = model.with_structured_output(SearchDecision, include_raw=True)

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +16,6 @@ from langchain_core.messages import AnyMessage, BaseMessage
 
 from ...prompts.router import router_messages
 from ...settings.settings import Settings
-from ...state.conversation import ConversationState
 from ...state.messages import earlier_questions, message_text, newest_question, role_of
 from ...state.search_records import SearchOutcome
 from ...text.shorten import beginning
@@ -24,6 +23,9 @@ from ..cleaning import search_query
 from .answer import RouterAnswer
 from .call import ask, is_about
 from .standalone import standalone_query
+
+if TYPE_CHECKING:
+    from ...state.conversation import ConversationState
 
 _log = logging.getLogger(__name__)
 

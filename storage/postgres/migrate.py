@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Final, LiteralString, NamedTuple, cast
 
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow
 
@@ -35,6 +35,9 @@ SELECT to_regclass('everthread_migrations') IS NOT NULL AND to_regclass('checkpo
 _APPLIED: Final = "SELECT version FROM everthread_migrations"
 _APPLIED_TO_CHECKPOINTS: Final = "SELECT coalesce(max(v), -1) AS v FROM checkpoint_migrations"
 
+LAST_OF_CHECKPOINTS: Final = 9
+"""The number of the last of LangGraph's own migrations of its tables (`tests/test_memory_alone.py` compares it)."""
+
 
 class Migration(NamedTuple):
     """One step of the schema: its number, its name, its SQL."""
@@ -42,12 +45,6 @@ class Migration(NamedTuple):
     version: int
     name: str
     statements: LiteralString
-
-
-class _CheckpointTables(AsyncPostgresSaver):
-    """LangGraph's tables. An index is made like all else in our transaction, in which none can be made beside it."""
-
-    MIGRATIONS = [step.replace(" CONCURRENTLY", "") for step in AsyncPostgresSaver.MIGRATIONS]  # noqa: RUF012
 
 
 def migrations() -> list[Migration]:
@@ -91,7 +88,7 @@ async def _as_it_is(connection: Connection, schema: str, steps: list[Migration])
             return None
         if _due(await _applied(connection), steps, schema):
             return None
-        if (await _row(connection, _APPLIED_TO_CHECKPOINTS))["v"] < len(AsyncPostgresSaver.MIGRATIONS) - 1:
+        if (await _row(connection, _APPLIED_TO_CHECKPOINTS))["v"] < _newest_of_checkpoints():
             return None
         return await standing(connection, path)
 
@@ -128,9 +125,25 @@ async def _migrate(connection: Connection, schema: str, steps: list[Migration]) 
             await connection.execute(
                 "INSERT INTO everthread_migrations (version, name) VALUES (%s, %s)", (step.version, step.name)
             )
-        await _CheckpointTables(cast("Any", connection)).setup()
+        await _make_checkpoint_tables(connection)
         await secure(connection)
         return await standing(connection, path)
+
+
+def _newest_of_checkpoints() -> int:
+    """The number of the last of LangGraph's migrations; where no graph has loaded LangGraph, of the one known here."""
+    langgraph = sys.modules.get("langgraph.checkpoint.postgres.aio")
+    return LAST_OF_CHECKPOINTS if langgraph is None else len(langgraph.AsyncPostgresSaver.MIGRATIONS) - 1
+
+
+async def _make_checkpoint_tables(connection: Connection) -> None:
+    """LangGraph's tables. An index is made like all else in our transaction, in which none can be made beside it."""
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    class Tables(AsyncPostgresSaver):
+        MIGRATIONS = [step.replace(" CONCURRENTLY", "") for step in AsyncPostgresSaver.MIGRATIONS]  # noqa: RUF012
+
+    await Tables(cast("Any", connection)).setup()
 
 
 def _due(applied: set[int], steps: list[Migration], schema: str) -> list[Migration]:

@@ -18,7 +18,7 @@ from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, is_end, thins
-from .database import SqliteDatabase, saver_on
+from .database import SqliteDatabase
 from .pages import give_back_pages
 
 T = TypeVar("T")
@@ -75,7 +75,9 @@ class SqliteCheckpointer(LoopCheckpointer):
         serde = await self._serde(thread_id)
 
         async def done() -> T:
-            return await self._database.on_thread(lambda connection: work(saver_on(connection, serde)), durable=durable)
+            return await self._database.on_thread(
+                lambda connection: work(_saver_on(connection, serde)), durable=durable
+            )
 
         return await with_keys(self._database.keys, done)
 
@@ -107,7 +109,7 @@ class SqliteCheckpointer(LoopCheckpointer):
         def work(connection: sqlite3.Connection) -> None:
             if fence is not None:
                 fence[0](connection, fence[1])
-            saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
+            _saver_on(connection, serde).put(step.config, step.checkpoint, step.metadata, step.versions)
             where = (step.config["configurable"]["thread_id"], step.config["configurable"].get("checkpoint_ns", ""))
             for passing in replaces:
                 for table in ("checkpoints", "writes"):
@@ -151,6 +153,13 @@ class SqliteCheckpointer(LoopCheckpointer):
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as LangGraph's SQLite saver numbers them."""
         return str(SqliteSaver.get_next_version(cast("Any", self), current, channel))
+
+
+def _saver_on(connection: sqlite3.Connection, serde: SerializerProtocol) -> SqliteSaver:
+    """LangGraph's saver on a connection whose tables are there."""
+    saver = SqliteSaver(connection, serde=serde)
+    saver.is_setup = True
+    return saver
 
 
 def _delete(connection: sqlite3.Connection, which: str, values: Sequence[str] | Mapping[str, Any]) -> None:

@@ -11,15 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from langgraph.checkpoint.sqlite import SqliteSaver
-
 from ...settings.settings import Settings
 from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
 from ..encryption import MasterKeySource
 from ..held import Held
-from ..loop_checkpointer import serializer
 from ..loop_thread import io_thread
 from ..queries import Procedure
 from ..storage import Connection
@@ -283,10 +280,3 @@ def connect(name: str) -> sqlite3.Connection:
     add_functions(connection)
     connection.execute("PRAGMA secure_delete = ON")
     return connection
-
-
-def saver_on(connection: sqlite3.Connection, serde: Any = None) -> SqliteSaver:
-    """LangGraph's saver on a connection whose tables are there."""
-    saver = SqliteSaver(connection, serde=serde or serializer())
-    saver.is_setup = True
-    return saver

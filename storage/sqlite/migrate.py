@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
-
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ...state.errors import StorageError
 from .pages import begin_incremental
@@ -39,7 +38,16 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         connection.executemany(_NOTE, [(version,) for version in steps])
         connection.execute(f"PRAGMA user_version = {max(steps)}")
         connection.execute("COMMIT")
-    SqliteSaver(connection).setup()
+    _make_checkpoint_tables(connection)
+
+
+def _make_checkpoint_tables(connection: sqlite3.Connection) -> None:
+    """LangGraph's tables, by LangGraph where a graph has loaded it; others ask these tables, too, what is there."""
+    if (langgraph := sys.modules.get("langgraph.checkpoint.sqlite")) is not None:
+        langgraph.SqliteSaver(connection).setup()
+        return
+    for statement in _statements((files(__package__) / "checkpoints.sql").read_text(encoding="utf-8")):
+        connection.execute(statement)
 
 
 def _applied(connection: sqlite3.Connection) -> set[int]:

@@ -1,0 +1,60 @@
+"""The compiled graph as a type checker sees it: its results are `TurnResult`, so that a misspelt key is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from langgraph.graph.state import CompiledStateGraph
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.types import All, Durability
+
+    from ..state.conversation import TurnResult
+
+if TYPE_CHECKING:
+
+    class TypedConversation(CompiledStateGraph[Any, Any, Any, Any]):
+        """LangGraph's class says `dict[str, Any] | Any`; with another `stream_mode` or `version` so does this one."""
+
+        @overload  # type: ignore[override]  # LangGraph has a result for each `version`, which **options stands for here
+        def invoke(
+            self,
+            input: Any,
+            config: RunnableConfig | None = None,
+            *,
+            context: Any = None,
+            interrupt_before: All | Sequence[str] | None = None,
+            interrupt_after: All | Sequence[str] | None = None,
+            durability: Durability | None = None,
+        ) -> TurnResult: ...
+
+        @overload
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any: ...
+
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+            """LangGraph's `invoke`."""
+            raise NotImplementedError
+
+        @overload  # type: ignore[override]  # as above
+        async def ainvoke(
+            self,
+            input: Any,
+            config: RunnableConfig | None = None,
+            *,
+            context: Any = None,
+            interrupt_before: All | Sequence[str] | None = None,
+            interrupt_after: All | Sequence[str] | None = None,
+            durability: Durability | None = None,
+        ) -> TurnResult: ...
+
+        @overload
+        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any: ...
+
+        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+            """LangGraph's `ainvoke`."""
+            raise NotImplementedError
+
+else:
+    TypedConversation = CompiledStateGraph[Any, Any, Any, Any]
