@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from everthread.settings.retention import Retention
     from everthread.settings.settings import Settings
     from everthread.state.compression_records import Regenerated, SummaryVersion
-    from everthread.state.conversation import ConversationState
+    from everthread.state.conversation import ConversationState, TurnResult
     from everthread.state.errors import (
         ClaimLostError,
         EmbeddingError,
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
         StorageError,
         ThreadOwnershipError,
     )
-    from everthread.state.fact_records import Fact, FactSheet, Pin
-    from everthread.state.records import Deleted, Fragment, Hit, Memory, Recall, RetentionRun, Summary
-    from everthread.state.report_records import Progress, Recalled, TurnReport
+    from everthread.state.fact_records import Fact, Pin
+    from everthread.state.records import Deleted, Fragment, Memory, Recall, RetentionRun, Summary, ThreadRow
+    from everthread.state.report_records import Recalled, TurnReport
     from everthread.state.search_records import EngineFailure, SearchOutcome, SearchResult, Sign
     from everthread.state.threads import DEFAULT_USER, thread_id
-    from everthread.state.turn_records import AfterReply, Context, ContextReport, ModelCall, ReplyReport, Section
-    from everthread.storage.archive import Archive, ArchivedMessage
-    from everthread.storage.postgres.checkpointer import PostgresCheckpointer
+    from everthread.state.turn_records import AfterReply, ContextReport, ModelCall, ReplyReport, Section
+    from everthread.storage.archive import ArchivedMessage
 
 _HOMES = {
     "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
@@ -67,24 +66,23 @@ _HOMES = {
     "maintenance.regenerate": ("correct_summary", "regenerate", "regenerate_rejected"),
     "maintenance.retention": ("retain_thread", "retention_runs", "run_retention"),
     "settings.retention": ("Retention",),
-    "storage.archive": ("Archive", "ArchivedMessage"),
-    "storage.postgres.checkpointer": ("PostgresCheckpointer",),
+    "storage.archive": ("ArchivedMessage",),
     "state.compression_records": ("Regenerated", "SummaryVersion"),
-    "state.conversation": ("ConversationState",),
+    "state.conversation": ("ConversationState", "TurnResult"),
     "state.errors": (
         "ClaimLostError", "EmbeddingError", "EverthreadError", "InputError", "ModelError", "OverloadError",
         "RightsError", "SearchError", "SettingsError", "StorageError", "ThreadOwnershipError",
     ),
-    "state.fact_records": ("Fact", "FactSheet", "Pin"),
+    "state.fact_records": ("Fact", "Pin"),
     "maintenance.findings": ("Checkup", "Finding"),
     "runtime.components": ("Components",),
     "settings.profiles": ("PROFILES", "Profile"),
-    "state.records": ("Deleted", "Fragment", "Hit", "Memory", "Recall", "RetentionRun", "Summary"),
-    "state.report_records": ("Progress", "Recalled", "TurnReport"),
+    "state.records": ("Deleted", "Fragment", "Memory", "Recall", "RetentionRun", "Summary", "ThreadRow"),
+    "state.report_records": ("Recalled", "TurnReport"),
     "state.search_records": ("EngineFailure", "SearchOutcome", "SearchResult", "Sign"),
     "settings.settings": ("Settings",),
     "state.threads": ("DEFAULT_USER", "thread_id"),
-    "state.turn_records": ("Context", "ContextReport", "ModelCall", "ReplyReport", "Section", "AfterReply"),
+    "state.turn_records": ("AfterReply", "ContextReport", "ModelCall", "ReplyReport", "Section"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -92,12 +90,10 @@ __all__ = [
     "DEFAULT_USER",
     "PROFILES",
     "AfterReply",
-    "Archive",
     "ArchivedMessage",
     "Checkup",
     "ClaimLostError",
     "Components",
-    "Context",
     "ContextReport",
     "ConversationMemory",
     "ConversationState",
@@ -107,10 +103,8 @@ __all__ = [
     "Everthread",
     "EverthreadError",
     "Fact",
-    "FactSheet",
     "Finding",
     "Fragment",
-    "Hit",
     "InputError",
     "Memory",
     "MemoryRetriever",
@@ -119,9 +113,7 @@ __all__ = [
     "ModelError",
     "OverloadError",
     "Pin",
-    "PostgresCheckpointer",
     "Profile",
-    "Progress",
     "Recall",
     "Recalled",
     "Regenerated",
@@ -142,7 +134,9 @@ __all__ = [
     "TeamSpace",
     "ThreadHistory",
     "ThreadOwnershipError",
+    "ThreadRow",
     "TurnReport",
+    "TurnResult",
     "build_graph",
     "correct_summary",
     "examine",

@@ -21,12 +21,12 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 from pydantic import Field
 
-from everthread import Hit, examine, find_report, regenerate, regenerate_rejected, thread_id
+from everthread import examine, find_report, regenerate, regenerate_rejected, thread_id
 from everthread.graph.build import ConversationGraph
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.state.conversation import ConversationState
-from everthread.state.records import now
+from everthread.state.records import Hit, now
 from everthread.state.search_records import SearchResult
 
 EVERYTHING = list(ConversationState.__annotations__)

@@ -18,7 +18,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from server_folder import server_folder
 
-from everthread import Archive, Settings
+from everthread import Settings
 from everthread.cli.conversations import read_conversation
 from everthread.maintenance.importing import Import
 from everthread.maintenance.transfer import export_rows
@@ -26,6 +26,7 @@ from everthread.maintenance.transfer_format import check_file
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embedding_models import load_embeddings
 from everthread.models.embeddings import Embedder
+from everthread.storage.archive import Archive
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 from everthread.storage.vector_rows import chunks

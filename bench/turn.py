@@ -40,12 +40,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import turn_peers
 from server_folder import server_folder
 
-from everthread import PostgresCheckpointer, Settings, open_graph
+from everthread import Settings, open_graph
 from everthread.cli.conversations import read_conversation
 from everthread.facts.read_archive import read_batch
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embedding_models import load_embeddings
 from everthread.state.records import MASTER_LEVEL, Summary
+from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
 WARM = 4
 SUPERSTEPS = 6

@@ -12,8 +12,9 @@ from conversation import EchoModel, say, thread
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import Archive, InputError, Settings, Summary, examine, open_graph
+from everthread import InputError, Settings, Summary, examine, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.storage.archive import Archive
 from everthread.storage.archive_rows import said_at
 from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database

@@ -12,8 +12,9 @@ from conversation import EchoModel, counting_model, say, thread
 from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-from everthread import PostgresCheckpointer, Settings, open_graph
+from everthread import Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 from everthread.storage.postgres.database import Database
 
 

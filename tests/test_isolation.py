@@ -30,7 +30,6 @@ from everthread import (
     PROFILES,
     Everthread,
     EverthreadError,
-    Hit,
     Settings,
     SettingsError,
     Summary,
@@ -47,7 +46,7 @@ from everthread.runtime import run_settings
 from everthread.runtime.resources import Resources
 from everthread.runtime.run_settings import authenticated_user
 from everthread.server.history import user_of
-from everthread.state.records import now
+from everthread.state.records import Hit, now
 from everthread.state.threads import former_id
 
 __all__ = ["project"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,7 @@ import pytest
 import everthread
 
 ROOT = Path(__file__).resolve().parent.parent
+API = ROOT / "docs" / "api.md"
 ROOMS = (
     "text", "state", "settings", "prompts", "models", "storage", "memory", "search", "compression", "facts", "assembly",
     "runtime", "nodes", "graph", "maintenance", "doors", "web", "server", "cli",
@@ -76,6 +78,22 @@ def test_what_only_names_the_graph_waits_for_no_langgraph() -> None:
     code = "import sys; from everthread import open_graph; print(*{'langgraph', 'langchain_core'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_each_exported_name_is_documented() -> None:
+    listed = re.findall(
+        r"^::: everthread\.(\S+)\n(?:    options:\n      members: \[(.*)\])?", API.read_text(), re.MULTILINE
+    )
+    documented = {target: set(members.split(", ")) if members else set[str]() for target, members in listed}
+    missing = [
+        name
+        for name, home in everthread._HOME_OF.items()
+        if not any(
+            f"{module}.{name}" in documented or (module in documented and name in (documented[module] or {name}))
+            for module in (home, getattr(getattr(everthread, name), "__module__", "").removeprefix("everthread."))
+        )
+    ]
+    assert missing == []
 
 
 def test_imports_point_one_way() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everthread import Fragment, Hit, Memory, Recall, Settings, Summary
+from everthread import Fragment, Memory, Recall, Settings, Summary
 from everthread.assembly.assemble import assemble
 from everthread.memory.pairing import candidates, paired, told
 from everthread.nodes.context_assembly import context_assembly
@@ -21,7 +21,7 @@ from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
-from everthread.state.records import now
+from everthread.state.records import Hit, now
 from everthread.text.passages import excerpt
 from everthread.text.tokens import estimate_tokens
 

@@ -15,21 +15,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import StateGraph
 from typer.testing import CliRunner
 
-from everthread import (
-    Archive,
-    InputError,
-    Settings,
-    Summary,
-    TurnReport,
-    open_graph,
-    regenerate,
-    regenerate_rejected,
-    thread_id,
-)  # fmt: skip
+from everthread import InputError, Settings, Summary, TurnReport, open_graph, regenerate, regenerate_rejected, thread_id
 from everthread.cli.main import app
 from everthread.compression.thread import control_of
 from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import Conversation
+from everthread.storage.archive import Archive  # fmt: skip
 from everthread.storage.postgres.database import Database
 from everthread.storage.summary_rows import SummaryRows
 from everthread.storage.user_rows import UserRows

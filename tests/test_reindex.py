@@ -19,12 +19,13 @@ from fakes.embeddings import SIZE, SLOW
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
-from everthread import Archive, EmbeddingError, Settings, Summary, open_graph
+from everthread import EmbeddingError, Settings, Summary, open_graph
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.reindex import Reindex
 from everthread.memory.changed_model import changed_model
 from everthread.memory.vectors import VectorIndex
 from everthread.models.embeddings import Embedder
+from everthread.storage.archive import Archive
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 

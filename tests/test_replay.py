@@ -14,8 +14,9 @@ import pytest
 from command import EVERTHREAD, run, run_process
 from conversation import say
 
-from everthread import Archive, InputError, Settings, open_graph, thread_id
+from everthread import InputError, Settings, open_graph, thread_id
 from everthread.cli.conversations import read_conversation, read_exchanges
+from everthread.storage.archive import Archive
 from everthread.storage.postgres.database import Database
 from everthread.storage.user_rows import UserRows
 

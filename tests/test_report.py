@@ -16,23 +16,13 @@ from langchain_core.tools import tool
 from rich.console import Console
 from scripted import calls, scripted
 
-from everthread import (
-    InputError,
-    ModelError,
-    Progress,
-    SearchError,
-    Settings,
-    StorageError,
-    TurnReport,
-    find_report,
-    open_graph,
-)
+from everthread import InputError, ModelError, SearchError, Settings, StorageError, TurnReport, find_report, open_graph
 from everthread.cli.explain import as_text
 from everthread.graph.build import build_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance import explain
 from everthread.state.records import now
-from everthread.state.report_records import EXCERPT, advanced
+from everthread.state.report_records import EXCERPT, Progress, advanced
 from everthread.state.search_records import SearchResult
 from everthread.text.shorten import one_line
 

@@ -19,9 +19,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.conninfo import make_conninfo
 
 from bench.server_folder import stop_server
-from everthread import Archive, ConversationMemory, MemoryStore, Settings, StorageError, ThreadOwnershipError
+from everthread import ConversationMemory, MemoryStore, Settings, StorageError, ThreadOwnershipError
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
+from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.entering import across_users
 from everthread.storage.postgres.database import Database

@@ -21,9 +21,10 @@ from langchain_core.messages import HumanMessage
 from langchain_postgres import PGEngine, PGVectorStore
 
 from bench.server_folder import stop_server
-from everthread import Archive, Settings, StorageError, open_graph
+from everthread import Settings, StorageError, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.errors import StorageFull
+from everthread.storage.archive import Archive
 from everthread.storage.embedded.server import ensure_server
 from everthread.storage.postgres.database import Database
 from everthread.storage.postgres.migrate import migrations

@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from odd_conversations import conversations
 
 from bench.compressed import below
-from everthread import Archive, Settings, Summary, open_graph
+from everthread import Settings, Summary, open_graph
 from everthread.compression.chain import Batch
 from everthread.compression.summarizer import Summarizer
 from everthread.compression.writing import write_summary
@@ -26,6 +26,7 @@ from everthread.runtime.make_summary import shrink
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.chain import Chain, ChainView, Link, SummaryMessage, is_summary, summary_link, summary_of
+from everthread.storage.archive import Archive
 from everthread.text.tokens import estimate_tokens
 
 PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]

@@ -19,13 +19,14 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from psycopg.rows import dict_row
 
-from everthread import Archive, InputError, Settings, Summary, ThreadOwnershipError, open_graph, thread_id
+from everthread import InputError, Settings, Summary, ThreadOwnershipError, open_graph, thread_id
 from everthread.graph.conversation import CompiledConversation
 from everthread.maintenance.bulk_embedding import BulkEmbedding
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import Counts, check_file
 from everthread.memory.vectors import VectorIndex
 from everthread.models.embeddings import Embedder
+from everthread.storage.archive import Archive
 from everthread.storage.branches import Branches
 from everthread.storage.postgres.database import Database
 from everthread.storage.summary_rows import SummaryRows
