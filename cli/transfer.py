@@ -49,7 +49,7 @@ async def import_(
         Path,
         typer.Argument(
             help="A file that `everthread export` wrote, or an export of ChatGPT, Claude, Gemini, LangChain, "
-            "LibreChat, Open WebUI or SillyTavern."
+            "LangGraph, Letta, LibreChat, mem0, Open WebUI or SillyTavern."
         ),
     ],
     no_embed: Annotated[bool, typer.Option("--no-embed", help="Leave embedding for the next start.")] = False,
@@ -83,8 +83,11 @@ def _found(found: Converted) -> str:
     """What an export holds, as a sentence without its end."""
     span = f" from {found.since:%Y-%m-%d} to {found.until:%Y-%m-%d}" if found.since and found.until else ""
     left = f", {found.left} of them on branches that were left" if found.left else ""
+    facts = f", {found.facts} facts" if found.facts else ""
     undated = f"; {found.undated} have no time, and are dated {UNKNOWN:%Y-%m-%d}" if found.undated else ""
-    return f"{found.product}, {found.conversations} conversations{span}, {found.messages} messages{left}{undated}"
+    return (
+        f"{found.product}, {found.conversations} conversations{span}, {found.messages} messages{left}{facts}{undated}"
+    )
 
 
 async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> None:

@@ -85,6 +85,39 @@ SILLY_TAVERN = [
     {"name": "Ada", "is_user": True, "is_system": False, "mes": "Plan a trip", "send_date": "May 1, 2024 9:00am"},
     {"name": "Seraphina", "is_user": False, "mes": "Three days.", "send_date": "2024-05-01@09h00m05s"},
 ]
+LANGGRAPH = {
+    "values": {"messages": [
+        {"type": "human", "content": [{"type": "text", "text": "Plan a trip"}], "id": "1"},
+        {"type": "ai", "content": "", "id": "0", "tool_calls": [{"name": "look", "args": {}, "id": "c"}]},
+        {"type": "tool", "content": "found", "id": "t", "tool_call_id": "c"},
+        {"type": "ai", "content": "Three days.", "id": "2"},
+    ]},
+    "next": [], "tasks": [], "metadata": {}, "checkpoint": {"thread_id": "t1", "checkpoint_id": "c1"},
+    "created_at": NINE, "parent_checkpoint": None, "interrupts": [],
+}  # fmt: skip
+BLOCKS = [{"id": "block-0", "label": "human", "value": "First name: Ada"}, {"id": "block-1", "label": "persona"}]
+LETTA = {
+    "blocks": BLOCKS, "agents": [{"name": "Sam", "id": "agent-0", "block_ids": ["block-0", "block-1"], "messages": [
+        {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You are"}], "created_at": NINE},
+        {"id": "message-1", "role": "user", "content": [{"type": "text", "text": "Plan a trip"}], "created_at": NINE},
+        {"id": "message-2", "role": "assistant", "created_at": NINE, "content": [
+            {"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "Three days."}]},
+    ]}],
+}  # fmt: skip
+LETTA_BEFORE = {
+    "name": "Sam", "agent_type": "memgpt_agent", "core_memory": BLOCKS, "messages": [
+        {"role": "user", "created_at": NINE, "content": json.dumps({"type": "login", "time": "now"})},
+        {"role": "user", "created_at": NINE, "content": json.dumps({"type": "user_message", "message": "Plan a trip"})},
+        {"role": "assistant", "created_at": NINE, "content": [{"type": "text", "text": "A thought"}], "tool_calls": [
+            {"function": {"name": "send_message", "arguments": json.dumps({"message": "Three days."})}}]},
+        {"role": "tool", "created_at": NINE, "content": "sent"},
+    ],
+}  # fmt: skip
+MEM0 = {"results": [
+    {"id": "b", "memory": "I live in Oslo.", "user_id": "ada", "created_at": NINE, "updated_at": "2024-06-01T09:00Z"},
+    {"id": "a", "memory": "Plans a trip to Vienna", "user_id": "ada", "created_at": NINE, "updated_at": None},
+]}  # fmt: skip
+DATED = ("2024-05-01", "May 1, 2024", str(NINE_SECONDS))
 SAID = [HumanMessage("Plan a trip", id="1"), AIMessage("Three days.", id="2")]
 TRIP = [("user", "Plan a trip"), ("assistant", "Three days.")]
 
@@ -122,7 +155,14 @@ def shown(found: list[MessageLine]) -> list[tuple[str, str]]:
             [{"role": "user", "content": "Plan a trip"}, {"role": "assistant", "content": "Three days."}],
             TRIP,
         ),
-        ("LangChain", {"values": {"messages": messages_to_dict(SAID)}, "config": {}}, TRIP),
+        ("LangChain", {"messages": [message.model_dump() for message in SAID]}, TRIP),
+        ("LangGraph", {"values": {"messages": messages_to_dict(SAID)}, "config": {}}, TRIP),
+        ("LangGraph", LANGGRAPH, TRIP),
+        ("LangGraph", [LANGGRAPH], TRIP),
+        ("Letta", LETTA, [*TRIP, ("user", "First name: Ada")]),
+        ("Letta", LETTA_BEFORE, [*TRIP, ("user", "First name: Ada")]),
+        ("mem0", MEM0, [("user", "Plans a trip to Vienna"), ("user", "I live in Oslo.")]),
+        ("mem0", MEM0["results"], [("user", "Plans a trip to Vienna"), ("user", "I live in Oslo.")]),
     ],
 )
 def test_all_visible_messages_come_in_their_order(
@@ -131,10 +171,10 @@ def test_all_visible_messages_come_in_their_order(
     file = written(tmp_path, data)
     with converted(file, "ada") as found:
         assert (found.product, found.conversations) == (product, 1)
-        assert found.undated == (2 if product == "LangChain" else 0)
+        assert found.undated == (0 if any(name in json.dumps(data) for name in DATED) else 2)
     read = lines(file)
     assert shown(read) == expected
-    if product != "LangChain":
+    if any(name in json.dumps(data) for name in DATED):
         assert read[0].created_at == datetime(2024, 5, 1, 9, tzinfo=UTC)
     assert [line.id for line in lines(file)] == [line.id for line in read]
 
@@ -149,7 +189,7 @@ def test_of_chatgpt_comes_the_branch_that_is_shown_and_what_was_left(tmp_path: P
     assert len({line.id for line in found}) == len(found) == 8
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-16-le-bom"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     text = json.dumps(CLAUDE, ensure_ascii=False).replace("Plan a trip", "Planen für Zürich 日本")
     data = b"\xff\xfe" + text.encode("utf-16-le") if encoding == "utf-16-le-bom" else text.encode(encoding)
@@ -171,7 +211,7 @@ def test_line_ends_of_windows_and_a_zip_as_it_was_downloaded(tmp_path: Path) -> 
     [
         (
             "Müller hieß früher Groß, und das weiß er noch ganz genau, öfter als ihm lieb ist".encode("latin-1"),
-            "not in UTF-8",
+            r"not in UTF-8 \(it looks like",
         ),
         (b'[{"mapping": {"a": ', "no JSON"),
         (b'{"hello": 1}', "no export that is known"),
@@ -194,7 +234,9 @@ def test_what_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: b
         NINE_SECONDS, NINE_SECONDS * 1000, "1714554000", "1714554000000", NINE, "2024-05-01T09:00:00Z",
         "2024-05-01 09:00:00", "Wed, 01 May 2024 09:00:00 +0000", "Wed, 01 May 2024 11:00:00 +0200",
         "May 1, 2024 9:00am", "05/01/2024 09:00:00", "5/1/2024, 9:00:00 AM", "2024-05-01@09h00m00s",
-        "2024-05-01 @09h 00m 00s 000ms", "May 1, 2024, 9:00:00\u202fAM",
+        "2024-05-01 @09h 00m 00s 000ms", "May 1, 2024, 9:00:00\u202fAM", "05/01/2024 09:00", "5/1/2024, 9:00 AM",
+        NINE_SECONDS * 1_000_000, "1714554000000000000", {"$date": "2024-05-01T09:00:00Z"},
+        {"$date": {"$numberLong": "1714554000000"}}, "2024/05/01 09:00:00",
     ],
 )  # fmt: skip
 def test_times_in_every_usual_form(value: Any) -> None:
@@ -219,6 +261,65 @@ def test_a_tree_gives_every_message_once_and_the_shown_branch_in_order(data: st.
     while (parent := nodes[way[0]].parent) is not None:
         way.insert(0, parent)
     assert [said.id for said in found if not said.left] == way
+
+
+def test_the_states_of_a_thread_are_one_conversation_each_message_when_it_first_stood_there(tmp_path: Path) -> None:
+    def state(hour: int, *said: str) -> dict[str, Any]:
+        messages = [{"type": "ai" if id_[0] == "a" else "human", "content": id_, "id": id_} for id_ in said]
+        at = {"created_at": f"2024-05-01T{hour:02}:00:00Z", "checkpoint": {"thread_id": "t1"}}
+        return {"values": {"messages": messages}, **at}
+
+    history = [
+        state(12, "q2", "a2", "q4"),
+        state(11, "q2", "a2", "q3", "a3"),
+        state(10, "q1", "a1", "q2", "a2"),
+        state(9, "q1"),
+    ]
+    for name, whole in {"newest-first": history, "oldest-first": history[::-1]}.items():
+        found = lines(written(tmp_path, whole, f"{name}.json"))
+        assert [(line.text(), line.created_at.hour, line.left_at is None) for line in found] == [
+            ("q1", 9, True), ("a1", 10, True), ("q2", 10, True), ("a2", 10, True), ("q3", 11, False), ("a3", 11, False),
+            ("q4", 12, True),
+        ]  # fmt: skip
+    checkpoint = {"ts": NINE, "channel_values": history[1]["values"]}
+    config = {"configurable": {"thread_id": "t1"}}
+    (first, *_) = lines(written(tmp_path, [{"config": config, "checkpoint": checkpoint, "metadata": {}}], "saver.json"))
+    assert (first.text(), first.created_at.hour) == ("q2", 9)
+
+
+def test_a_message_of_langchain_is_dated_by_what_stands_beside_it(tmp_path: Path) -> None:
+    said = [
+        {"role": "user", "content": "Plan a trip", "createdAt": NINE},
+        AIMessage("Three days.", response_metadata={"created_at": NINE}).model_dump(),
+        {"type": "human", "data": {"content": "Thanks", "additional_kwargs": {"timestamp": NINE_SECONDS}}},
+    ]
+    assert {line.created_at for line in lines(written(tmp_path, {"messages": said}))} == {moment(NINE)}
+
+
+def test_memories_of_mem0_are_known_and_those_of_two_users_are_refused(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    file = written(tmp_path, MEM0)
+    assert "2 messages, 2 facts" in run(environment, "import", str(file), "--dry-run").stdout
+    assert "2 facts and 0 pins, 2 of them new" in run(environment, "import", str(file)).stdout
+    known = run(environment, "facts", "--json").stdout
+    assert "I live in Oslo" in known
+    assert "Plans a trip to Vienna" in known
+    assert "2 facts and 0 pins, 0 of them new" in run(environment, "import", str(file)).stdout
+    others = written(tmp_path, [*MEM0["results"], {**MEM0["results"][0], "user_id": "bob"}])
+    with pytest.raises(InputError, match="about 2 users"), converted(others, "ada"):
+        pass
+
+
+def test_two_files_of_one_name_whose_messages_have_no_ids_are_two_conversations(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    for number, text in enumerate(["Plan a trip", "Bake a cake"]):
+        (tmp_path / str(number)).mkdir()
+        said = [{"role": "user", "content": text}, {"role": "assistant", "content": "Gladly."}]
+        file = written(tmp_path / str(number), said)
+        assert "2 messages, 2 of them new" in run(environment, "import", str(file), "--no-embed").stdout
+    assert "2 messages, 0 of them new" in run(environment, "import", str(file), "--no-embed").stdout
 
 
 def test_an_import_is_found_and_twice_is_once(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -14,20 +14,25 @@ from typing import IO, Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, HumanMessage, message_to_dict
 
+from ...facts.extraction import Occasion, extract
+from ...facts.language import language_in
+from ...facts.words import content_terms
 from ...state.messages import clean_text
 from ...state.records import EVERTHREAD_NAMESPACE
 from ...state.threads import thread_id
 from ...text.tokens import estimate_tokens
 from ..transfer_format import header_line
-from ..transfer_lines import Counts, MessageLine, ThreadLine
+from ..transfer_lines import Counts, FactLine, MessageLine, ThreadLine
 from .read import copied, opened_export
-from .said import Conversation
+from .said import Conversation, digest
 
 UNKNOWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """When a message was said whose export holds no time at all."""
 _STEP: Final = timedelta(seconds=1)
 """Between a message and one after it that has no time."""
 _NAME: Final = 200
+_SURE: Final = 0.8
+"""How sure a fact is that another product's model has written."""
 
 
 class Converted(NamedTuple):
@@ -38,6 +43,7 @@ class Converted(NamedTuple):
         product: whose export it was.
         conversations: those with at least one message.
         messages: visible messages, those that have left among them.
+        facts: what was known about the user.
         left: messages of branches that were left.
         undated: messages of conversations without any time.
         since: the first moment that is named; None where there is none.
@@ -48,6 +54,7 @@ class Converted(NamedTuple):
     product: str
     conversations: int
     messages: int
+    facts: int
     left: int
     undated: int
     since: datetime | None
@@ -67,31 +74,40 @@ def converted(file: Path, user_id: str) -> Iterator[Converted]:
     Raises:
         InputError: the file cannot be read, or is no export that is known.
     """
-    with opened_export(file) as export, TemporaryFile() as threads, TemporaryFile() as messages:
-        writer = _Writer(export.product, user_id, threads, messages)
+    with (
+        opened_export(file) as export,
+        TemporaryFile() as threads,
+        TemporaryFile() as messages,
+        TemporaryFile() as facts,
+    ):
+        writer = _Writer(export.product, user_id, threads, messages, facts)
         for conversation in export.conversations:
             writer.add(conversation)
         with NamedTemporaryFile(suffix=".jsonl") as whole:
-            counts = Counts(threads=len(writer.last_seq), messages=writer.found["messages"])
+            counts = Counts(
+                threads=len(writer.last_seq), messages=writer.found["messages"], facts=writer.found["facts"]
+            )
             whole.write(header_line(user_id, counts).encode())
             copied(threads, whole)
             copied(messages, whole)
+            copied(facts, whole)
             whole.flush()
             found = writer.found
             yield Converted(
-                Path(whole.name), export.product, counts.threads, counts.messages, found["left"], found["undated"],
-                writer.since, writer.until,
+                Path(whole.name), export.product, counts.threads, counts.messages, counts.facts, found["left"],
+                found["undated"], writer.since, writer.until,
             )  # fmt: skip
 
 
 class _Writer:
-    """Writes the lines of threads and of messages, each into a file of its own."""
+    """Writes the lines of threads, of messages and of facts, each into a file of its own."""
 
-    def __init__(self, product: str, user_id: str, threads: IO[bytes], messages: IO[bytes]) -> None:
+    def __init__(self, product: str, user_id: str, threads: IO[bytes], messages: IO[bytes], facts: IO[bytes]) -> None:
         self._product = product
         self._user_id = user_id
         self._threads = threads
         self._messages = messages
+        self._facts = facts
         self.last_seq: dict[str, int] = {}
         self.found: Counter[str] = Counter()
         self.since: datetime | None = None
@@ -116,7 +132,7 @@ class _Writer:
         for index, said in enumerate(conversation.said):
             seq, before = seq + 1, said.at or before + _STEP
             kind = HumanMessage if said.speaker == "user" else AIMessage
-            key = f"{self._product}\x1f{conversation.id}\x1f{said.id or index}"
+            key = f"{self._product}\x1f{conversation.id}\x1f{said.id or f'{index} {digest(said.text)}'}"
             id_ = str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))
             message = kind(clean_text(said.text), id=id_)
             line = MessageLine(
@@ -127,7 +143,18 @@ class _Writer:
             _write(self._messages, line)
             self.found["messages"] += 1
             self.found["left"] += said.left
+            if said.is_fact:
+                self._add_facts(message.text, Occasion(thread, id_, before))
         self.last_seq[thread] = seq
+
+    def _add_facts(self, text: str, said: Occasion) -> None:
+        whole = said.fact(
+            text, kind="biography", terms=content_terms(text, language_in(text)), confidence=_SURE, origin="model"
+        )
+        for fact in extract(text, said, origin="model") or [whole]:
+            values = fact.model_dump(mode="json", exclude={"kind", "thread_id"})
+            _write(self._facts, FactLine(kind="fact", thread=fact.thread_id, sort=fact.kind, **values))
+            self.found["facts"] += 1
 
     def _span(self, times: list[datetime]) -> None:
         if times:

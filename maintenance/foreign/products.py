@@ -5,14 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
-
-from ...state.messages import message_text
-from .said import Conversation, Node, Said, Speaker, moment, on_branches
-
-Record = Mapping[str, Any]
+from .agents import by_owner, history_of, is_state, langchain, langgraph, letta, mem0
+from .said import Conversation, Node, Record, Said, Speaker, moment, on_branches, said
 
 _SPEAKERS: Final[Mapping[Any, Speaker]] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
@@ -22,11 +19,12 @@ _PROMPTED: Final = re.compile(r"^(?:Prompted|Asked|Said)[\s\u00a0]+")
 
 
 class Product(NamedTuple):
-    """How to tell a product's records, and what is read of one."""
+    """How to tell a product's records, what is read of one, and how what was read becomes conversations."""
 
     name: str
     made: Callable[[Record], bool]
     read: Callable[[Record], Conversation]
+    joined: Callable[[Iterator[Conversation]], Iterator[Conversation]] = iter
 
 
 def product_of(record: Record) -> Product | None:
@@ -58,7 +56,7 @@ def _chatgpt_said(id_: str, message: Record | None) -> Said | None:
         return None
     parts = [_chatgpt_part(part) for part in content.get("parts") or []]
     names = [file.get("name") for file in (message.get("metadata") or {}).get("attachments") or []]
-    return _said(id_, speaker, [*parts, *_attached(names)], message.get("create_time"))
+    return said(id_, speaker, [*parts, *_attached(names)], message.get("create_time"))
 
 
 def _chatgpt_part(part: Any) -> str:
@@ -69,16 +67,16 @@ def _chatgpt_part(part: Any) -> str:
 
 
 def _claude(record: Record) -> Conversation:
-    said = []
+    found = []
     for message in record["chat_messages"]:
         blocks = message.get("content") or []
         texts = [block["text"] for block in blocks if block.get("type") == "text" and block.get("text")]
         files = [file.get("file_name") for kind in ("attachments", "files") for file in message.get(kind) or []]
         parts = [*(texts or [message.get("text") or ""]), *_attached(files)]
         speaker = _SPEAKERS.get(message.get("sender"))
-        if speaker and (found := _said(str(message.get("uuid") or ""), speaker, parts, message.get("created_at"))):
-            said.append(found)
-    return Conversation(str(record["uuid"]), str(record.get("name") or ""), moment(record.get("created_at")), said)
+        if speaker and (one := said(str(message.get("uuid") or ""), speaker, parts, message.get("created_at"))):
+            found.append(one)
+    return Conversation(str(record["uuid"]), str(record.get("name") or ""), moment(record.get("created_at")), found)
 
 
 def _open_webui(record: Record) -> Conversation:
@@ -100,8 +98,8 @@ def _librechat(record: Record) -> Conversation:
         speaker: Speaker = "user" if message.get("isCreatedByUser") else "assistant"
         blocks = message.get("content") or []
         texts = [_block_text(block) for block in blocks if isinstance(block, Mapping)]
-        said = _said(id_, speaker, [message.get("text") or "", *texts], message.get("createdAt"))
-        nodes[id_] = Node(message.get("parentMessageId"), said)
+        found = said(id_, speaker, [message.get("text") or "", *texts], message.get("createdAt"))
+        nodes[id_] = Node(message.get("parentMessageId"), found)
     id_ = str(record["conversationId"])
     return Conversation(id_, str(record.get("title") or ""), moment(record.get("createdAt")), on_branches(nodes, None))
 
@@ -123,55 +121,37 @@ def _block_text(block: Record) -> str:
 def _gemini(record: Record) -> Conversation:
     """An activity of Google's Takeout: a prompt and its reply, which name no conversation."""
     at = record.get("time")
-    prompt = _said(f"{at}-prompt", "user", [_PROMPTED.sub("", record["title"])], at)
+    prompt = said(f"{at}-prompt", "user", [_PROMPTED.sub("", record["title"])], at)
     pages = [_text_of(str(item.get("html") or "")) for item in record.get("safeHtmlItem") or []]
-    reply = _said(f"{at}-reply", "assistant", pages, at)
+    reply = said(f"{at}-reply", "assistant", pages, at)
     found = moment(at)
     day = f"{found:%Y-%m-%d}" if found else ""
-    return Conversation(day, f"Gemini {day}".strip(), found, [said for said in (prompt, reply) if said])
+    return Conversation(day, f"Gemini {day}".strip(), found, [one for one in (prompt, reply) if one])
+
+
+def _by_day(activities: Iterator[Conversation]) -> Iterator[Conversation]:
+    """Single activities, the newest first, as conversations of a day."""
+    in_order = sorted(activities, key=lambda activity: activity.at.timestamp() if activity.at else 0.0)
+    for _, day in groupby(in_order, key=lambda activity: activity.id):
+        found = list(day)
+        yield found[0]._replace(said=[one for activity in found for one in activity.said])
 
 
 def _text_of(markup: str) -> str:
     return html.unescape(_TAG.sub("", re.sub(r"</(?:p|li|h\d|div|pre)>|<br\s*/?>", "\n", markup))).strip()
 
 
-def _langchain(record: Record) -> Conversation:
-    """Messages of LangChain: `messages_to_dict`, `dumps`, objects of role and content, or a thread's state."""
-    state = record.get("values") if isinstance(record.get("values"), Mapping) else record
-    said = []
-    for message in state["messages"] if state else []:
-        read = _langchain_message(message)
-        speaker: Speaker | None = (
-            "user" if isinstance(read, HumanMessage) else "assistant" if isinstance(read, AIMessage) else None
-        )
-        at = read.additional_kwargs.get("created_at") or (message.get("created_at") if "role" in message else None)
-        if speaker and (found := _said(read.id or "", speaker, [message_text(read)], at)):
-            said.append(found)
-    configurable = (record.get("config") or {}).get("configurable") or {}
-    id_ = str(record.get("thread_id") or configurable.get("thread_id") or record.get("id") or "")
-    return Conversation(id_, str(record.get("title") or ""), moment(record.get("created_at")), said)
-
-
-def _langchain_message(message: Record) -> BaseMessage:
-    if isinstance(message.get("kwargs"), Mapping):
-        message = message["kwargs"]
-    elif isinstance(message.get("data"), Mapping):
-        message = {**message["data"], "type": message["type"]}
-    (read,) = convert_to_messages([dict(message)])
-    return read
-
-
 def _silly_tavern(record: Record) -> Conversation:
     """A chat of SillyTavern: its lines, the header first."""
     header, *lines = record["lines"]
-    said = []
+    found = []
     for number, line in enumerate(lines):
         speaker: Speaker = "user" if line.get("is_user") else "assistant"
-        if not line.get("is_system") and (found := _said(str(number), speaker, [line["mes"]], line.get("send_date"))):
-            said.append(found)
+        if not line.get("is_system") and (one := said(str(number), speaker, [line["mes"]], line.get("send_date"))):
+            found.append(one)
     title = str(header.get("character_name") or (lines[0].get("name") if lines else "") or "")
     begun = header.get("create_date")
-    return Conversation(f"{title} {begun or ''}".strip(), title, moment(begun), said)
+    return Conversation(f"{title} {begun or ''}".strip(), title, moment(begun), found)
 
 
 def _plain(id_: str, message: Record, time: str) -> Said | None:
@@ -180,13 +160,7 @@ def _plain(id_: str, message: Record, time: str) -> Said | None:
     parts = content if isinstance(content, list) else [{"text": content or ""}]
     names = [file.get("name") for file in message.get("files") or []]
     texts = [_block_text(part) for part in parts if isinstance(part, Mapping)]
-    return _said(id_, speaker, [*texts, *_attached(names)], message.get(time)) if speaker else None
-
-
-def _said(id_: str, speaker: Speaker, parts: Iterable[str], at: Any) -> Said | None:
-    """The message; None where nothing was said."""
-    text = "\n".join(part for part in parts if part and part.strip())
-    return Said(id_, speaker, text, moment(at)) if text else None
+    return said(id_, speaker, [*texts, *_attached(names)], message.get(time)) if speaker else None
 
 
 def _attached(names: Iterable[Any]) -> list[str]:
@@ -202,8 +176,16 @@ PRODUCTS: Final = (
         _open_webui,
     ),
     Product("LibreChat", lambda record: "conversationId" in record and "messages" in record, _librechat),
-    Product("Gemini", lambda record: "safeHtmlItem" in record or str(record.get("header")) == "Gemini Apps", _gemini),
+    Product(
+        "Gemini",
+        lambda record: "safeHtmlItem" in record or str(record.get("header")) == "Gemini Apps",
+        _gemini,
+        _by_day,
+    ),
     Product("SillyTavern", lambda record: isinstance(record.get("lines"), list), _silly_tavern),
-    Product("LangChain", lambda record: "messages" in record or "messages" in (record.get("values") or {}), _langchain),
+    Product("Letta", lambda record: "messages" in record and "core_memory" in record, letta),
+    Product("mem0", lambda record: "memory" in record and "messages" not in record, mem0, by_owner),
+    Product("LangGraph", is_state, langgraph, history_of),
+    Product("LangChain", lambda record: "messages" in record, langchain),
 )
 """In the order in which they are asked: each before those whose records look like its own."""

@@ -8,7 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, NamedTuple
@@ -16,12 +16,14 @@ from typing import IO, Any, Final, NamedTuple
 import ijson
 
 from ...state.errors import InputError, first_line
-from .products import Product, Record, product_of
-from .said import Conversation
+from .agents import letta_agents
+from .products import Product, product_of
+from .said import Conversation, Record, digest
 
 _SAMPLE: Final = 65_536
-_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_KNOWN: Final = "ChatGPT, Claude, Gemini (Takeout), LangChain, LibreChat, Open WebUI, SillyTavern"
+_KNOWN: Final = (
+    "ChatGPT, Claude, Gemini (Takeout), LangChain, LangGraph, Letta, LibreChat, mem0, Open WebUI, SillyTavern"
+)
 
 
 class Export(NamedTuple):
@@ -52,14 +54,12 @@ def opened_export(file: Path) -> Iterator[Export]:
 
 def _conversations(file: Path, product: Product, records: Iterator[Record]) -> Iterator[Conversation]:
     read = (_read(file, number, product, record) for number, record in enumerate(records, start=1))
-    if product.name != "Gemini":
-        yield from (found if found.id else found._replace(id=file.stem) for found in read)
-        return
-    # Single activities, the newest first, are conversations of a day.
-    activities = sorted(read, key=lambda activity: activity.at.timestamp() if activity.at else 0.0)
-    for _, day in groupby(activities, key=lambda activity: activity.id):
-        found = list(day)
-        yield found[0]._replace(said=[said for activity in found for said in activity.said])
+    yield from product.joined(found if found.id else _named(found, file) for found in read)
+
+
+def _named(found: Conversation, file: Path) -> Conversation:
+    """A conversation that the export gives no id: by its file and its first words, as files may have one name."""
+    return found._replace(id=f"{file.stem} {digest(found.said[0].text)}" if found.said else file.stem)
 
 
 def _read(file: Path, number: int, product: Product, record: Record) -> Conversation:
@@ -88,10 +88,10 @@ def _unpacked(file: Path) -> Iterator[IO[bytes]]:
 
 def _in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
     """The same without a mark of its encoding, and checked: a copy that the system deletes."""
-    mark = content.read(2)
-    decode = codecs.getincrementaldecoder("utf-16" if mark in _UTF16 else "utf-8-sig")()
+    block = content.read(_SAMPLE)
+    found = json.detect_encoding(block)
+    decode = codecs.getincrementaldecoder("utf-8-sig" if found == "utf-8" else found)()
     copy = TemporaryFile()  # noqa: SIM115  # it is deleted when the last who reads it is gone
-    block = mark + content.read(_SAMPLE)
     sample = block
     try:
         while block:
@@ -120,7 +120,7 @@ def _records(file: Path, content: IO[bytes]) -> Iterator[Record]:
         if start == b"[":
             yield from _items(content)
         elif start == b"{":
-            yield _alone(content)
+            yield from _inside(_alone(content))
     except (ValueError, ijson.JSONError) as error:
         raise InputError(f"{file} is no JSON: {first_line(error)}. It was cut off, or is no export.") from None
 
@@ -135,6 +135,16 @@ def _items(content: IO[bytes]) -> Iterator[Record]:
         yield from items
     elif _is_message(first):  # a list of messages is one conversation
         yield {"messages": [first, *items]}
+
+
+def _inside(found: Record) -> Iterator[Record]:
+    """The records of an object that is none itself: the agents of Letta's file, the pages of mem0's."""
+    if isinstance(found.get("agents"), list):
+        yield from letta_agents(found)
+    elif isinstance(found.get("results"), list):
+        yield from (item for item in found["results"] if isinstance(item, dict))
+    else:
+        yield found
 
 
 def _is_message(item: dict[str, Any]) -> bool:

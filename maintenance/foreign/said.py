@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, NamedTuple
 
 Speaker = Literal["user", "assistant"]
+Record = Mapping[str, Any]
 
 _FORMS: Final = (
     "%B %d, %Y %I:%M%p", "%B %d, %Y %I:%M %p", "%Y-%m-%d@%Hh%Mm%Ss", "%Y-%m-%d @%Hh %Mm %Ss", "%Y-%m-%d %H:%M:%S",
     "%m/%d/%Y %H:%M:%S", "%m/%d/%Y, %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%Y", "%d %B %Y", "%b %d, %Y, %I:%M:%S %p",
+    "%m/%d/%Y %H:%M", "%m/%d/%Y, %I:%M %p", "%B %d, %Y", "%b %d, %Y", "%Y/%m/%d %H:%M:%S",
 )  # fmt: skip
 _MILLISECONDS: Final = re.compile(r"\s*\d{1,3}ms$")
-_MILLISECONDS_FROM: Final = 1e11
-"""A number from here on counts milliseconds: as seconds it would lie beyond the year 5000."""
+_FINER_FROM: Final = 1e11
+"""A number from here on counts a thousandth of the unit: as seconds it would lie beyond the year 5000."""
 
 
 class Said(NamedTuple):
@@ -28,6 +31,7 @@ class Said(NamedTuple):
         text: what was said.
         at: when; None where the export does not say.
         left: whether it stands on a branch that was left: edited, or answered again.
+        is_fact: whether it is no message, but what was known about the user.
     """
 
     id: str
@@ -35,6 +39,7 @@ class Said(NamedTuple):
     text: str
     at: datetime | None
     left: bool = False
+    is_fact: bool = False
 
 
 class Conversation(NamedTuple):
@@ -51,6 +56,17 @@ class Node(NamedTuple):
 
     parent: str | None
     said: Said | None
+
+
+def said(id_: str, speaker: Speaker, parts: Iterable[str], at: Any) -> Said | None:
+    """The message; None where nothing was said."""
+    text = "\n".join(part for part in parts if part and part.strip())
+    return Said(id_, speaker, text, moment(at)) if text else None
+
+
+def digest(text: str) -> str:
+    """What tells a text from others where an export gives it no id, or one that another export gives to another."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def on_branches(nodes: Mapping[str, Node], current: str | None) -> list[Said]:
@@ -91,15 +107,21 @@ def _shown_first(children: Sequence[str], kept: set[str]) -> list[str]:
 def moment(value: Any) -> datetime | None:
     """The time that an export names; in UTC where it names no zone, None where it cannot be read.
 
-    Seconds and milliseconds since 1970 as numbers or digits, ISO 8601, RFC 2822, and the American forms.
+    Seconds, or thousandths, millionths and billionths of them, since 1970 as numbers or digits, ISO 8601, RFC 2822, the
+    American forms, and what databases write: `{"$date": ...}`.
     """
-    if isinstance(value, str) and re.fullmatch(r"\d{9,14}(\.\d+)?", value.strip()):
+    if isinstance(value, Mapping):
+        value = value.get("$date", value.get("$numberLong"))
+        return None if isinstance(value, Mapping) and not value else moment(value)
+    if isinstance(value, str) and re.fullmatch(r"\d{9,19}(\.\d+)?", value.strip()):
         value = float(value)
     if isinstance(value, bool) or value is None:
         return None
     try:
         if isinstance(value, int | float):
-            return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS_FROM else value, UTC)
+            for _ in range(3):
+                value = value / 1000 if value >= _FINER_FROM else value
+            return datetime.fromtimestamp(value, UTC)
         found = _written(str(value).strip())
     except (ValueError, OverflowError, OSError):
         return None

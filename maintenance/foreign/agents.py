@@ -1,0 +1,205 @@
+"""What LangChain, LangGraph, Letta and mem0 write: messages of agents, states of threads, memories about a user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+
+from ...state.errors import InputError
+from ...state.messages import content_text
+from .said import Conversation, Record, Said, Speaker, digest, moment, said
+
+_TIMES: Final = ("created_at", "createdAt", "create_time", "timestamp", "ts", "date", "time")
+_UNDER: Final = ("additional_kwargs", "response_metadata", "metadata")
+_SPOKEN: Final = "send_message"
+"""The tool by which older agents of Letta speak; what else they write are thoughts."""
+
+
+def langchain(record: Record) -> Conversation:
+    """Messages of LangChain: `messages_to_dict`, `dumps`, `model_dump`, or objects of role and content."""
+    given = record["messages"]
+    return Conversation(
+        str(record.get("thread_id") or record.get("id") or ""), str(record.get("title") or ""), _time_in(record),
+        _said_in(given.values() if isinstance(given, Mapping) else given),
+    )  # fmt: skip
+
+
+def is_state(record: Record) -> bool:
+    """Whether a record is the state of a thread: a snapshot, what a server tells of it, or a checkpoint."""
+    return isinstance(_values(record), list) or "messages" in _values(record)
+
+
+def langgraph(record: Record) -> Conversation:
+    """One state of a thread, its messages said at the latest when it was made."""
+    values = _values(record)
+    found = _said_in(values if isinstance(values, list) else values["messages"])
+    checkpoint = record.get("checkpoint") or {}
+    configurable = (record.get("config") or {}).get("configurable") or {}
+    id_ = record.get("thread_id") or checkpoint.get("thread_id") or configurable.get("thread_id") or ""
+    at, metadata = moment(checkpoint.get("ts")) or _time_in(record), record.get("metadata") or {}
+    title = str(metadata.get("title") or metadata.get("thread_name") or record.get("title") or "")
+    return Conversation(str(id_), title, at, [one._replace(at=one.at or at) for one in found])
+
+
+def history_of(states: Iterable[Conversation]) -> Iterator[Conversation]:
+    """The conversation of each thread, from all of its states: what was said in any, when it first stood in one.
+
+    What the newest state lacks has left, but for its beginning: that was trimmed.
+    """
+    threads: dict[str, list[Conversation]] = {}
+    for state in states:
+        threads.setdefault(state.id, []).append(state)
+    for of_thread in threads.values():
+        of_thread.reverse()  # a history begins with the newest
+        of_thread.sort(key=lambda state: state.at.timestamp() if state.at else 0.0)
+        newest, found = of_thread[-1], dict[str, Said]()
+        for state in of_thread:
+            for place, one in enumerate(state.said):
+                found.setdefault(one.id or f"{place} {one.speaker} {one.text}", one)
+        shown = {one.id or f"{place} {one.speaker} {one.text}" for place, one in enumerate(newest.said)}
+        first = next((place for place, id_ in enumerate(found) if id_ in shown), 0)
+        left = (place >= first and id_ not in shown for place, id_ in enumerate(found))
+        said_ = [one._replace(left=gone) for one, gone in zip(found.values(), left, strict=True)]
+        yield newest._replace(said=said_, at=of_thread[0].at)
+
+
+def letta(record: Record) -> Conversation:
+    """An agent of Letta's file: what it and the user said, and last what it held in memory of the user."""
+    messages = record["messages"]
+    speaks = any(_calls(message, _SPOKEN) for message in messages)
+    found = [one for message in messages for one in _letta_said(message, speaks=speaks)]
+    last = next((one.at for one in reversed(found) if one.at), None)
+    blocks = record.get("core_memory") or record.get("memory_blocks") or ()
+    known = [str(block.get("value") or "") for block in blocks if block.get("label") == "human"]
+    found += [
+        Said(digest(text), "user", text.strip(), last or moment(record.get("created_at")))
+        for text in known
+        if text.strip()
+    ]
+    name = str(record.get("name") or "agent")
+    return Conversation(name, name, moment(record.get("created_at")), found)
+
+
+def letta_agents(whole: Record) -> Iterator[Record]:
+    """The agents of a file, each with its blocks of memory."""
+    blocks = {block["id"]: block for block in whole.get("blocks") or ()}
+    for agent in whole["agents"]:
+        named = [blocks[id_] for id_ in agent.get("block_ids") or () if id_ in blocks]
+        yield {**agent, "core_memory": [*named, *(agent.get("memory_blocks") or ())]}
+
+
+def mem0(record: Record) -> Conversation:
+    """A memory of mem0; one that was changed is another one."""
+    owner = next((f"{kind[:-3]} {record[kind]}" for kind in ("user_id", "agent_id", "run_id") if record.get(kind)), "")
+    text = str(record["memory"]).strip()
+    at = moment(record.get("updated_at")) or moment(record.get("created_at"))
+    one = Said(f"{record.get('id') or ''} {digest(text)}", "user", text, at, is_fact=bool(record.get("user_id")))
+    return Conversation(owner or "memories", f"mem0: {owner or 'memories'}", None, [one] if text else [])
+
+
+def by_owner(memories: Iterable[Conversation]) -> Iterator[Conversation]:
+    """The memories of each owner in the order of their times.
+
+    Raises:
+        InputError: they are about several users.
+    """
+    owners: dict[str, Conversation] = {}
+    for memory in memories:
+        before = owners.setdefault(memory.id, memory._replace(said=[]))
+        owners[memory.id] = before._replace(said=[*before.said, *memory.said])
+    users = [owner for owner in owners if owner.startswith("user ")]
+    if len(users) > 1:
+        raise InputError(
+            f"The file holds memories about {len(users)} users ({', '.join(users[:3])}): expected those of one. Export "
+            "each user's, and import it for that user."
+        )
+    for owner in owners.values():
+        yield owner._replace(said=sorted(owner.said, key=lambda one: one.at.timestamp() if one.at else 0.0))
+
+
+def _values(record: Record) -> Any:
+    found = record.get("values")
+    if not isinstance(found, (Mapping, list)):
+        checkpoint = record.get("checkpoint")
+        found = checkpoint.get("channel_values") if isinstance(checkpoint, Mapping) else None
+    return found if isinstance(found, (Mapping, list)) else {}
+
+
+def _said_in(messages: Iterable[Record]) -> list[Said]:
+    found = []
+    for message in messages:
+        read = _message(message)
+        speaker: Speaker | None = (
+            "user" if isinstance(read, HumanMessage) else "assistant" if isinstance(read, AIMessage) else None
+        )
+        if speaker and (one := said(read.id or "", speaker, [content_text(read.content)], None)):
+            found.append(one._replace(at=_time_in({**message, **_fields(message)})))
+    return found
+
+
+def _fields(message: Record) -> Record:
+    """The fields of a message, wherever its form keeps them."""
+    for name in ("kwargs", "data"):
+        if isinstance(message.get(name), Mapping):
+            return dict(message[name])
+    return message
+
+
+def _message(message: Record) -> BaseMessage:
+    fields = dict(_fields(message))
+    if fields is not message and "data" in message:
+        fields["type"] = message["type"]
+    (read,) = convert_to_messages([fields])
+    return read
+
+
+def _time_in(holder: Record) -> Any:
+    """The time that a record names, under any of the usual names, or in what stands beside its text."""
+    for place in (holder, *(holder.get(name) for name in _UNDER)):
+        if isinstance(place, Mapping):
+            for name in _TIMES:
+                if (found := moment(place.get(name))) is not None:
+                    return found
+    return None
+
+
+def _letta_said(message: Record, *, speaks: bool) -> Iterator[Said]:
+    speaker = {"user": "user", "assistant": "assistant"}.get(str(message.get("role")))
+    content = message.get("content") if message.get("content") is not None else message.get("text")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [str(block.get("text") or "") for block in blocks if block.get("type", "text") == "text"]
+    if speaker == "user":
+        texts = [shown for text in texts if (shown := _letta_user(text)) is not None]
+    elif speaker == "assistant" and speaks:
+        texts = _calls(message, _SPOKEN)
+    at = message.get("created_at")
+    if speaker and (one := said("", "user" if speaker == "user" else "assistant", texts, at)):
+        # Ids in the file count from its first message, which another export does not begin with.
+        yield one._replace(id=digest(f"{at} {one.speaker} {one.text}"))
+
+
+def _letta_user(text: str) -> str | None:
+    """What the user wrote: Letta keeps it as JSON, as it keeps what its own clock and tools say, which is None."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(found, dict) or "type" not in found:
+        return text
+    return str(found.get("message") or "") if found["type"] == "user_message" else None
+
+
+def _calls(message: Record, name: str) -> list[str]:
+    """What the calls of a tool in a message say."""
+    found = []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        if function.get("name") == name:
+            try:
+                found.append(str(json.loads(function.get("arguments") or "{}").get("message") or ""))
+            except ValueError:
+                continue
+    return found
