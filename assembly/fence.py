@@ -113,9 +113,9 @@ def summary_entry(text: str) -> str:
 
 
 def _speaker(memory: Memory, fragment: Fragment) -> str:
-    if memory.source_type == "summary":
-        return "summary"
-    return _line(fragment.name) if fragment.name else fragment.role
+    speaker = _line(fragment.name) if fragment.name else fragment.role
+    speaker = "summary" if memory.source_type == "summary" else speaker
+    return speaker if memory.space is None else words.SHARED.format(speaker=speaker, space=_line(memory.space))
 
 
 def _line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from ..maintenance.importing import in_our_format
+from ..maintenance.importing import in_our_format, read_for_facts
 from ..maintenance.transfer import export_rows, import_rows
 from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
@@ -32,7 +32,7 @@ class Carried:
     async def aimport_(self, file: Path | str) -> Counts:
         """Read a file that was exported, here or by ChatGPT, Claude, Gemini and others; returns how much was new.
 
-        What is new is embedded in the background. It may be done again, and was stopped at any point before.
+        What is new is read for facts, and embedded in the background. It may be done again, also after it was stopped.
 
         Raises:
             InputError: the file cannot be read, or something in it is wrong; then nothing was imported.
@@ -43,6 +43,7 @@ class Carried:
             checked = await asyncio.to_thread(check_file, ready)
             new = await import_rows(self.user.rows, ready, checked, added=lambda _: None)
         await self.user.let_go()
+        await read_for_facts(self.user.rows, lambda _: None)
         self.user.embed_later(self.resources.settings.timeouts.embedding)
         return new
 

@@ -12,10 +12,11 @@ from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from ..graph.recognition import new_by_content
 from ..memory.pairing import with_fragments
 from ..models.cache_marks import with_cache_marks
-from ..nodes.memory_retrieval import HITS_A_MEMORY, memory_retrieval
+from ..nodes.memory_retrieval import memory_retrieval
 from ..nodes.pairing import pairing
 from ..nodes.remember import remember
 from ..nodes.summarize import no_summary_due, summarize
+from ..runtime.memories import HITS_A_MEMORY
 from ..runtime.prompt import Asked, assembled
 from ..runtime.turn import Turn
 from ..state.errors import StorageError

@@ -6,6 +6,7 @@ from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.user import User
 from ..state.errors import InputError
 from ..state.messages import is_empty
+from ..storage.documents import Documents, change_documents
 from .checks import ThreadSnapshot, check
 from .damage import damages
 from .findings import Checkup, Finding
@@ -27,7 +28,7 @@ async def examine(
     Args:
         graph: what `open_graph` gives.
         user_id: whose threads.
-        thread_id: the only thread that is checked; None for all.
+        thread_id: the only thread that is checked; None for all, and for the documents of agents (`MemoryStore`).
         repair: whether what can be repaired is repaired.
 
     Raises:
@@ -40,7 +41,29 @@ async def examine(
     if thread_id is not None and thread_id not in mine:
         raise InputError(f"There is no thread {thread_id!r}: `everthread threads` lists yours.")
     wanted = mine if thread_id is None else {thread_id: mine[thread_id]}
-    return [await _checkup(conversation, user, id_, name, repair=repair) for id_, name in wanted.items()]
+    checkups = [await _checkup(conversation, user, id_, name, repair=repair) for id_, name in wanted.items()]
+    documents = await _of_documents(user, repair=repair) if thread_id is None else None
+    return checkups if documents is None else [*checkups, documents]
+
+
+async def _of_documents(user: User, *, repair: bool) -> Checkup | None:
+    """What is damaged among the documents of agents; None where nothing is."""
+    damaged = await Documents(user.rows).damaged()
+    if not damaged:
+        return None
+    names = tuple(f"{'.'.join(namespace)}/{key}" for (namespace, key), _ in damaged)
+    lost = sum(document is None for _, document in damaged)
+    finding = Finding(
+        kind="damaged row",
+        ids=names,
+        problem=f"{len(damaged)} documents of agents cannot be read; of {lost}, the value is lost",
+        action="A repair mends those whose value can be read, and deletes the others",
+    )
+    if repair:
+        kept = [document for _, document in damaged if document is not None]
+        await change_documents(user.rows, kept, removed=[place for place, _ in damaged])
+    left = () if repair else (finding,)
+    return Checkup(thread_id="documents", messages=0, summaries=0, findings=(finding,), left=left)
 
 
 async def _checkup(

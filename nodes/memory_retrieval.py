@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..runtime.chain_texts import with_chain
 from ..runtime.chat_forgetting import forget_asked
 from ..runtime.events import tell
 from ..runtime.facts import known_facts
+from ..runtime.memories import HITS_A_MEMORY
 from ..runtime.relevance import least_told
 from ..runtime.said import with_said, within_reach
 from ..runtime.turn import Turn
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from ..state.conversation import ConversationState
 
 logger = logging.getLogger(__name__)
-
-HITS_A_MEMORY: Final = 3
-"""Hits fetched for each memory wanted: two hits in one exchange make one memory."""
 
 
 async def memory_retrieval(state: ConversationState, turn: Turn) -> Update:

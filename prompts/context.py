@@ -24,6 +24,9 @@ SAME_DAY = "{speaker}: {content}"
 SUMMARIZED = ", summarized above"
 """Marks a memory whose content a summary in the prompt tells in short."""
 
+SHARED = "{speaker} of the team {space}"
+"""Who said it, in a memory that a team shares: another person, perhaps."""
+
 FACTS = "Known about the user (noted earlier):"
 """Stands before facts and pins."""
 

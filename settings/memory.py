@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .forms import Group, on_node
 
-MemoryScope = Literal["user", "thread"]
+MemoryScope = Literal["user", "thread", "spaces"]
 
 
 class MemorySettings(Group):
@@ -37,7 +37,8 @@ class MemorySettings(Group):
     memory_scope: MemoryScope = Field(
         "user",
         title="Where to recall from",
-        description="user: recall from all threads of the user. thread: from this thread only.",
+        description="user: recall from all threads of the user. thread: from this thread only. spaces: from all "
+        "threads of the user, and from the team spaces that the user may read.",
         json_schema_extra=on_node("memory_retrieval"),
     )
     memory_tokens: int = Field(

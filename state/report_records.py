@@ -55,6 +55,7 @@ class Recalled(Record):
     keyword_rank: int | None = None
     rank: int
     created_at: AwareDatetime
+    space: str | None = None
     excerpt: str
     used: float | None = Field(
         None, description="The share of what the reply says beyond the question that the memory says too, in [0, 1]."

@@ -13,7 +13,7 @@ import numpy as np
 from ..state.errors import InputError
 from ..state.messages import clean_text
 from ..state.records import now
-from .readable import readable
+from .readable import UNREADABLE, readable
 from .storage import Row
 from .user_rows import Exchange, UserRows
 
@@ -84,6 +84,16 @@ class Documents:
         """Remove those at these places; returns how many there were. Errors as for `at`."""
         return len(await self._rows.fetch("documents.remove", **_columns(places)))
 
+    async def damaged(self) -> list[tuple[Place, Document | None]]:
+        """Those that cannot be read, each as it can be kept; None for one whose value is lost. Errors as for `at`."""
+        found = []
+        for row in await self._rows.fetch("documents.under", namespace="", inside="", length=0):
+            try:
+                _document(row)
+            except UNREADABLE:
+                found.append((_place_of(row), _mended(row)))
+        return found
+
     def _read(self, rows: Iterable[Row]) -> list[Document]:
         return readable(self._rows, "documents", rows, _document)
 
@@ -120,9 +130,30 @@ def _document(row: Row) -> Document:
     if not isinstance(value, dict) or row["updated_at"] is None or row["created_at"] is None:
         raise TypeError("expected an object and two times")
     return Document(
-        tuple(row["namespace"].split(_BETWEEN)), row["id"], value, tuple(json.loads(row["fields"])), row["model"],
+        *_place_of(row), value, tuple(json.loads(row["fields"])), row["model"],
         vectors, row["created_at"], row["updated_at"],
     )  # fmt: skip
+
+
+def _place_of(row: Row) -> Place:
+    return tuple(row["namespace"].split(_BETWEEN)), row["id"]
+
+
+def _mended(row: Row) -> Document | None:
+    """A damaged document with what of it can be read: its vectors are made again."""
+    value, fields = _json_in(row["content"]), _json_in(row["fields"])
+    if not isinstance(value, dict):
+        return None
+    fields = [path for path in fields if isinstance(path, str)] if isinstance(fields, list) else []
+    at = row["created_at"] or now()
+    return Document(*_place_of(row), value, tuple(fields), None, np.zeros(0, np.float32), at, row["updated_at"] or at)
+
+
+def _json_in(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except UNREADABLE:
+        return None
 
 
 def checked_json(value: Any) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, messages_to_dict
 from test_cli import run
 
-from everthread import InputError
+from everthread import InputError, Settings, open_memory
 from everthread.maintenance.foreign.convert import converted
 from everthread.maintenance.foreign.said import Node, Said, moment, on_branches
 from everthread.maintenance.transfer_format import check_file, read_body
@@ -339,6 +340,16 @@ def test_what_was_said_of_oneself_in_an_import_is_known(tmp_path: Path, environm
     trip["mapping"]["q2"]["message"]["content"]["parts"] = ["I live in Bergen. Plan a trip to Vienna"]
     assert "1 facts read in what was said" in run(environment, "import", str(written(tmp_path, [trip]))).stdout
     assert "I live in Bergen" in run(environment, "facts", "--json").stdout
+
+
+async def test_what_was_said_of_oneself_is_known_at_once_where_a_memory_imports_it(
+    tmp_path: Path, settings: Settings
+) -> None:
+    said = [{"role": "user", "content": "I live in Bergen.", "created_at": NINE}]
+    async with open_memory(settings, user_id="ada", embeddings=DeterministicFakeEmbedding(size=8)) as memory:
+        assert (await memory.aimport_(written(tmp_path, said))).messages == 1
+        assert [fact.value for fact in await memory.afacts()] == ["bergen"]
+        assert (await memory.aimport_(written(tmp_path, MEM0))).facts == 2
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from conversation import EchoModel, say
+from langchain.agents import create_agent
 from langchain_core.embeddings import Embeddings
+from langgraph.checkpoint.memory import InMemorySaver
 
 from everthread import (
     ConversationMemory,
+    Everthread,
     EverthreadError,
     InputError,
     MemoryStore,
@@ -17,6 +21,7 @@ from everthread import (
     Settings,
     TeamSpace,
     ThreadOwnershipError,
+    find_report,
     open_graph,
     open_memory,
 )
@@ -58,6 +63,35 @@ async def test_what_one_member_keeps_another_recalls_and_is_told_from_where(
     assert await shared.apins() == []
     assert await cleo.aspaces() == {"crew": "read"}
     assert await crew.amembers() == {"ada": "forget", "bob": "write", "cleo": "read"}
+
+
+async def test_a_turn_of_the_graph_and_of_an_agent_recalls_from_the_spaces_that_its_user_may_read(
+    stored: Settings, embeddings: Embeddings, ada: ConversationMemory, crew: TeamSpace
+) -> None:
+    if stored.storage_kind == "json":
+        pytest.skip("a JSON file takes one at a time: here are a memory, a graph and an agent")
+    asked = "When does the regatta in Kotka start?"
+    shown = "user of the team crew: The regatta starts at seven in Kotka."
+    model = EchoModel(prompts=[])
+    settings = stored.but(memory_scope="spaces")
+    middleware = Everthread(settings, embeddings=embeddings)
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    async with open_graph(settings, model=model, embeddings=embeddings) as graph:
+        for user_id, is_shown in (("cleo", True), ("dan", False)):
+            state = await say(graph, asked, to=f"graph-{user_id}", user=user_id)
+            assert [memory.space for memory in state["recall"].memories] == (["crew"] if is_shown else [])
+            assert any(shown in text for text in map(str, model.prompts)) == is_shown
+            model.prompts.clear()
+            config: Any = {"configurable": {"thread_id": f"agent-{user_id}", "user_id": user_id}}
+            await agent.ainvoke({"messages": [("user", asked)]}, config)
+            assert any(shown in text for text in map(str, model.prompts)) == is_shown
+            model.prompts.clear()
+        (found,) = (await find_report(graph, "cleo", "graph-cleo")).memories
+        assert found.space == "crew"
+        await crew.atake("cleo")
+        state = await say(graph, asked, to="graph-cleo-2", user="cleo")
+        assert all(memory.space is None for memory in state["recall"].memories)
+    await middleware.aclose()
 
 
 async def test_by_default_nobody_shares_anything(ada: ConversationMemory, crew: TeamSpace) -> None:

@@ -18,7 +18,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from scripted import calls, scripted
 
-from everthread import ConversationMemory, Everthread, InputError, MemoryStore, Settings, open_memory
+from everthread import (
+    ConversationMemory,
+    Everthread,
+    InputError,
+    MemoryStore,
+    Settings,
+    examine,
+    open_graph,
+    open_memory,
+)
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 
@@ -247,3 +256,23 @@ async def test_documents_travel_with_an_export_and_stay_as_they_were(
         file.write_text("\n".join(bad))
         with pytest.raises(InputError):
             check_file(file)
+
+
+async def test_the_doctor_finds_damaged_documents_and_mends_them(stored: Settings) -> None:
+    async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=Letters()) as graph:
+        memory = ConversationMemory(graph.resources, "ada")
+        store = MemoryStore(memory)
+        for key in ("whole", "no vectors", "no value"):
+            await store.aput(("a", "b"), key, {"text": key}, index=["text"])
+        assert await examine(graph, "ada") == []
+        storage: Any = graph.resources.database
+        change = storage.run if storage.kind == "postgres" else storage.on_thread
+        for damage, key in (("vectors = 'x'", "no vectors"), ("content = '{'", "no value")):
+            statement = f"UPDATE documents SET {damage} WHERE key = '{key}'"
+            await change(lambda connection, statement=statement: connection.execute(statement))
+        (checkup,) = await examine(graph, "ada")
+        assert set(checkup.findings[0].ids) == {"a.b/no vectors", "a.b/no value"}
+        (checkup,) = await examine(graph, "ada", repair=True)
+        assert checkup.healthy
+        assert await examine(graph, "ada") == []
+        assert {item.key for item in await store.asearch(("a",), query="whole")} == {"whole", "no vectors"}
