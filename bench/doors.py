@@ -1,4 +1,4 @@
-"""The doors beside the graph: `python -m bench.doors [--part recall|overhead|import|store] [--data FILE] [--json FILE]`
+"""The doors beside the graph: `python -m bench.doors [--part NAME] [--data FILE] [--json FILE]`, with these parts.
 
 recall: a conversation of LoCoMo in one storage; each question is asked of the graph, and through each door. What a door
 brings is right where it begins with what the graph recalled, the same sources in the same order (it goes on to as many
@@ -11,6 +11,9 @@ overhead: milliseconds of processor that `Everthread()` adds to a call of the mo
 import: messages a second, without embedding, and the peak of memory, for made exports of each product.
 
 store: milliseconds of put, get and search of `MemoryStore` with `--documents` documents, beside LangGraph's in memory.
+
+conformance: LangGraph's suite for checkpointers on each storage; `--operations` drawn ones of a store, each with the
+result that LangGraph's store in memory has.
 
 Vectors are drawn from a hash, so that words alone recall; storage is SQLite.
 """
@@ -34,10 +37,13 @@ from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from mcp import Client
 
 from bench.datasets import locomo
+from bench.doors_conformance import conformance
 from bench.driving import HashEmbeddings, Scripted
 from everthread import Everthread, MemoryRetriever, MemoryStore, Settings, memory_tools, open_graph, open_memory
+from everthread.doors.mcp import memory_server
 
 Figures = dict[str, Any]
 
@@ -49,7 +55,7 @@ def settings(folder: str) -> Settings:
 async def recall(options: argparse.Namespace) -> Figures:
     haystack = next(iter(locomo(options.data)))
     said, asked = haystack.threads["one"], [question.text for question in haystack.questions[: options.questions]]
-    right = dict.fromkeys(("recall", "retriever", "search_memory", "context", "middleware"), 0)
+    right = dict.fromkeys(("recall", "retriever", "search_memory", "mcp", "context", "middleware"), 0)
     with TemporaryDirectory() as folder:
         base, embeddings = settings(folder), HashEmbeddings()
         model = Scripted(reply=AIMessage("Yes."))
@@ -63,12 +69,16 @@ async def recall(options: argparse.Namespace) -> Figures:
                 sources = [one.source_ids for one in found]
                 documents = await MemoryRetriever(memory=memory, limit=5).ainvoke(question)
                 text = await memory_tools(memory)[0].ainvoke({"query": question})
+                async with Client(memory_server(memory)) as client:
+                    told = await client.call_tool("search_memory", {"query": question, "limit": 5})
                 prompt = await memory.acontext(question, thread_id=f"context-{number}")
                 await memory.adelete(f"context-{number}")
             agents = await _through_middleware(base, model, question, number)
             right["recall"] += sources[: len(graph_found)] == graph_found
             brought = [tuple(one.metadata["source_ids"]) for one in documents]
             right["retriever"] += brought[: len(graph_found)] == graph_found
+            ids = [one["message_ids"] for one in (told.structured_content or {}).get("result", [])]
+            right["mcp"] += ids[: len(graph_found)] == [list(one) for one in graph_found]
             right["search_memory"] += all(part.content in text for one in found for part in one.fragments)
             right["context"] += shown(prompt) == graph_prompt
             right["middleware"] += agents == graph_prompt
@@ -216,7 +226,7 @@ async def store(options: argparse.Namespace) -> Figures:
     return figures
 
 
-PARTS = {"recall": recall, "overhead": overhead, "import": import_, "store": store}
+PARTS = {"recall": recall, "overhead": overhead, "import": import_, "store": store, "conformance": conformance}
 
 
 def main() -> None:
@@ -227,6 +237,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=60)
     parser.add_argument("--conversations", type=int, default=200, help="of 100 messages, in each export")
     parser.add_argument("--documents", type=int, default=1000)
+    parser.add_argument("--operations", type=int, default=600)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = {}

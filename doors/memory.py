@@ -166,8 +166,8 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         return await self.user.archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
     async def athreads(self) -> list[ThreadRow]:
-        """The user's threads, the latest first."""
-        return [cast("ThreadRow", dict(row)) for row in await self.user.archive.threads()]
+        """The user's threads in which something was said, the latest first."""
+        return [cast("ThreadRow", dict(row)) for row in await self.user.archive.threads() if row["messages"]]
 
     async def asummaries(self, thread_id: str) -> list[Summary]:
         """The summaries of a thread, each with the ids that it was made from."""

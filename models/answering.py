@@ -146,6 +146,8 @@ class Answering:
             else:
                 failure = failure_of(error)
             return self._noted(name, failure, started, streamed)
+        if not isinstance(reply, AIMessage):  # a fake model may give back what it was sent
+            reply = AIMessage(reply.content)
         if (failure_ := unusable(reply)) is not None:
             return self._noted(name, failure_, started, streamed)
         finish, _ = finish_of(reply)

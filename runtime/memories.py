@@ -67,8 +67,10 @@ async def memories_of_spaces(question: str, turn: Turn) -> list[Memory]:
     """
     found: list[Memory] = []
     settings, rows = turn.settings, await turn.user.rows.fetch("spaces.of_user")
-    least = await asyncio.to_thread(least_told, question) if rows else None
-    for owner in [row["space_id"] for row in rows] if least and question and settings.max_memories else ():
+    if not rows or not question or not settings.max_memories:
+        return found
+    least = await asyncio.to_thread(least_told, question)
+    for owner in [row["space_id"] for row in rows]:
         user = turn.resources.of_member(owner, turn.user.id)
         try:
             recall = await user.search.find(

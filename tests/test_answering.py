@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conversation import EVERYTHING, say, thread
+from langchain_core.language_models.fake_chat_models import ParrotFakeChatModel
 from langchain_core.messages import AIMessage
 from scripted import BreaksOff, calls, scripted
 
@@ -507,3 +508,11 @@ async def test_a_turn_resumed_where_the_state_was_gone_brings_the_conversation_b
         assert len((await graph.aget_state(thread())).values["chain"]["links"]) == 4  # one is a summary
     kept = await reopen().resources.of_user("ada").archive.page("t1", limit=10, with_left=True)
     assert [(message.text, message.left_at) for message in kept] == [(text, None) for text in said]
+
+
+async def test_a_message_that_a_fake_model_gives_back_as_it_was_sent_is_a_reply(
+    reopen: Callable[..., open_graph],
+) -> None:
+    async with reopen(model=ParrotFakeChatModel()) as graph:
+        state = await say(graph, "hello")
+        assert [(message.type, message.text) for message in state["messages"]] == [("human", "hello"), ("ai", "hello")]

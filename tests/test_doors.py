@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -18,7 +19,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
 from pydantic import BaseModel
 from scripted import calls, scripted
 
@@ -37,6 +42,7 @@ from everthread import (
     open_graph,
     open_memory,
 )
+from everthread.storage.open import checkpointer_of, storage_of
 
 TALK = [("user", "My dog is called Biscuit."), ("assistant", "A fine name."), ("user", "I live in Oslo.")]
 
@@ -598,3 +604,51 @@ async def test_messages_to_which_a_state_gives_no_ids_are_kept_once(middleware: 
     said = [row.text for row in await middleware.memory("ada").ahistory("t1")]
     assert said[::2] == ["My dog is called Biscuit.", "And my cat is called Mog."]
     assert len(said) == 4
+
+
+@pytest.fixture(params=["postgres", "sqlite", "everthread"])
+async def saver(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> AsyncIterator[Any]:
+    """LangGraph's checkpointers that keep what they are given, and everthread's own."""
+    assert settings.database_url is not None
+    if request.param == "sqlite":
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "own.db")) as saver:
+            yield saver
+    elif request.param == "postgres":
+        url, options = settings.database_url.get_secret_value(), f"-c search_path={settings.database_schema}"
+        async with await AsyncConnection.connect(
+            url, options=options, autocommit=True, row_factory=dict_row, prepare_threshold=0
+        ) as connection:
+            yield AsyncPostgresSaver(connection)
+    else:
+        storage = storage_of(settings)
+        yield checkpointer_of(storage)
+        await storage.close()
+
+
+async def test_an_agent_that_waits_for_a_person_goes_on_in_another_process_from_any_checkpointer(
+    settings: Settings, embeddings: Embeddings, saver: Any
+) -> None:
+    def process(*script: Any) -> tuple[Any, Everthread, Any]:
+        middleware, model = Everthread(settings, embeddings=embeddings), scripted(*script)
+        asks = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
+        agent = create_agent(model, [weather], middleware=[middleware, asks], checkpointer=saver)
+        return agent, middleware, model
+
+    agent, middleware, _ = process("A fine name.", calls(("weather", {"city": "Oslo"})))
+    await ask(agent, "My dog is called Biscuit.")
+    assert (await ask(agent, "What is the weather in Oslo?"))["__interrupt__"]
+    await middleware.aclose()
+
+    agent, middleware, model = process("It rains.", "Biscuit.")
+    decision: Any = Command(resume={"decisions": [{"type": "approve"}]})
+    done = await agent.ainvoke(decision, thread(), context={"user_id": "ada"})
+    assert [type(message) for message in model.prompts[0][-3:]] == [HumanMessage, AIMessage, ToolMessage]
+    state = await ask(agent, "What is my dog called?")
+    said = ["My dog is called Biscuit.", "A fine name.", "What is the weather in Oslo?", "", "Rain in Oslo.",
+            "It rains.", "What is my dog called?", "Biscuit."]  # fmt: skip
+    assert [message.text for message in state["messages"]] == said
+    assert [message.text for message in done["messages"]] == said[:6]
+    kept = await middleware.memory("ada").ahistory("t1")
+    assert [row.id for row in kept] == [message.id for message in state["messages"]]
+    assert sum("called Biscuit" in message.text for message in model.prompts[-1] if message.type == "human") == 1
+    await middleware.aclose()
