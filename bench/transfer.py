@@ -1,9 +1,10 @@
 """How fast an import is beside the bare embedding model: `python bench/transfer.py [--data FILE] [--json FILE]`.
 
-What is imported is one conversation, from the file to the last vector: read, checked, stored and embedded, on the
-embedded server. The bare model gets the very same texts (a long message is several) in one call, which lets it sort
-all of them by length. Both are measured in turns, `--rounds` times, with the same loaded model; the best rounds are
-compared, because whatever else the machine does only makes a round slower.
+What is imported is one conversation, or with `--export FILE` what another product has exported, from the file to the
+last vector and the last fact: converted, read, checked, stored, embedded and read for facts, on the embedded server.
+The bare model gets the very same texts (a long message is several) in one call, which lets it sort all of them by
+length. Both are measured in turns, `--rounds` times, with the same loaded model; the best rounds are compared, because
+whatever else the machine does only makes a round slower.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from server_folder import server_folder
 
 from everthread import Settings
 from everthread.cli.conversations import read_conversation
-from everthread.maintenance.importing import Import
+from everthread.maintenance.foreign.convert import converted
+from everthread.maintenance.importing import Import, in_our_format
 from everthread.maintenance.transfer import export_rows
-from everthread.maintenance.transfer_format import check_file
+from everthread.maintenance.transfer_format import check_file, read_body
+from everthread.maintenance.transfer_lines import MessageLine
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embedding_models import load_embeddings
 from everthread.models.embeddings import Embedder
@@ -41,6 +44,11 @@ def said(options: argparse.Namespace) -> list[Any]:
     return messages[: options.limit]
 
 
+def exported(file: Path) -> list[Any]:
+    with converted(file, "bench") as found:
+        return [line.said() for _, line in read_body(found.file) if isinstance(line, MessageLine)]
+
+
 async def prepare(folder: Path, messages: list[Any], file: Path) -> None:
     """An export file of the messages."""
     database = Database(Settings(data_dir=folder, database_schema="source"))
@@ -56,17 +64,20 @@ async def import_seconds(folder: Path, file: Path, embedder: Embedder, number: i
     database = Database(settings)
     await database.open()
     started = time.perf_counter()
-    work = Import(UserRows(database, "bench"), file, await asyncio.to_thread(check_file, file), lambda _: None)
-    await (work.with_vectors(embedder) if embed else work.without_vectors())
+    async with in_our_format(file, "bench") as ready:
+        work = Import(UserRows(database, "bench"), ready, await asyncio.to_thread(check_file, ready), lambda _: None)
+        await (work.with_vectors(embedder) if embed else work.without_vectors())
     seconds = time.perf_counter() - started
     await database.close()
     return seconds
 
 
 async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    file = folder / "export.jsonl"
-    messages = said(options)
-    await prepare(folder, messages, file)
+    if options.export is not None:
+        file, messages = options.export, await asyncio.to_thread(exported, options.export)
+    else:
+        file, messages = folder / "export.jsonl", said(options)
+        await prepare(folder, messages, file)
     texts = [text for m in messages if m.text.strip() for text in chunks({"text": m.text, "name": m.name})]
     model = load_embeddings(BUNDLED_MODEL)
     model.embed_documents(texts[:32])
@@ -95,6 +106,7 @@ async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a conversation that is imported")
+    parser.add_argument("--export", type=Path, help="what another product has exported")
     parser.add_argument("--conversation", help="which one, if the file holds several")
     parser.add_argument("--limit", type=int, default=1000, help="messages, at most")
     parser.add_argument("--rounds", type=int, default=3)

@@ -11,7 +11,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from ..maintenance.foreign.convert import UNKNOWN, Converted, converted
-from ..maintenance.importing import Import, Progress, read_for_facts
+from ..maintenance.importing import Import, Progress
 from ..maintenance.transfer import export_rows
 from ..maintenance.transfer_format import check_file, is_ours
 from ..memory.store_index import store_client, vector_index
@@ -99,15 +99,15 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
         checked = await asyncio.to_thread(check_file, file)
     with progress_bar() as bar:
         reading, embedding = bar.add_task("Reading"), bar.add_task("Embedding", visible=beside)
+        facts = bar.add_task("Facts", total=None)
 
         def told(progress: Progress) -> None:
             bar.update(reading, completed=progress.read, total=progress.lines)
             bar.update(embedding, completed=progress.embedded, total=progress.to_embed)
+            bar.update(facts, completed=progress.for_facts)
 
         work = Import(rows_of(storage), file, checked, told)
         new = await (work.with_vectors(embedder) if beside else work.without_vectors())
-        facts = bar.add_task("Facts", total=None)
-        learned = await read_for_facts(rows_of(storage), lambda done: bar.advance(facts, done))
     if embed and not beside:
         await into_store(storage, embedder)
     counts = checked.header.counts
@@ -115,7 +115,7 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
         f"{shown}: {counts.messages} messages, {new.messages} of them new; "
         f"{counts.summaries} summaries, {new.summaries} of them new; "
         f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new; "
-        f"{learned} facts read in what was said."
+        f"{work.learned} facts read in what was said."
     )
 
 

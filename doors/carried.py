@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from ..maintenance.importing import in_our_format, read_for_facts
-from ..maintenance.transfer import export_rows, import_rows
+from ..maintenance.importing import Import, in_our_format
+from ..maintenance.transfer import export_rows
 from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
 from ..runtime.resources import Resources
@@ -41,9 +41,8 @@ class Carried:
         """
         async with in_our_format(Path(file), self.user.id) as ready:
             checked = await asyncio.to_thread(check_file, ready)
-            new = await import_rows(self.user.rows, ready, checked, added=lambda _: None)
+            new = await Import(self.user.rows, ready, checked, lambda _: None).without_vectors()
         await self.user.let_go()
-        await read_for_facts(self.user.rows, lambda _: None)
         self.user.embed_later(self.resources.settings.timeouts.embedding)
         return new
 

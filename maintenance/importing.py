@@ -1,4 +1,4 @@
-"""`Import`: a checked file is stored for a user, and what is new is embedded while it is being read."""
+"""`Import`: a checked file is stored for a user; what is new is embedded meanwhile, and read for facts."""
 
 from __future__ import annotations
 
@@ -59,12 +59,14 @@ async def in_our_format(file: Path, user_id: str) -> AsyncIterator[Path]:
 
 
 class Progress(NamedTuple):
-    """How far an import is: lines read, of how many; texts embedded, of how many, which grows while lines are read."""
+    """How far an import is: lines read, of how many; texts embedded, of how many, which grows while lines are read;
+    messages read for facts."""
 
     read: int
     lines: int
     embedded: int = 0
     to_embed: int = 0
+    for_facts: int = 0
 
 
 class Import:
@@ -75,6 +77,9 @@ class Import:
         file: what `export_rows` wrote, or `converted` has made.
         checked: what `check_file` found in it.
         told: called with how far it is.
+
+    Attributes:
+        learned: how many facts what is new has brought.
     """
 
     def __init__(self, rows: UserRows, file: Path, checked: Checked, told: Callable[[Progress], None]) -> None:
@@ -83,13 +88,16 @@ class Import:
         self._checked = checked
         self._told = told
         self._progress = Progress(0, sum(checked.header.counts.model_dump().values()))
+        self.learned = 0
 
     async def without_vectors(self) -> Counts:
-        """Store the rows only. Errors as for `import_rows`."""
-        return await import_rows(self._rows, self._file, self._checked, added=self._added)
+        """Store the rows, and read them for facts. Errors as for `import_rows`."""
+        new = await self._stored()
+        await self._read_for_facts()
+        return new
 
     async def with_vectors(self, embedder: Embedder) -> Counts:
-        """Store the rows, and embed them at the same time: the model never waits for the database.
+        """Store the rows, and embed them at the same time: the model never waits for the database, nor for facts.
 
         Raises:
             EmbeddingError: the model fails; all rows were stored all the same.
@@ -100,14 +108,21 @@ class Import:
         arrived = asyncio.Event()
         embedding = asyncio.create_task(bulk.run(arrived))
         try:
-            new = await self.without_vectors()
+            new = await self._stored()
+            arrived.set()
+            await self._read_for_facts()
         except BaseException:
             embedding.cancel()
             await asyncio.wait([embedding])
             raise
-        arrived.set()
         await embedding
         return new
+
+    async def _stored(self) -> Counts:
+        return await import_rows(self._rows, self._file, self._checked, added=self._added)
+
+    async def _read_for_facts(self) -> None:
+        self.learned = await read_for_facts(self._rows, lambda count: self._tell(for_facts=count))
 
     def _added(self, added: Added) -> None:
         self._tell(read=added.lines, to_embed=added.pending)

@@ -132,7 +132,6 @@ async def _import(visit: Visit, job: Job, file: Path) -> None:
     else:
         job.counts = await work.without_vectors()
         visit.user.embed_later(resources.settings.timeouts.embedding)
-    visit.user.learn_later(resources.settings.auto_pin_score)
 
 
 async def _received(given: UploadFile, file: Path) -> None:
