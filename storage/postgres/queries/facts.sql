@@ -46,7 +46,7 @@ WHERE facts.user_id = :user_id ORDER BY said_at, facts.id
 SELECT * FROM pins
 WHERE user_id = :user_id
   AND (:forgotten OR forgotten_at IS NULL AND NOT EXISTS (
-      SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+      SELECT 1 FROM messages AS left_ WHERE left_.user_id = :user_id
       AND left_.thread_id = pins.thread_id AND left_.id = pins.source_id AND left_.left_at IS NOT NULL))
 ORDER BY created_at, id
 
