@@ -16,8 +16,8 @@ from langgraph.types import Command
 
 from ..models.callbacks import ShownReply
 from ..runtime.resources import Resources
-from ..runtime.run_settings import as_context, authenticated_user, names_user, warn_of_unread
-from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, NESTED_KEY, SHOWN_KEY, THREAD_KEY
+from ..runtime.run_settings import PASSED, PASSED_KEY, as_context, authenticated_user, names_user, warn_of_unread
+from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, LOOKING_KEY, NESTED_KEY, SHOWN_KEY, THREAD_KEY
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
@@ -26,6 +26,12 @@ from .node import RUNTIME_KEY
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
+
+
+class _Held(NamedTuple):
+    """The thread of the run around this one. No client can send one: what it sends is plain data."""
+
+    thread_id: str | None
 
 
 class Run(NamedTuple):
@@ -78,21 +84,27 @@ def read_run(
     """
     messages = _checked(given)
     options = {**options, "context": _as_context(options.get("context"), resources)}
+    is_passed = options["context"] is not None
     if graph.checkpointer:
         options |= _durability(resources, options, config)
     config = ensure_config(config)
     configurable = config.get("configurable") or {}
     if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):
         configurable = {**configurable, "thread_id": str(uuid.uuid4())}
-    thread_id, is_nested = _thread_id(configurable), bool(configurable.get("checkpoint_ns"))
-    is_held = thread_id is not None and configurable.get(_HELD_KEY) == thread_id
-    ours: dict[str, Any] = {_HELD_KEY: thread_id} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
+    thread_id, is_nested, around = _thread_id(configurable), _is_nested(configurable), configurable.get(_HELD_KEY)
+    if not is_nested:
+        configurable = {name: value for name, value in configurable.items() if name != "checkpoint_ns"}
+    is_inside = isinstance(around, _Held)
+    is_held = is_inside and thread_id is not None and around.thread_id == thread_id
+    ours: dict[str, Any] = {_HELD_KEY: _Held(thread_id), LOOKING_KEY: False}
+    ours |= {} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
+    ours[PASSED_KEY] = PASSED if is_nested and is_passed else None
     ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: [], SHOWN_KEY: ShownReply()}
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
     # A graph around this one hands its context on in its runtime.
-    around = configurable.get(RUNTIME_KEY)
-    context = options["context"] if options["context"] is not None else getattr(around, "context", None)
+    handed_on = getattr(configurable.get(RUNTIME_KEY), "context", None)
+    context = handed_on if options["context"] is None else options["context"]
     runtime = runtime_of(context, own)
     if not is_nested:
         warn_of_unread(context, config)
@@ -105,13 +117,17 @@ def read_run(
     if not (is_nested or _may_stop_between(graph, options)):
         own["configurable"][RUN_KEY] = RunCheckpoints(user_id)
     is_to_be_locked = thread_id is not None and not is_held
-    is_inside = bool(configurable.keys() & {_HELD_KEY, THREAD_KEY})
     return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked, is_inside)
+
+
+def _is_nested(configurable: Mapping[str, Any]) -> bool:
+    """Whether a graph around this one runs it, and not a client that names a namespace of its checkpoints."""
+    return bool(configurable.get("checkpoint_ns")) and isinstance(configurable.get(RUNTIME_KEY), Runtime)
 
 
 def _durability(resources: Resources, options: Mapping[str, Any], config: RunnableConfig | None) -> dict[str, Any]:
     """The operator's durability, where the run names none and is not a part of another graph, which has its own."""
-    is_nested = bool(((config or {}).get("configurable") or {}).get("checkpoint_ns"))
+    is_nested = _is_nested((config or {}).get("configurable") or {})
     if is_nested or any(options.get(name) is not None for name in ("durability", "checkpoint_during")):
         return {}
     return {"durability": resources.settings.turns.durability}

@@ -5,16 +5,19 @@ It is compiled without a checkpointer; the server puts the one of `langgraph.jso
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command, StateUpdate
 from langgraph_sdk.runtime import ServerRuntime
 
 from ..runtime.resources import Resources
 from ..runtime.run_settings import is_authenticated
-from ..settings.client import client_context, client_form
+from ..settings.client import client_context, client_form, may_choose
 from ..settings.run_context import RunContext
+from ..state.errors import InputError
+from ..state.messages import read_input, role_of
 from ..storage.open import locks_of
 from ..storage.postgres.checkpointer import shared_database
 from .build import ConversationGraph
@@ -42,9 +45,37 @@ class ServedConversation(Conversation):
         return _form
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002  # the base class names it so
-        """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have."""
+        """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have.
+
+        Raises:
+            InputError: it brings a system message, and the client may not choose instructions. Else as `Conversation`.
+        """
+        refuse_instructions(input.update if isinstance(input, Command) else input)
         async for part in super().astream(input, config, **{**options, "context": self.sent}):
             yield part
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """LangGraph's `abulk_update_state`. Errors as for `astream`."""
+        for update in (update for superstep in supersteps for update in superstep):
+            refuse_instructions(update.values)
+        return await super().abulk_update_state(config, supersteps)
+
+
+def refuse_instructions(given: Any) -> None:
+    """Refuse system messages from a client that may not choose instructions: they would stand beside the operator's.
+
+    Raises:
+        InputError: there is one, or a message cannot be read.
+    """
+    if may_choose("system_prompt", resources.settings) or not isinstance(given, Mapping) or not given.get("messages"):
+        return
+    if any(role_of(message) == "system" for message in read_input(given["messages"])):
+        raise InputError(
+            "A system message is not for clients to send: the operator allows it with 'system_prompt' in "
+            "EVERTHREAD_CLIENT_SETTINGS."
+        )
 
 
 _form = client_form(resources.settings, is_authenticated=is_authenticated())

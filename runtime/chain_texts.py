@@ -15,6 +15,7 @@ from ..facts.commands import commands as requests
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.conversation import ConversationState, Update
 from ..state.messages import content_hash, message_text
+from .left_out import without_left_out
 from .turn import Turn
 from .user_defaults import default_channel
 
@@ -36,8 +37,11 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         StorageError: the archive cannot be read.
     """
     update: Update = {}
+    if state.get("chain_texts") is None and not turn.is_nested:
+        update = await _without_refused(state, turn)
+        state = cast("ConversationState", {**state, **update})
     if state.get("chain") is None:
-        update = await restored(state.get("messages") or [], turn)
+        update |= await restored(state.get("messages") or [], turn)
         if state.get("compression") is None and (chosen := await default_channel(turn)):
             update["compression"] = chosen
         state = cast("ConversationState", {**state, **update})
@@ -62,6 +66,23 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
         update["chain_texts"] = found
         state = cast("ConversationState", {**state, "chain_texts": found})
     return state, update
+
+
+async def _without_refused(state: ConversationState, turn: Turn) -> Update:
+    """The messages without what a stranger sent to another graph on this thread, which left it in the state.
+
+    Raises:
+        StorageError: the archive cannot be read.
+    """
+    messages = state.get("messages") or []
+    known = (state.get("chain") or empty_chain())["known"]
+    new = [message for message in messages[:-1] if known.get(str(message.id)) != content_hash(message)]
+    own = await without_left_out(turn.user, turn.thread_id, new)
+    if own is new:
+        return {}
+    stand = {message.id: message for message in own}
+    there = {message.id for message in new}
+    return {"messages": [stand.get(m.id, m) for m in messages if m.id in stand or m.id not in there]}
 
 
 async def restored(messages: list[AnyMessage], turn: Turn) -> Update:

@@ -3,6 +3,9 @@
 A run of our own graph is given settings as its context. In a graph of one's own, and for an agent that has a context of
 its own, the context is whatever that application uses: ours are under its key or attribute `everthread`, else under the
 key `everthread` of `configurable`. A `user_id` there counts as well, as other memories for LangGraph have it.
+
+Under a LangGraph server all that came with a run is its client's, whichever graph that runs: it is held to what the
+operator allows clients. What a node of one's own graph passes to ours as its context is the program's.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from ..settings.client import KEY
+from ..settings.client import KEY, limited
 from ..settings.run_context import RunContext
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
@@ -36,6 +39,11 @@ NO_IDENTITY: Final = "The server's authentication gave no identity: expected a n
 _TOLD: Final[set[str]] = set()
 """Names in `configurable` of which was warned."""
 
+PASSED_KEY: Final = "__everthread_passed"
+"""Says in a `configurable`, with `PASSED`, that a program passed the context to the graph, and no client."""
+
+PASSED: Final = object()
+
 Layer = Settings | RunContext | Mapping[str, Any]
 """What is laid over the base."""
 
@@ -46,10 +54,12 @@ class Given(NamedTuple):
     Attributes:
         settings: laid over the base.
         own: a context that is not ours, for a responder or tools; None where there is none.
+        configured: how many of the settings stand in `configurable`; they come first.
     """
 
     settings: tuple[Layer, ...]
     own: Any = None
+    configured: int = 0
 
 
 class LayeredSettings:
@@ -63,7 +73,7 @@ class LayeredSettings:
         self._base = base
         self._made = LRUCache[Hashable, Any](_MOST_KEPT)
         self._lock = Lock()
-        self._newest: tuple[Any, Settings] = (None, base)
+        self._newest: tuple[Any, int, Settings] = (None, 0, base)
         """The settings or the context that a run was given last, and what it makes: each node asks."""
 
     def settings_of(self, runtime: Runtime[Any], config: RunnableConfig | None) -> Settings:
@@ -72,13 +82,18 @@ class LayeredSettings:
         Raises:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
-        found, (newest, settings) = given(runtime.context, config).settings, self._newest
-        if len(found) != 1 or found[0] is not newest:
+        found, _, configured = given(runtime.context, config)
+        sent = 0  # of the layers, how many a client has sent
+        if runtime.server_info is not None:
+            sent = configured if _is_passed(config) else len(found)
+        newest, newest_sent, settings = self._newest
+        if len(found) != 1 or found[0] is not newest or sent != newest_sent:
             layers = [layer if isinstance(layer, (Settings, RunContext)) else self.read(layer) for layer in found]
+            layers[:sent] = map(self._limited, layers[:sent])
             key = tuple((type(layer), *layer.chosen.items()) for layer in layers)
             settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
             if len(found) == 1 and not isinstance(found[0], Mapping):
-                self._newest = (found[0], settings)
+                self._newest = (found[0], sent, settings)
         user_id = authenticated_user(runtime)
         return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
 
@@ -89,6 +104,13 @@ class LayeredSettings:
             SettingsError: a value is not allowed, or a name is unknown or the operator's.
         """
         return self._kept(("given", *values.items()), lambda: RunContext(**values))
+
+    def _limited(self, layer: Settings | RunContext) -> Settings | RunContext:
+        """What a layer chooses, as a client may choose it; whose turn it is is no setting."""
+        chosen = layer.chosen
+        if chosen.keys() <= {"user_id"}:
+            return layer
+        return self._kept(("limited", *chosen.items()), lambda: limited(RunContext(**chosen), self._base))
 
     def _laid_over(self, layers: Sequence[Settings | RunContext]) -> Settings:
         settings = self._base
@@ -131,15 +153,14 @@ def given(context: Any, config: RunnableConfig | None) -> Given:
     Raises:
         SettingsError: what stands under the key `everthread` is neither settings nor a mapping of them.
     """
-    found: list[Layer] = []
-    configurable = (config or {}).get("configurable") or {}
-    found += _beside(configurable)
+    found = _beside((config or {}).get("configurable") or {})
+    configured = len(found)
     own = context.value if isinstance(context, OwnContext) else context
     if isinstance(own, (Settings, RunContext)):
-        return Given((*found, own))
+        return Given((*found, own), None, configured)
     if own is None:
-        return Given(tuple(found))
-    return Given((*found, *_beside(own)), own)
+        return Given(tuple(found), None, configured)
+    return Given((*found, *_beside(own)), own, configured)
 
 
 def authenticated_user(runtime: Runtime[Any]) -> str | None:
@@ -187,6 +208,10 @@ def _names_of(layer: Layer) -> Iterable[str]:
 def without_ours(own: Any) -> Any:
     """The context of another application as it is without our key."""
     return {name: value for name, value in own.items() if name != KEY} if isinstance(own, Mapping) else own
+
+
+def _is_passed(config: RunnableConfig | None) -> bool:
+    return ((config or {}).get("configurable") or {}).get(PASSED_KEY) is PASSED
 
 
 def _beside(holder: Any) -> list[Layer]:

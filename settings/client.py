@@ -40,13 +40,21 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
     if not isinstance(below, Mapping):
         raise SettingsError(f"What stands under {KEY!r} in the context is no mapping of settings.")
     ours = {name: value for name, value in {**below, **given}.items() if _is_ours(name)}
-    context = RunContext(**ours)
+    return limited(RunContext(**ours), base)
+
+
+def limited(context: RunContext, base: Settings) -> RunContext:
+    """What a client chooses for a run, where it may choose that; a profile's own limits are lowered to the operator's.
+
+    Raises:
+        SettingsError: a setting is not allowed to clients, or above the operator's limit.
+    """
     chosen = dict(context.chosen)
     profiled = base.but(profile=chosen["profile"]) if "profile" in chosen else base
     for profile in PROFILES:
         chosen |= chosen.pop(profile, {})
     for name, value in chosen.items():
-        if not _may_choose(name, base):
+        if not may_choose(name, base):
             raise SettingsError(
                 f"Setting {name!r} is not for clients to choose: the operator allows it in EVERTHREAD_CLIENT_SETTINGS."
             )
@@ -55,10 +63,10 @@ def client_context(given: Mapping[str, Any], base: Settings) -> RunContext:
             raise SettingsError(f"Setting {name!r} cannot be {value!r}: the operator's limit is {limit!r}.")
     capped = {name for name in RunSettings.model_fields if CAPPED in marks_of(name)} - _OF_PROFILE - chosen.keys()
     raised = {name for name in capped if _is_above(getattr(profiled, name), getattr(base, name))}
-    return RunContext(**ours, **{name: getattr(base, name) for name in raised}) if raised else context
+    return RunContext(**context.chosen, **{name: getattr(base, name) for name in raised}) if raised else context
 
 
-def _may_choose(name: str, base: Settings) -> bool:
+def may_choose(name: str, base: Settings) -> bool:
     """Whether a client may choose a setting."""
     allowed = base.client_settings
     return "all" in allowed or name in allowed or ("safe" in allowed and TRUSTED not in marks_of(name))
@@ -88,7 +96,7 @@ def client_form(base: Settings, *, is_authenticated: bool = False) -> dict[str, 
 def _allowed(properties: Mapping[str, Any], base: Settings) -> dict[str, Any]:
     allowed = {}
     for name, schema in properties.items():
-        if _may_choose(name, base):
+        if may_choose(name, base):
             allowed[name] = _as_set(name, schema, base)
     return allowed
 

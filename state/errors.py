@@ -48,7 +48,7 @@ class StorageFull(StorageUnreachable):
         super().__init__(text)
 
 
-class ThreadOwnershipError(EverthreadError):
+class ThreadOwnershipError(EverthreadError, ValueError):
     """A thread belongs to another user."""
 
 

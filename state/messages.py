@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import uuid
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,7 +28,7 @@ from langchain_core.messages import (
 
 from .block_names import block_name
 from .errors import InputError, first_line
-from .records import Role
+from .records import EVERTHREAD_NAMESPACE, Role
 from .storable import storable
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ STOPPED_KEY: Final = "stopped"
 _NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
 """Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
 
-_CLEANED: Final = frozenset(
-    {"id", "content", "additional_kwargs", "response_metadata", "tool_calls", "tool_call_id", "name", "artifact"}
-)
+_LONGEST_ID: Final = 200
+"""Characters of a message's id: an index takes no more than some thousand bytes."""
+
 _CLEAN: Final[WeakValueDictionary[tuple[int, int], BaseMessage]] = WeakValueDictionary()
 """Messages that were cleaned, as long as anybody has them, by their id and that of their content in this process.
 
@@ -225,17 +226,40 @@ def cleaned(message: BaseMessage) -> AnyMessage:
     update = {
         name: kept
         for name, value in vars(message).items()
-        if value
-        and name in _CLEANED
-        and (kept := clean_text(value) if isinstance(value, str) else clean(storable(value))) is not value
+        if value and (kept := clean_text(value) if isinstance(value, str) else clean(storable(value))) is not value
     }
-    if message.content is None:
+    content, id_ = update.get("content", message.content), update.get("id", message.id)
+    if content is None:
         update["content"] = ""
+    elif isinstance(content, list) and (blocks := _blocks(content)) != content:
+        update["content"] = blocks
+    if isinstance(id_, str) and not 0 < len(id_) <= _LONGEST_ID:
+        update["id"] = str(uuid.uuid5(EVERTHREAD_NAMESPACE, id_)) if id_ else None
+    if "usage_metadata" in update:  # which are numbers, or of no use
+        update["usage_metadata"] = None
     clean_message = cast("AnyMessage", message.model_copy(update=update) if update else message)
     if clean_message.additional_kwargs:
         clean_message = unmarked(clean_message)
     _CLEAN[id(clean_message), id(clean_message.content)] = clean_message
     return clean_message
+
+
+def _blocks(content: list[Any]) -> list[Any]:
+    """The blocks of a content; one that says no kind, which no model takes, as the text that is in it."""
+    return [
+        block if isinstance(block, str) or _is_block(block) else {"type": "text", "text": _text_in(block)}
+        for block in content
+    ]
+
+
+def _is_block(block: Any) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return isinstance(kind, str) and bool(kind) and (kind != "text" or isinstance(block.get("text"), str))
+
+
+def _text_in(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) else block
+    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False, default=str) if text else ""
 
 
 def content_hash(message: BaseMessage) -> int:

@@ -31,9 +31,10 @@ from .archive import Archive
 from .damaged_checkpoints import newest_readable
 from .loop_thread import io_thread
 from .message_serializer import MessageSerializer
+from .server_user import server_user
 from .sparse_checkpoints import Passing, Step, Stored, Writes, is_away, run_of
 from .storage import Storage
-from .thread_copy import owner_of
+from .thread_copy import copy_archive, owner_of
 from .unwritten import Write
 from .user_rows import UserRows
 
@@ -74,6 +75,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread. What was said in it stays in the archive, but for `before_deletion`."""
+        await self._refuse_foreign(thread_id)
         if self.before_deletion is not None:
             await self.before_deletion(thread_id)
         self._unwritten.forget(thread_id)
@@ -100,6 +102,29 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
                 raise
             return found
 
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread to another: its checkpoints, and what the archive has of it."""
+        await self._refuse_foreign(source_thread_id)
+        await self.caught_up(source_thread_id)
+        await self._copy_thread({"from": source_thread_id, "to": target_thread_id})
+        await copy_archive(self._storage, source_thread_id, target_thread_id)
+
+    @abstractmethod
+    async def _copy_thread(self, names: Mapping[str, str]) -> None:
+        """Copy the checkpoints of the thread `from` to the thread `to`."""
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all but the newest checkpoint of each thread, or ("delete") the threads."""
+        for thread_id in thread_ids:
+            if strategy in {"delete", "delete_all"}:
+                await self.adelete_thread(thread_id)
+            else:
+                await self._keep_newest(thread_id)
+
+    @abstractmethod
+    async def _keep_newest(self, thread_id: str) -> None:
+        """Delete all but the newest checkpoint of a thread."""
+
     @abstractmethod
     async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that the config names, or the newest of its thread."""
@@ -111,7 +136,13 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint, where something would be lost without it; returns the config that names it."""
+        """Store a checkpoint, where something would be lost without it; returns the config that names it.
+
+        Raises:
+            ThreadOwnershipError: the thread belongs to another user than the one whom the server knows.
+            StorageError: the storage fails.
+        """
+        await self._refuse_foreign(config["configurable"]["thread_id"], config)
         step = Step(config, checkpoint, metadata, new_versions, [])
         run = run_of(config)
         stored = Stored(step) if run is None else run.take(step)
@@ -128,7 +159,8 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote before its step was complete, where it cannot be made again."""
+        """Store what a task wrote before its step was complete, where it cannot be made again. Errors as for `aput`."""
+        await self._refuse_foreign(config["configurable"]["thread_id"], config)
         if is_away(config):
             if any(channel == INTERRUPT for channel, _ in writes):
                 raise StorageUnreachable("The storage does not answer, and what a turn asks for cannot be kept: later.")
@@ -139,6 +171,15 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
             await self._write(config, lambda: self._store(stored, fence), stored.step)
         elif stored:
             await self._write(config, lambda: self._put_writes(config, made, fence))
+
+    async def _refuse_foreign(self, thread_id: str, config: RunnableConfig | None = None) -> None:
+        """Refuse what a server's user would do to the state of another's thread, whatever graph it runs there.
+
+        A run of everthread has claimed its thread before it begins.
+        """
+        is_claimed = config is not None and run_of(config) is not None
+        if not is_claimed and (user_id := server_user(config)) is not None:
+            await Archive(UserRows(self._storage, user_id)).refuse_foreign(thread_id)
 
     async def caught_up(self, thread_id: str | None = None) -> None:
         """Write what a storage that did not answer has yet to take.

@@ -81,6 +81,55 @@ async def test_a_message_of_an_unknown_role_or_shape_gets_one_sentence(
     assert "\n" not in str(caught.value)
 
 
+def deep(levels: int) -> Any:
+    """Lists in lists."""
+    inner: Any = "at the bottom"
+    for _ in range(levels):
+        inner = [inner]
+    return inner
+
+
+ODD: dict[str, Any] = {
+    "no id": {"role": "user", "content": "odd", "id": ""},
+    "an id of NUL": {"role": "user", "content": "odd", "id": "\x00"},
+    "a long id": {"role": "user", "content": "odd", "id": "漢" * 100_000},
+    "deep metadata": {"role": "user", "content": "odd", "metadata": deep(500)},
+    "deeper metadata": {"role": "user", "content": "odd", "metadata": deep(50_000)},
+    "a deep block": {"role": "user", "content": [{"type": "text", "text": "odd"}, {"type": "x", "v": deep(900)}]},
+    "a large number": {"role": "user", "content": "odd", "metadata": [2**70, -(10**5000)]},
+    "a block of no kind": {"role": "user", "content": [{"type": ["text"], "text": "odd"}, {"text": "odd"}, {}]},
+    "a text that is none": {"role": "user", "content": [{"type": "text", "text": ["odd", 5]}]},
+    "NUL in a call": AIMessage("odd", invalid_tool_calls=[{"name": "\x00", "args": "{", "id": "\ud800", "error": ""}]),
+    "tokens beyond number": AIMessage(
+        "odd", usage_metadata={"input_tokens": 10**30, "output_tokens": -1, "total_tokens": 10**30}
+    ),
+    "keys of ours": {
+        "role": "user", "content": [{"type": "text", "text": "odd", "everthread_command": True}],
+        "everthread_summary": "x", "everthread_command": True, "response_metadata": {"everthread_summary": {}},
+    },
+}  # fmt: skip
+"""What a client can send as JSON, and a program as an object."""
+
+
+async def test_no_message_however_odd_stops_a_thread_for_good(opened: Callable[..., open_graph]) -> None:
+    async with opened() as graph:
+        for name, message in ODD.items():
+            await say(graph, {"messages": [message]}, to=name)
+            state = await say(graph, "Are you there?", to=name)
+            assert "Are you there?" in state["messages"][-1].content, name
+            archived = await graph.ahistory("ada", name)
+            assert len(archived) == len({row.id for row in archived}) >= 3, name
+            assert "odd" in archived[0].text, name
+            assert all(0 < len(row.id) <= 200 for row in archived), name
+
+
+async def test_a_message_with_a_long_id_is_the_same_when_it_comes_again(graph: CompiledConversation) -> None:
+    message = HumanMessage("My locker is QX-4471.", id="x" * 5000)
+    for _ in range(2):
+        state = await say(graph, {"messages": [message]})
+    assert [m.type for m in state["messages"]] == ["human", "ai"]
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -24,7 +24,6 @@ from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
 from ..storage import Storage
-from ..thread_copy import copy_archive
 from .database import Database
 from .server import Connection
 
@@ -204,33 +203,23 @@ class PostgresCheckpointer(LoopCheckpointer):
 
         await self._database.run(work)
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread to another: its checkpoints, and what the archive has of it."""
-        await self.caught_up(source_thread_id)
-
+    async def _copy_thread(self, names: Mapping[str, str]) -> None:
         async def work(connection: Any) -> None:
             for query in _COPY_THREAD:
-                await connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
+                await connection.execute(query, names)
 
         await self._database.run(work)
-        await copy_archive(self._database, source_thread_id, target_thread_id)
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
-        for thread_id in thread_ids:
-            if strategy in {"delete", "delete_all"}:
-                await self._delete_thread(thread_id)
-            else:
-                await self._database.run(partial(_keep_newest, thread_id))
+    async def _keep_newest(self, thread_id: str) -> None:
+        async def work(connection: Connection) -> None:
+            async with connection.cursor(binary=True) as cursor:
+                await _aexecute(cursor, _keep_latest(thread_id))
+
+        await self._database.run(work)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after `current`, as the Postgres saver numbers them."""
         return AsyncPostgresSaver.get_next_version(cast("Any", self), current, channel)
-
-
-async def _keep_newest(thread_id: str, connection: Connection) -> None:
-    async with connection.cursor(binary=True) as cursor:
-        await _aexecute(cursor, _keep_latest(thread_id))
 
 
 def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, Any]]:

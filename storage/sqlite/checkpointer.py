@@ -18,7 +18,6 @@ from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, is_end, thins
-from ..thread_copy import copy_archive
 from .database import SqliteDatabase, saver_on
 from .pages import give_back_pages
 
@@ -138,28 +137,15 @@ class SqliteCheckpointer(LoopCheckpointer):
         """Delete the checkpoints that these runs made."""
         await self._database.on_thread(lambda connection: _delete(connection, _OF_RUNS, [json.dumps(list(run_ids))]))
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread to another: its checkpoints, and what the archive has of it."""
-        await self.caught_up(source_thread_id)
-
+    async def _copy_thread(self, names: Mapping[str, str]) -> None:
         def work(connection: sqlite3.Connection) -> None:
             for query in _COPY:
-                connection.execute(query, {"from": source_thread_id, "to": target_thread_id})
+                connection.execute(query, names)
 
         await self._database.on_thread(work)
-        await copy_archive(self._database, source_thread_id, target_thread_id)
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all but the newest checkpoint of each thread, or ("delete") all of them."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            for thread_id in thread_ids:
-                if strategy in {"delete", "delete_all"}:
-                    saver_on(connection, self.serde).delete_thread(thread_id)
-                else:
-                    _delete(connection, _OLDER, [thread_id])
-
-        await self._database.on_thread(work)
+    async def _keep_newest(self, thread_id: str) -> None:
+        await self._database.on_thread(lambda connection: _delete(connection, _OLDER, [thread_id]))
         await self._database.shrink()
 
     def get_next_version(self, current: str | None, channel: None) -> str:
