@@ -142,11 +142,14 @@ class FactRows:
         return facts, _pins_of(self._rows, [row["row"] for row in rows if row["what"] == "pin"])
 
     async def all_facts(self) -> list[Fact]:
-        """All facts of a user, in every state, in the order they were said."""
-        return facts_of(self._rows, await self._rows.fetch("facts.all"))
+        """All facts of a user, in every state, in the order they were said.
+
+        Of those that were said in what has left its conversation (edited, or of an earlier branch) none is open.
+        """
+        return facts_of(self._rows, map(_as_left, await self._rows.fetch("facts.all")))
 
     async def pins(self, *, forgotten: bool = False) -> list[Pin]:
-        """The pins of a user, the oldest first."""
+        """The pins of a user, the oldest first; without `forgotten` those that stand."""
         return _pins_of(self._rows, await self._rows.fetch("facts.pins", forgotten=forgotten))
 
     async def pin(self, pin: Pin) -> None:
@@ -225,6 +228,13 @@ def fact_of(row: DictRow) -> Fact:
 def facts_of(user: Rows, rows: Iterable[DictRow]) -> list[Fact]:
     """The facts of rows of the table."""
     return readable(user, "facts", rows, fact_of)
+
+
+def _as_left(row: DictRow) -> DictRow:
+    """The row of a fact as it is where the message that says it has left its conversation."""
+    if row["left_at"] is None or row["valid_to"] is not None:
+        return row
+    return {**row, "state": "superseded", "valid_to": max(row["left_at"], row["valid_from"])}
 
 
 def _pins_of(user: Rows, rows: Iterable[DictRow]) -> list[Pin]:

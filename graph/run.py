@@ -95,7 +95,7 @@ def read_run(
     if not is_nested:
         configurable = {name: value for name, value in configurable.items() if name != "checkpoint_ns"}
     is_inside = isinstance(around, _Held)
-    is_held = is_inside and thread_id is not None and around.thread_id == thread_id
+    is_held = thread_id is not None and isinstance(around, _Held) and around.thread_id == thread_id
     ours: dict[str, Any] = {_HELD_KEY: _Held(thread_id), LOOKING_KEY: False}
     ours |= {} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}

@@ -16,7 +16,7 @@ from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from everthread import Archive, Settings, StorageError, open_graph
+from everthread import Archive, ConversationMemory, Settings, StorageError, open_graph
 from everthread.compression.drafts import FactDraft
 from everthread.facts import read_archive as fact_reading
 from everthread.facts.extraction import Occasion, extract
@@ -284,7 +284,10 @@ async def test_what_has_left_the_conversation_is_not_told_and_what_stands_in_its
     async def told() -> list[str]:
         await graph.asettled()  # type: ignore[attr-defined]
         state = await say(graph, "What do you know of me?", to="two")
-        return sorted(fact.text for fact in state["facts"].facts)
+        told = sorted(fact.text for fact in state["facts"].facts)
+        listed = await ConversationMemory(graph.resources, "ada").afacts()  # type: ignore[attr-defined]
+        assert told == sorted(fact.text for fact in listed if fact.is_open)
+        return told
 
     for id_, text in (("first", "I like jazz."), ("second", "I have a dog.")):
         await say(graph, {"messages": [HumanMessage(text, id=id_)]}, to="one")

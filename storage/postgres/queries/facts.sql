@@ -37,10 +37,18 @@ SELECT * FROM facts WHERE user_id = :user_id AND state IN ('current', 'conflicti
 ORDER BY said_at DESC LIMIT :limit
 
 -- name: facts.all
-SELECT * FROM facts WHERE user_id = :user_id ORDER BY said_at, id
+SELECT facts.*, m.left_at
+FROM facts LEFT JOIN messages AS m
+    ON m.user_id = facts.user_id AND m.thread_id = facts.thread_id AND m.id = facts.source_id
+WHERE facts.user_id = :user_id ORDER BY said_at, facts.id
 
 -- name: facts.pins
-SELECT * FROM pins WHERE user_id = :user_id AND (forgotten_at IS NULL OR :forgotten) ORDER BY created_at, id
+SELECT * FROM pins
+WHERE user_id = :user_id
+  AND (:forgotten OR forgotten_at IS NULL AND NOT EXISTS (
+      SELECT FROM messages AS left_ WHERE left_.user_id = :user_id
+      AND left_.thread_id = pins.thread_id AND left_.id = pins.source_id AND left_.left_at IS NOT NULL))
+ORDER BY created_at, id
 
 -- name: facts.outdated
 SELECT facts.*, substr(m.text, 1, :characters) AS said
