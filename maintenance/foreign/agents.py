@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
@@ -47,23 +48,47 @@ def langgraph(record: Record) -> Conversation:
 def history_of(states: Iterable[Conversation]) -> Iterator[Conversation]:
     """The conversation of each thread, from all of its states: what was said in any, when it first stood in one.
 
-    What the newest state lacks has left, but for its beginning: that was trimmed.
+    What the newest state lacks has left, but for its beginning: that was trimmed. A message is held once, however many
+    states have it.
     """
-    threads: dict[str, list[Conversation]] = {}
+    threads: dict[str, _History] = {}
     for state in states:
-        threads.setdefault(state.id, []).append(state)
-    for of_thread in threads.values():
-        of_thread.reverse()  # a history begins with the newest
-        of_thread.sort(key=lambda state: state.at.timestamp() if state.at else 0.0)
-        newest, found = of_thread[-1], dict[str, Said]()
-        for state in of_thread:
-            for place, one in enumerate(state.said):
-                found.setdefault(one.id or f"{place} {one.speaker} {one.text}", one)
-        shown = {one.id or f"{place} {one.speaker} {one.text}" for place, one in enumerate(newest.said)}
-        first = next((place for place, id_ in enumerate(found) if id_ in shown), 0)
-        left = (place >= first and id_ not in shown for place, id_ in enumerate(found))
-        said_ = [one._replace(left=gone) for one, gone in zip(found.values(), left, strict=True)]
-        yield newest._replace(said=said_, at=of_thread[0].at)
+        threads.setdefault(state.id, _History()).add(state)
+    for history in threads.values():
+        yield history.whole()
+
+
+class _History:
+    """The states of a thread as they come: a history begins with the newest."""
+
+    def __init__(self) -> None:
+        self._states: list[tuple[float, Conversation, list[str]]] = []
+        self._newest: dict[str, tuple[float, Said]] = {}
+        self._first: dict[str, datetime | None] = {}
+
+    def add(self, state: Conversation) -> None:
+        at, keys = state.at.timestamp() if state.at else 0.0, []
+        for place, one in enumerate(state.said):
+            key = one.id or digest(f"{place} {one.speaker} {one.text}")
+            keys.append(key)
+            if key not in self._newest or self._newest[key][0] < at:
+                self._newest[key] = at, one
+            before = self._first.setdefault(key, one.at)
+            self._first[key] = min(filter(None, (before, one.at)), default=None)
+        self._states.append((at, state._replace(said=()), keys))
+
+    def whole(self) -> Conversation:
+        in_order = self._states[::-1]
+        in_order.sort(key=lambda state: state[0])
+        _, newest, shown = in_order[-1]
+        keys = list(dict.fromkeys(key for _, _, of_state in in_order for key in of_state))
+        there = set(shown)
+        first = next((place for place, key in enumerate(keys) if key in there), 0)
+        said_ = [
+            self._newest[key][1]._replace(at=self._first[key], left=place >= first and key not in there)
+            for place, key in enumerate(keys)
+        ]
+        return newest._replace(said=said_, at=in_order[0][1].at)
 
 
 def letta(record: Record) -> Conversation:
@@ -144,13 +169,13 @@ def _fields(message: Record) -> Record:
     """The fields of a message, wherever its form keeps them."""
     for name in ("kwargs", "data"):
         if isinstance(message.get(name), Mapping):
-            return dict(message[name])
+            return message[name]  # type: ignore[no-any-return]  # JSON
     return message
 
 
 def _message(message: Record) -> BaseMessage:
     fields = dict(_fields(message))
-    if fields is not message and "data" in message:
+    if isinstance(message.get("data"), Mapping):
         fields["type"] = message["type"]
     (read,) = convert_to_messages([fields])
     return read
