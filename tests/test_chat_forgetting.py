@@ -226,9 +226,4 @@ async def test_a_request_that_comes_through_the_memory_without_the_graph(setting
             assert "I like tea." in [message.text for message in await memory.ahistory("one")]
         await asked
         await memory.aremember([("user", "I like jam."), ("assistant", "Noted.")], thread_id="one")
-        assert [message.text for message in await memory.ahistory("one")] == [
-            "Noted.",
-            "Noted.",
-            "I like jam.",
-            "Noted.",
-        ]
+        assert [message.text for message in await memory.ahistory("one")] == ["I like jam.", "Noted."]
