@@ -119,8 +119,10 @@ class TurnReport(Record):
 
 def _read_record(kind: type[R], value: Any) -> R | None:
     """A record from the plain data of a channel, or as earlier versions kept it; None where it cannot be read."""
-    if isinstance(value, kind) or not isinstance(value, Mapping):
-        return value if isinstance(value, kind) else None
+    if isinstance(value, kind):
+        value = dict(value)  # one out of a checkpoint may hold plain data where this version has records
+    if not isinstance(value, Mapping):
+        return None
     try:
         return kind.model_validate({name: field for name, field in value.items() if name in kind.model_fields})
     except ValidationError:

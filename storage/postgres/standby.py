@@ -7,6 +7,7 @@ that alone. How far behind the standby is does not matter: what changed since is
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
 from ...state.errors import StorageUnreachable, first_line
 from ..loop_thread import io_thread
@@ -65,6 +66,7 @@ class Standby:
         self._url = make_conninfo(url, target_session_attrs="standby", load_balance_hosts="random")
         self._options, self._size = options, size
         self._pool: AsyncConnectionPool[Connection] | None = None
+        self._opening = asyncio.Lock()
         self._not_before = 0.0
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
@@ -84,7 +86,7 @@ class Standby:
                 if row is None or not row["so"]:  # it was promoted, and counts transactions of its own since
                     raise psycopg.OperationalError("it is none any more")
                 return await work(connection)
-        except (psycopg.Error, PoolClosed, PoolTimeout) as error:
+        except psycopg.Error as error:
             why = first_line(error)
             logger.warning("For %.0f s no standby is read, but the server itself: %s.", _PAUSE_SECONDS, why)
             self._not_before = time.monotonic() + _PAUSE_SECONDS
@@ -98,18 +100,20 @@ class Standby:
             await pool.close(timeout=1)
 
     async def _opened(self) -> AsyncConnectionPool[Connection]:
-        if self._pool is None:
-            self._pool = AsyncConnectionPool(
-                self._url,
-                kwargs=self._options,
-                min_size=0,
-                max_size=self._size,
-                max_idle=60,
-                timeout=_WAIT_SECONDS,
-                reconnect_timeout=_WAIT_SECONDS,
-                configure=read_times_so,
-                open=False,
-                name="everthread-standby",
-            )
-            await self._pool.open()
-        return self._pool
+        async with self._opening:
+            if self._pool is None:
+                pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+                    self._url,
+                    kwargs=self._options,
+                    min_size=0,
+                    max_size=self._size,
+                    max_idle=60,
+                    timeout=_WAIT_SECONDS,
+                    reconnect_timeout=_WAIT_SECONDS,
+                    configure=read_times_so,
+                    open=False,
+                    name="everthread-standby",
+                )
+                await pool.open()
+                self._pool = pool
+            return self._pool
