@@ -65,7 +65,9 @@ def clauses(text: str, language: Language) -> Iterator[Clause]:
             shown = _shown(said[start:end], language)
             if shown and any(map(str.isalnum, plain)):
                 asks = (start, end, joined) == pieces[-1] and (asked or _ends_as_question(plain, language))
-                asks = asks or language["question_start"].match(plain) is not None
+                asks = asks or (
+                    language["question_start"].match(plain) is not None and not language["revoked"].match(plain)
+                )
                 yield Clause(shown, plain, asks, joined, number)
 
 

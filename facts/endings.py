@@ -28,11 +28,14 @@ _BENT: Final = 0.4
 _LEAST: Final = 3
 _SHORT: Final = 80
 _PART: Final = 0.5
-"""The share of the words that an older fact has to say, where verbs bend too much to be compared."""
+"""The share of the words that an older fact has to say: an instruction, or any where verbs bend too much."""
+
+REVOKED: Final = "revoked"
+"""How a standing instruction ends."""
 
 
 class Ending(NamedTuple):
-    """How something ended ("over", "lost", "work"), and the words for it."""
+    """How something ended ("over", "lost", "work", "revoked"), and the words for it."""
 
     how: str
     terms: tuple[str, ...]
@@ -49,6 +52,14 @@ def ending(clause: Clause, language: Language) -> Ending | None:
     return None
 
 
+def revoked(clause: Clause, language: Language) -> Ending | None:
+    """The standing instruction that a clause takes back; None where it takes none back."""
+    if not language["revoked"].match(clause.plain):
+        return None
+    terms = _objects(clause.plain, language)
+    return Ending(REVOKED, terms) if terms else None
+
+
 def may_be_of_user(clause: Clause, language: Language) -> bool:
     """Whether a short clause without a subject may be about the user, where verbs do not tell of whom they are."""
     free = language.verb_last or not language.spaced or language["article"].match(clause.plain) is not None
@@ -63,6 +74,8 @@ def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
         old: one that was said before.
         language: that of `new`; it is detected by default.
     """
+    if new.value == REVOKED and is_ending(new):
+        return old.kind == "instruction" and old.is_open and _tells(new.terms, old, language or language_in(new.text))
     if not is_ending(new) or old.negated or is_ending(old) or old.subject != USER or not old.is_open:
         return False
     if new.value == "work":
@@ -71,7 +84,7 @@ def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
         return False
     if new.value == "over" and (new.kind == "preference") != (old.kind == "preference"):
         return False
-    return _tells_all(new.terms, old, language or language_in(new.text))
+    return _tells(new.terms, old, language or language_in(new.text))
 
 
 def is_ending(fact: Fact) -> bool:
@@ -82,7 +95,7 @@ def is_ending(fact: Fact) -> bool:
 def _objects(plain: str, language: Language) -> tuple[str, ...]:
     """The words for what ended: those of the clause without what says that it ended, or that it is one of several."""
     plain = without_part(plain, language)
-    for name in ("over", "lost", "momentary", "ended", "over_noise"):
+    for name in ("revoked", "over", "lost", "momentary", "ended", "over_noise"):
         plain = language[name].sub(" ", plain)
     if language.spaced:
         return content_terms(plain, language) or tuple(dict.fromkeys(word_terms(plain, language.code)))
@@ -92,17 +105,18 @@ def _objects(plain: str, language: Language) -> tuple[str, ...]:
     return tuple(dict.fromkeys(letters)) if letters else tuple(_WORDS.findall(plain))
 
 
-def _tells_all(terms: tuple[str, ...], old: Fact, language: Language | None) -> bool:
-    """Whether an older fact says all of these words, in some form."""
+def _tells(terms: tuple[str, ...], old: Fact, language: Language | None) -> bool:
+    """Whether an older fact says all of these words, in some form; of an instruction, half of them."""
     if not terms or language is None:
         return False
+    share = _PART if language.verb_last or old.kind == "instruction" else 1.0
     if not language.spaced:
-        text = language.normalized(old.text)
-        return all(term in text for term in terms)
+        text, parts = language.normalized(old.text), "".join(terms) if old.kind == "instruction" else terms
+        return sum(part in text for part in parts) >= (share if old.kind == "instruction" else 1.0) * len(parts)
     known = set(word_terms(fold(old.text), language.code))
     bends = language.verb_last or "bends" in language.lists
     held = sum(any(_is_form(term, other, bends=bends) for other in known) for term in terms)
-    return held >= (_PART if language.verb_last else 1.0) * len(terms)
+    return held >= share * len(terms)
 
 
 def _is_form(one: str, other: str, *, bends: bool) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..state.fact_records import ENDS, HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .counts import MORE, Counted, count_of, more_of, names_part
-from .endings import Ending, ending, may_be_of_user
+from .endings import Ending, ending, may_be_of_user, revoked
 from .language import Frame, Language, language_in, languages
 from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, weighs_more
 from .subject import KINDS, Subject, with_subjects
@@ -104,6 +104,8 @@ def _facts(context: _Context, subject: Subject | None) -> list[Fact]:
     clause, language = context.clause, context.language
     if language["standing"].match(clause.plain) and len(clause.text) <= _LONGEST:
         return [_fact(context, kind="instruction", negated=denies(clause.plain, language))]
+    if back := revoked(clause, language):
+        return [_over(back, context)]
     more = more_of(clause, language)
     if subject is None and _is_of_own(clause, more, language):
         subject = Subject(USER, clause.plain)
@@ -158,9 +160,14 @@ def _of_theirs(subject: Subject, plain: str, framed: list[Fact], context: _Conte
 
 def _ended(over: Ending, subject: Subject, context: _Context) -> Fact:
     likes = predicate(subject.rest, context.language, "preference", anywhere=over.how == "over") is not None
+    return _over(over, context, kind="preference" if likes and over.how == "over" else "biography")
+
+
+def _over(over: Ending, context: _Context, kind: FactKind = "biography") -> Fact:
+    """The fact that something is over."""
     return _fact(
         context,
-        kind="preference" if likes and over.how == "over" else "biography",
+        kind=kind,
         attribute=" ".join([ENDS.strip(), over.how, *over.terms]),
         value=over.how,
         negated=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -228,6 +229,48 @@ def gone(ledger: dict[str, Fact], *texts: str) -> dict[str, str]:
     ids = {fact.id for fact in ledger.values() if fact.text in texts}
     left = without_facts(ledger.values(), ids)
     return states({fact.text: fact for fact in left})
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken_back"),
+    [
+        ("Always answer in French", "You don't have to answer in French any more"),
+        ("Always use metric units", "You don't need to use metric units anymore"),
+        ("Never suggest restaurants with fish", "You no longer have to avoid fish restaurants"),
+        ("Please always cite your sources", "You can stop citing sources now"),
+        ("Antworte immer auf Französisch", "Du musst nicht mehr auf Französisch antworten"),
+        ("Nenne immer deine Quellen", "Du brauchst keine Quellen mehr zu nennen"),
+        ("Réponds toujours en anglais", "Tu n'as plus besoin de répondre en anglais"),
+        ("Responde siempre en inglés", "Ya no tienes que responder en inglés"),
+        ("Responda sempre em inglês", "Você não precisa mais responder em inglês"),
+        ("Rispondi sempre in inglese", "Non devi più rispondere in inglese"),
+        ("Всегда отвечай на английском", "Тебе больше не нужно отвечать на английском"),
+        ("Her zaman Fransızca cevap ver", "Artık Fransızca cevap vermene gerek yok"),
+        ("हमेशा अंग्रेज़ी में जवाब दें।", "अब अंग्रेज़ी में जवाब देने की ज़रूरत नहीं है।"),
+        ("دائما أجب بالفرنسية", "لم يعد عليك أن تجيب بالفرنسية"),
+        ("Selalu jawab dalam bahasa Inggris", "Kamu tidak perlu menjawab dalam bahasa Inggris lagi"),
+        ("תמיד תענה באנגלית", "אתה לא צריך לענות באנגלית יותר"),
+        ("Hãy luôn trả lời bằng tiếng Anh", "Bạn không cần trả lời bằng tiếng Anh nữa"),
+        ("请总是用法语回答。", "你不用再用法语回答了。"),
+        ("今後は英語で答えてください。", "もう英語で答える必要はありません。"),
+        ("앞으로는 영어로 대답해 주세요.", "이제 영어로 대답하지 않아도 돼요."),
+        ("ช่วยตอบเป็นภาษาอังกฤษเสมอ", "ไม่ต้องตอบเป็นภาษาอังกฤษแล้ว"),
+    ],
+)
+def test_a_standing_instruction_ends_where_it_is_taken_back(asked: str, taken_back: str) -> None:
+    (standing,) = say(asked)
+    assert standing.kind == "instruction"
+    assert not next(fact for fact in merge([standing], say(taken_back, 1)) if fact.id == standing.id).is_open
+
+
+def test_other_words_to_the_assistant_leave_a_standing_instruction() -> None:
+    standing = say("Always answer in French")
+    for said in (
+        "You don't have to use metric units any more",
+        "Do you no longer have to answer in French?",
+        "Stop it",
+    ):
+        assert all(fact.is_open for fact in merge(standing, say(said, 1)) if fact.kind == "instruction")
 
 
 def test_what_a_deleted_fact_had_ended_holds_again() -> None:

@@ -290,7 +290,8 @@ def test_remember_and_forget_are_understood(text: str, act: str, words: str) -> 
      "Remember, it's about feeling good and reaching goals, too", "And don't forget that you are loved.",
      "Denk daran, dass jeder Schritt zählt", "Vergiss nicht, dass du nicht allein bist",
      "N'oublie pas de prendre soin de toi", "Recuerda que la vida es corta", "Ricordati di respirare",
-     "Lembre-se de que você é forte", "Помни, что ты не один", "记住，一切都会好的"],
+     "Lembre-se de que você é forte", "Помни, что ты не один", "记住，一切都会好的",
+     "Запомни: слушай своё сердце", "Не забудь, что нужно слушать своё сердце"],
 )  # fmt: skip
 def test_talk_of_remembering_is_no_request(text: str) -> None:
     assert commands(text) == []
