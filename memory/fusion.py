@@ -44,8 +44,12 @@ REPLY: Final = 2.5
 they said themselves, and long replies, which hold many words, would crowd it out. The reply comes along by pairing.
 Who asks for a whole in short asks for what was worked out in replies as well: nothing is taken off then."""
 
+ECHO: Final = 10.0
+"""What is taken off a message where an order of events is asked for, times its cosine with what was said before it:
+what opens a subject has little of that, and an answer to a reply has much."""
+
 APART: Final = 2.0
-"""What each better one beside it takes off a message where an order of events is asked for, less with the distance."""
+"""What each better one of the same sitting takes off it then. Both by trial on BEAM."""
 
 _SPREAD: Final = 60
 """Messages that take something off others, the best."""
@@ -148,19 +152,25 @@ def meaning_weight(*, of_whole: bool) -> float:
     return COSINE_OF_WHOLE if of_whole else COSINE_WEIGHT
 
 
-def spread(scores: Numbers, at: Indices) -> Numbers:
-    """The scores where one mention of each event is wanted: what stands beside a better message is worth less.
+def spread(scores: Numbers, sittings: Indices, echoes: Numbers) -> Numbers:
+    """The same scores for other messages, so that the first mention of each event comes first, over the span.
+
+    Arrays of one length.
 
     Args:
         scores: of messages.
-        at: where each of them stands.
+        sittings: in which each of them was said.
+        echoes: the cosine of each with what was said before it.
     """
-    left, lowered = scores.copy(), scores.copy()
+    left = scores - ECHO * echoes
+    lowered = left.copy()
     for _ in range(min(len(scores), _SPREAD)):
         best = int(left.argmax())
         lowered[best] = left[best]
-        left -= APART * np.exp(-np.abs(at - at[best]) / REACH)
+        left[sittings == sittings[best]] -= APART
         left[best] = -np.inf
     waiting = np.isfinite(left)
     lowered[waiting] = left[waiting]
-    return lowered
+    given = np.empty_like(scores)
+    given[np.argsort(lowered)] = np.sort(scores)
+    return given

@@ -62,11 +62,13 @@ class KeywordHits(NamedTuple):
         scores: of the positions that the question's words and days reach best; else 0.
         met: how much of each term of the question is said there and around it: of all 1.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
+        keys: the terms of the question, as many as it has.
     """
 
     scores: Numbers
     met: NDArray[np.float32]
     tells_time_asked_for: Flags
+    keys: Sequence[int]
 
 
 def keyword_hits(
@@ -92,7 +94,7 @@ def keyword_hits(
             np.maximum(row, (held * worth[:, None]).max(axis=0, initial=0), out=row)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
     found = lexical(view.timeline, counts)
-    return view, KeywordHits(_by_words(question, view.timeline, found.scores, moment), found.met, telling)
+    return view, KeywordHits(_by_words(question, view.timeline, found.scores, moment), found.met, telling, of_terms)
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:

@@ -36,7 +36,7 @@ def neighbours(begins_thread: NDArray[np.bool_], times: NDArray[np.float64], len
     number = len(times)
     weights = np.zeros((number, WINDOW), np.float32)
     weights[:, REACH] = 1
-    sittings = np.cumsum(begins_thread | (np.abs(np.diff(times, prepend=np.inf)) > ONE_SITTING.total_seconds()))
+    sittings = sittings_of(begins_thread, times)
     middles = np.cumsum(lengths) - lengths / 2
     for away in range(1, min(REACH, number - 1) + 1):
         same = sittings[away:] == sittings[:-away]
@@ -44,6 +44,11 @@ def neighbours(begins_thread: NDArray[np.bool_], times: NDArray[np.float64], len
         weights[:-away, REACH + away] = lent
         weights[away:, REACH - away] = lent
     return weights
+
+
+def sittings_of(begins_thread: NDArray[np.bool_], times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The number of the sitting in which each message was said; the arguments as for `neighbours`."""
+    return np.cumsum(begins_thread | (np.abs(np.diff(times, prepend=np.inf)) > ONE_SITTING.total_seconds()))
 
 
 def with_neighbours(

@@ -50,6 +50,12 @@ class PackedVectors:
         self._numbers.extend(numbers)
         self._lengths.extend(lengths)
 
+    def unpacked(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some of them, as they were rounded, of length 1."""
+        plain = self._numbers.values[at].astype(np.float32)
+        plain /= self._lengths.values[at, None]
+        return plain
+
     def cosines(self, asked: Sequence[float]) -> NDArray[np.float64]:
         """The cosine of each with a vector that has a length."""
         vector = np.asarray(asked, dtype=np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -52,6 +53,22 @@ class Postings:
         found: Indices = np.concatenate([self._sorted_rows[start:stop], self._rows.values[self._keys.values == key]])
         held: Indices = found[found != NOBODY]
         return held
+
+    def together(self, rows: Indices, *, without: Sequence[int]) -> Iterator[Indices]:
+        """For each term of some rows, all rows that hold it, each as often as it does; in no order.
+
+        Args:
+            rows: whose terms.
+            without: keys of terms that are left out.
+        """
+        every = [(self._sorted_keys, self._sorted_rows), (self._keys.values, self._rows.values)]
+        wanted = np.setdiff1d(np.concatenate([keys[np.isin(held, rows)] for keys, held in every]), without)
+        starts, stops = (np.searchsorted(self._sorted_keys, wanted, side) for side in _SIDES)
+        newest = np.isin(self._keys.values, wanted)
+        keys, held = self._keys.values[newest], self._rows.values[newest]
+        for key, start, stop in zip(wanted, starts, stops, strict=True):
+            found = np.concatenate([self._sorted_rows[start:stop], held[keys == key]])
+            yield found[found != NOBODY]
 
     def _sort(self) -> None:
         keys = np.concatenate([self._sorted_keys, self._keys.values])

@@ -8,15 +8,16 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..models.similarity import similarities
 from ..state.errors import EmbeddingError
 from ..state.records import Hit, Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.terms import search_terms
-from .breadth import ALL, Bounds, certainty, relevances
+from .breadth import ALL, LEAST, Bounds, certainty, relevances
+from .bridges import bridged
 from .fusion import Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
 from .recall_cache import RecallCache
@@ -42,9 +43,9 @@ class Candidates(NamedTuple):
         summaries: the summaries.
         scores: of both arms together.
         lexical: of the keyword arm; 0 where it did not find it.
-        met: how much of each term of the question, in rows, is said in it and around it: of all 1.
         cosines: of the vector arm; NaN where it did not find it.
         asks: whether it ends in a question mark.
+        sure: log odds that what is asked for was said.
         rarest: idf of a term that is in one message.
     """
 
@@ -52,9 +53,9 @@ class Candidates(NamedTuple):
     summaries: Sequence[SummarySource]
     scores: Numbers
     lexical: Numbers
-    met: NDArray[np.float32]
     cosines: Numbers
     asks: Flags
+    sure: float
     rarest: float
 
 
@@ -90,7 +91,8 @@ class MemorySearch:
             thread_id: the thread in which the question was asked.
             question: any text.
             limit: hits, at most.
-            threshold: similarity as (1 + cosine) / 2 in [0, 1] from which a message is recalled for its meaning alone.
+            threshold: similarity in [0, 1], as `models.similarity` has it, from which a message is recalled for its
+                meaning alone.
             least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any.
             this_thread_only: leave out the user's other threads.
             as_of: leave out what was said later, and take "yesterday" from there; None for now.
@@ -127,7 +129,7 @@ class MemorySearch:
                 if as_of is not None:
                     near = _until(as_of, view, words, near)
                 candidates = _candidates(memory, view, words, near, question)
-                enough = (candidates.lexical >= FLOOR) | ((1 + candidates.cosines) / 2 >= threshold)
+                enough = (candidates.lexical >= FLOOR) | (similarities(candidates.cosines) >= threshold)
                 hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit, least))
             cosines = candidates.cosines[~np.isnan(candidates.cosines)]
             told = None if failed is None else f"{failed} Memory was searched by keywords alone."
@@ -185,7 +187,7 @@ def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, met, telling = words
+    by_words, met, telling, keys = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
@@ -200,18 +202,25 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         tells_time_asked_for=telling[at],
         of_whole=scope == "whole",
     )
-    if scope == "order":
-        scores = spread(scores, at)
     of_summaries = np.array([cosine for _, cosine in near.summaries])
+    by_summary = meaning_weight(of_whole=scope == "whole") * of_summaries
+    every_met = np.pad(met[:, at], [(0, 0), (0, len(of_summaries))])
+    every_cosine = np.concatenate([cosines[at], of_summaries])
+    rarest = float(idf(max(1, len(view.rows)), np.ones(1))[0])
+    sure = certainty(np.concatenate([scores, by_summary]), every_met, every_cosine, rarest)
+    if sure >= LEAST["one"].certainty:
+        scores = bridged(memory, view, at, scores, by_people=~messages["is_reply"], asked=keys)
+    if scope == "order":
+        scores = spread(scores, view.timeline.sittings[at], memory.echoes(view, at))
     return Candidates(
         view.rows[at],
         [source for source, _ in near.summaries],
-        np.concatenate([scores, meaning_weight(of_whole=scope == "whole") * of_summaries]),
+        np.concatenate([scores, by_summary]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
-        np.pad(met[:, at], [(0, 0), (0, len(of_summaries))]),
-        np.concatenate([cosines[at], of_summaries]),
+        every_cosine,
         np.concatenate([messages["asks"], np.zeros(len(of_summaries), dtype=bool)]),
-        float(idf(max(1, len(view.rows)), np.ones(1))[0]),
+        sure,
+        rarest,
     )
 
 
@@ -244,7 +253,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
     relevant = relevances(candidates.scores, candidates.asks, candidates.rarest)
-    if certainty(candidates.scores, candidates.met, candidates.cosines, candidates.rarest) < least.certainty:
+    if candidates.sure < least.certainty:
         relevant[:] = 0
 
     def source(n: int) -> tuple[str, str]:
@@ -278,4 +287,4 @@ def _ranks(recalled: Indices, values: Numbers, found: Flags) -> dict[int, int]:
 
 
 def _similarity(cosine: float) -> float | None:
-    return None if np.isnan(cosine) else min(1.0, max(0.0, (1 + cosine) / 2))
+    return None if np.isnan(cosine) else float(similarities(np.array(cosine)))

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .neighbours import REACH, Weights, neighbours, with_neighbours
+from .neighbours import REACH, Weights, neighbours, sittings_of, with_neighbours
 
 
 class Timeline(NamedTuple):
@@ -51,6 +51,11 @@ class Timeline(NamedTuple):
             return 0, 0
         number = self.names.index(thread)
         return int(self.starts[number]), int(self.starts[number + 1])
+
+    @property
+    def sittings(self) -> NDArray[np.int64]:
+        """The number of the sitting in which each message was said."""
+        return sittings_of(_begins(self.starts, len(self.seqs)), self.times)
 
     def last_seq(self, thread: str) -> int:
         """The sequence number of the last message of a thread; -1 for one that is not there."""

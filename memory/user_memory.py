@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..storage.archive_rows import MOST_MESSAGES
-from ..storage.memory_changes import MessageRow, VectorRow, matrix, said_at, term_numbers
+from ..storage.memory_changes import MessageRow, VectorRow, said_at, term_numbers
 from .columns import Column
-from .packed_vectors import PackedVectors
+from .held_vectors import OBJECTS, HeldVectors
 from .postings import NOBODY, Postings
 from .timeline import Timeline
 
@@ -28,12 +28,6 @@ _MESSAGE: Final = np.dtype(
 _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
 _FEW_THREADS: Final = 8
 """Threads to whose ends messages are added one thread after the other; with more, everything is rebuilt."""
-
-_AT_ONCE: Final = 50_000
-"""Vectors that are packed at once: before, each takes four times the memory."""
-
-_OBJECTS: Final = 350
-"""Bytes, about, that the ids of a message or of a vector take."""
 
 
 class SummarySource(NamedTuple):
@@ -86,7 +80,7 @@ class UserMemory:
         self._postings = Postings()
         self._summaries: list[SummarySource] = []
         self._summary_numbers: dict[tuple[str, str], int] = {}
-        self._vectors: dict[int, tuple[PackedVectors, Column[np.int64], dict[str, int]]] = {}
+        self._vectors = HeldVectors()
         self._whole: View | None = None
 
     def __len__(self) -> int:
@@ -95,9 +89,8 @@ class UserMemory:
     @property
     def nbytes(self) -> int:
         """Bytes that the memory takes, about."""
-        vectors = sum(packed.nbytes + owners.nbytes for packed, owners, _ in self._vectors.values())
-        number = len(self.ids) + sum(len(packed) for packed, _, _ in self._vectors.values())
-        return self._messages.nbytes + self._hashes.nbytes + self._postings.nbytes + vectors + _OBJECTS * number
+        columns = (self._messages, self._hashes, self._postings, self._vectors)
+        return sum(column.nbytes for column in columns) + OBJECTS * len(self.ids)
 
     @property
     def speakers(self) -> Mapping[str | None, int]:
@@ -147,24 +140,7 @@ class UserMemory:
             if (owner := self._owner(row)) != NOBODY:
                 by_size.setdefault(len(row.numbers), []).append((row, owner))
         for alike in by_size.values():
-            for start in range(0, len(alike), _AT_ONCE):
-                part = alike[start : start + _AT_ONCE]
-                self._add_alike([row for row, _ in part], np.array([owner for _, owner in part], dtype=np.int64))
-
-    def _add_alike(self, rows: Sequence[VectorRow], owners: Indices) -> None:
-        """Add vectors of one number of dimensions; one without length cannot be compared, and is left out."""
-        vectors = matrix(rows)
-        size = vectors.shape[1]
-        packed, held, at = self._vectors.setdefault(size, (PackedVectors(size), Column(np.int64), {}))
-        for row in rows:
-            for _, owners_before, places in self._vectors.values():
-                if (old := places.pop(row.id, None)) is not None:
-                    owners_before.values[old] = NOBODY
-        lengths = np.linalg.norm(vectors, axis=1)
-        good = np.isfinite(lengths) & (lengths > 0)
-        at.update((rows[n].id, place) for place, n in enumerate(np.flatnonzero(good).tolist(), start=len(packed)))
-        packed.extend(vectors[good])
-        held.extend(owners[good])
+            self._vectors.add([row for row, _ in alike], np.array([owner for _, owner in alike], dtype=np.int64))
 
     def view(self, thread_id: str | None = None) -> View:
         """The messages of this thread, or of all where it is None, in the order they were said."""
@@ -186,6 +162,12 @@ class UserMemory:
         flat = np.bincount(terms[inside] * number + at[inside], minlength=len(keys) * number)
         return flat.reshape(len(keys), number).astype(np.float64)
 
+    def holders(self, view: View, at: Indices, without: Sequence[int]) -> Iterator[Indices]:
+        """For each term of some positions, all positions that hold it; those of the keys that are left out aside."""
+        for rows in self._postings.together(view.rows[at], without=without):
+            found = np.unique(view.positions[rows])
+            yield found[found >= 0]
+
     def near(self, view: View, vector: Sequence[float], limit: int) -> Near:
         """Cosines of the messages and summaries nearest to a vector; of a message with several chunks the best counts.
 
@@ -194,13 +176,11 @@ class UserMemory:
             vector: any; only vectors of as many dimensions can be compared.
             limit: messages and summaries, at most.
         """
+        owners, cosines = self._vectors.cosines(vector)
         best, of_summaries = np.full(len(self), -np.inf), np.full(len(self._summaries), -np.inf)
-        if len(vector) in self._vectors and np.linalg.norm(vector) > 0:
-            packed, held, _ = self._vectors[len(vector)]
-            cosines, owners = packed.cosines(vector), held.values
-            of_message, of_summary = owners >= 0, owners < NOBODY
-            np.maximum.at(best, owners[of_message], cosines[of_message])
-            np.maximum.at(of_summaries, -2 - owners[of_summary], cosines[of_summary])
+        of_message, of_summary = owners >= 0, owners < NOBODY
+        np.maximum.at(best, owners[of_message], cosines[of_message])
+        np.maximum.at(of_summaries, -2 - owners[of_summary], cosines[of_summary])
         outside = np.ones(len(self), dtype=bool)
         outside[view.rows] = False  # also of what was said since the view was made
         best[outside] = -np.inf
@@ -211,6 +191,17 @@ class UserMemory:
         kept = [(self._summaries[n], float(of_summaries[n])) for n in np.flatnonzero(of_summaries >= least).tolist()]
         near = np.where((best >= least) & np.isfinite(best), best, np.nan)
         return Near(near, [(source, cosine) for source, cosine in kept if np.isfinite(cosine)])
+
+    def echoes(self, view: View, at: Indices) -> Numbers:
+        """How much messages are about what the one before them is: cosines; 0 where either has no vector here.
+
+        Args:
+            view: the messages.
+            at: the positions that are asked for.
+        """
+        echoes = self._vectors.alike(view.rows[at], view.rows[np.maximum(at - 1, 0)])
+        echoes[at == 0] = 0
+        return echoes
 
     def near_by(self, found: Sequence[tuple[str, SummarySource, float]]) -> Near:
         """The same from what another store found: the kind of each source, the source, its cosine."""

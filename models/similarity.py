@@ -69,3 +69,13 @@ def calibrated(cosines: Numbers, scale: Scale) -> Numbers:
     if scale == USUAL:
         return cosines
     return np.interp(cosines, (-1, *scale, 1), (-1, *USUAL, 1))
+
+
+def similarities(cosines: Numbers) -> Numbers:
+    """Similarities in [0, 1] of calibrated cosines; NaN stays.
+
+    What has nothing to do with a question has 0.5, an answer in other words 0.9: so the seed's threshold of 0.7 lies
+    halfway between the two.
+    """
+    found: Numbers = np.interp(cosines, (-1, *USUAL, 1), (0, 0.5, 0.9, 1))
+    return found

@@ -30,8 +30,8 @@ class MemorySettings(Group):
         title="Least similarity",
         ge=0.0,
         le=1.0,
-        description="How similar a memory found by its vector must be, as (1 + cosine) / 2 in [0, 1], on the scale of "
-        "the default embedding model: a model that finds everything alike is brought to that scale.",
+        description="How similar a memory found by its vector must be, in [0, 1], on one scale for all embedding "
+        "models: what has nothing to do with the question has 0.5, an answer in other words 0.9.",
         json_schema_extra=on_node("memory_retrieval"),
     )
     memory_scope: MemoryScope = Field(

@@ -88,8 +88,9 @@ class Fragment(Record):
 class Memory(Record):
     """Something recalled from earlier: a pair of messages, a tool exchange, or a summary (with some of its sources).
 
-    `similarity` is (1 + cosine) / 2 in [0, 1]. Ranks count from 1: `rank` among all that was found, the others in the
-    arm that found it; an arm that did not has none. `score` is that of the fusion, in units of idf.
+    `similarity` is in [0, 1], on one scale for all embedding models (`models.similarity`). Ranks count from 1: `rank`
+    among all that was found, the others in the arm that found it; an arm that did not has none. `score` is that of the
+    fusion, in units of idf.
     """
 
     fragments: tuple[Fragment, ...] = Field(min_length=1)

@@ -266,6 +266,19 @@ async def test_a_summary_is_of_replies_too_and_an_order_of_events_is_spread_over
     assert ranks[0] < ranks[1]
 
 
+async def test_an_order_of_events_begins_with_what_opened_each(resources: Resources) -> None:
+    talk = [
+        "I want to plant a plum tree in the garden.", "Plum trees need sun and rich soil.",
+        "Thanks, sun and rich soil for the plum tree in the garden it is.", "Good luck with the plum tree.",
+    ]  # fmt: skip
+    other = ["Today the garden got a pond with a pump.", "A pond needs a pump that is strong enough.",
+             "Thanks, a pump that is strong enough for the garden pond.", "Enjoy the pond."]  # fmt: skip
+    later = [said(text, n, at=MONDAY + timedelta(days=9)) for n, text in enumerate(other, start=4)]
+    await resources.of_user("ada").archive.add_messages("t1", [said(t, n) for n, t in enumerate(talk)] + later)
+    recall = await find(resources, "In what order did I bring up work in the garden?", limit=2)
+    assert {hit.source_id for hit in recall.hits} == {"m0", "m4"}
+
+
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
     shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), rarest).tolist()

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everthread.memory.bridges import bridged
 from everthread.memory.user_memory import UserMemory, View
 from everthread.storage.memory_changes import MessageRow, array_bytes
 
@@ -82,3 +83,19 @@ def test_a_neighbour_lends_less_with_each_word_between_and_nothing_after_a_long_
     assert weights[1].tolist()[8:13] == [1.0, 0.5, np.float32(1 / 3), 0.0, 0.0]
     assert weights[1, 7] == 0.5
     assert weights[4].tolist()[6:10] == [0.0, 0.0, 1.0, 0.5]
+
+
+def test_what_the_first_hits_name_leads_to_what_else_was_said_about_it() -> None:
+    """Term 7 is in the best hit and in one message of its thread far behind; 1 is asked for, and 8 is in all."""
+    memory = UserMemory()
+    lines = [said("a", 2 * n, n, [8, *([1, 7] if n == 0 else [7] if n == 150 else [])]) for n in range(200)]
+    memory.add_messages([*lines, said("b", 0, 0, [7, 8]), said("a", 1, 0, [7])])
+    view = memory.view()
+    scores = np.where(view.messages["is_reply"], 3.0, np.linspace(9, 2, len(view.rows)))
+    after = bridged(memory, view, np.arange(len(view.rows)), scores, by_people=~view.messages["is_reply"], asked=[1])
+    lifted = {memory.ids[view.rows[n]][1] for n in np.flatnonzero(after > scores)}
+    assert lifted == {"a300"}  # not the assistant's, nor that of another thread
+    assert after.max() == scores.max()
+    assert np.array_equal(
+        bridged(memory, view, np.arange(0), scores[:0], by_people=scores[:0] > 0, asked=[]), scores[:0]
+    )
