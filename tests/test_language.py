@@ -6,11 +6,15 @@ any detector was run on them; the detector was chosen by them.
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.language import LANGUAGES, language_of, likelihoods
+from everthread.text.stems import stem
 from everthread.text.terms import search_terms
 from everthread.text.words import WORD, words
 
@@ -253,3 +257,19 @@ def test_anything_has_likelihoods_that_add_up_to_one(text: str) -> None:
 @given(st.text(max_size=80) | st.text(st.characters(codec="ascii"), max_size=80))
 def test_the_words_of_plain_english_letters_are_those_of_any_script(text: str) -> None:
     assert words(text) == [match[0] for match in WORD.finditer(text)]
+
+
+def test_threads_side_by_side_find_the_stems_that_one_finds() -> None:
+    """The stemmers keep the word that they are at."""
+    stem.cache_clear()
+    endings = ("ations", "ing", "ively", "ational", "fulness", "ization", "ements", "ies")
+    asked = [f"{first}{middle}{end}" for first in "abcdefghij" for middle in ("connect", "relat") for end in endings]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda word: stem(word, "en"), asked))
+    finally:
+        sys.setswitchinterval(interval)
+    stem.cache_clear()
+    assert found == [stem(word, "en") for word in asked]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -18,6 +19,10 @@ _LONGEST: Final = 64
 """Characters of a word from which it is none, and stays as it is."""
 
 
+_ONE_WORD: Final = threading.Lock()
+"""A stemmer written in Python holds the word that it is at: two threads would mix theirs."""
+
+
 @lru_cache(200_000)
 def stem(word: str, language: str | None) -> str:
     """The stem of a word; the word itself in a language without a stemmer.
@@ -30,7 +35,10 @@ def stem(word: str, language: str | None) -> str:
     if name is None or len(word) >= _LONGEST:
         return word
     stemmer = _stemmer(name)
-    return word if stemmer is None else str(stemmer.stemWord(word))
+    if stemmer is None:
+        return word
+    with _ONE_WORD:
+        return str(stemmer.stemWord(word))
 
 
 @cache
