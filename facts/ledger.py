@@ -167,7 +167,7 @@ def _hangs_on(fact: Fact, ended: Fact, new: Fact) -> bool:
     """Whether a fact is of what is gone ("my dog is called Rex"), or of the place or firm that was left."""
     if new.value == "lost" and is_ending(new):
         return fact.subject != USER and set(new.terms) <= set(content_terms(fact.subject, language_in(new.text)))
-    if ended.subject != USER or ended.attribute not in DEPENDED_ON or is_ending(fact):
+    if ended.subject != USER or ended.attribute not in DEPENDED_ON or is_ending(fact) or fact.slot == ended.slot:
         return False
     named = len(ended.value or "") >= _NAMED and (ended.value or "") in key(fact.text)
     return fact.subject == USER and (named or fact.attribute in DEPENDED_ON[ended.attribute or ""])
