@@ -55,7 +55,7 @@ class Postings:
         return held
 
     def together(self, rows: Indices, *, without: Sequence[int]) -> Iterator[Indices]:
-        """For each term of some rows, all rows that hold it, each as often as it does; in no order.
+        """For each term of some rows that stands elsewhere, too, all rows that hold it, each as often; in no order.
 
         Args:
             rows: whose terms.
@@ -68,7 +68,8 @@ class Postings:
         keys, held = self._keys.values[newest], self._rows.values[newest]
         for key, start, stop in zip(wanted, starts, stops, strict=True):
             found = np.concatenate([self._sorted_rows[start:stop], held[keys == key]])
-            yield found[found != NOBODY]
+            if len(found) > 1:
+                yield found[found != NOBODY]
 
     def _sort(self) -> None:
         keys = np.concatenate([self._sorted_keys, self._keys.values])

@@ -163,7 +163,13 @@ class UserMemory:
         return flat.reshape(len(keys), number).astype(np.float64)
 
     def holders(self, view: View, at: Indices, without: Sequence[int]) -> Iterator[Indices]:
-        """For each term of some positions, all positions that hold it; those of the keys that are left out aside."""
+        """For each term of some positions that stands elsewhere, too, all positions that hold it.
+
+        Args:
+            view: the messages.
+            at: the positions.
+            without: keys of terms that are left out.
+        """
         for rows in self._postings.together(view.rows[at], without=without):
             found = np.unique(view.positions[rows])
             yield found[found >= 0]
