@@ -12,6 +12,8 @@ import json
 import os
 import pty
 import resource
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -141,27 +143,30 @@ def typed(command: list[str], folder: Path, seconds: float) -> tuple[Figure, Fig
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(command[0], command, {**for_tests(folder), "TERM": "xterm", "COLUMNS": "80"})
-    until(terminal, ">")
+    watch(terminal, ">")
     prompt = 1000 * (time.perf_counter() - started), processor_of(pid)
-    time.sleep(seconds)
+    watch(terminal, None, seconds)
     sent, before = time.perf_counter(), processor_of(pid)
     os.write(terminal, b"hello\r")
-    until(terminal, "fits your")
+    watch(terminal, "I am not")
     reply = 1000 * (time.perf_counter() - sent), processor_of(pid) - before
-    os.write(terminal, b"\x04")
+    os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     os.close(terminal)
     return prompt, reply
 
 
-def until(terminal: int, text: str) -> None:
-    """Read what a terminal shows until this text comes; where the cursor is, it is told."""
-    shown = ""
-    while text not in shown:
-        new = os.read(terminal, 4096).decode(errors="replace")
-        shown += new
-        if "\x1b[6n" in new:
-            os.write(terminal, b"\x1b[1;1R")
+def watch(terminal: int, text: str | None, seconds: float = 60) -> None:
+    """Read what a terminal shows until this text comes, or for so long; where the cursor is, it is told."""
+    shown, deadline = "", time.monotonic() + seconds
+    while time.monotonic() < deadline and (text is None or text not in shown):
+        if select.select([terminal], [], [], 0.05)[0]:
+            new = os.read(terminal, 4096).decode(errors="replace")
+            shown += new
+            if "\x1b[6n" in new:
+                os.write(terminal, b"\x1b[1;1R")
+    if text is not None and text not in shown:
+        raise SystemExit(f"The chat did not show {text!r} in {seconds:g} s.")
 
 
 def processor_of(pid: int) -> float:
