@@ -15,12 +15,13 @@ from ..state.search_records import SearchResult
 from ..text.told_days import days_told
 
 _IMITATION: Final = re.compile(
-    r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYS)\])"
+    r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>"
+    r"|\s*/?\s*(?:tool_call|tool_response|function_call)s?\b)"
+    r"|\[(?=/?(?:INST|SYS|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
     r"|^[^\w\n#]*\#(?=\#{1,5}[^\w\n]*(?:instruction|system|user|human|assistant|response|input)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Our fence, the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek, and the headings of Alpaca."""
+"""Our fence, the marks of the templates of Llama, Mistral, Gemma, Qwen, DeepSeek, of calls, and Alpaca's headings."""
 _STAND_INS: Final = {"<": "‹", "[": "⁅", "#": "＃"}
 _SPEAKER: Final = re.compile(
     r"^([^\w\n]*(?:system|user|human|assistant)[^\w\n:：]*)[:：]", re.IGNORECASE | re.MULTILINE

@@ -4,8 +4,8 @@ Users with ids that look alike have each told secrets in threads of theirs: they
 were searched for on the web, and stand in states, reports and an exported file. Strangers then try one door after the
 other, each time for another victim. A probe leaks where a secret stands in what it brought, error messages included, or
 where a cache knew what only the victim had asked; all that a chat model was shown counts as brought. Afterwards the
-victims must have what they had, and nothing that a stranger wrote; and each door that reads must bring secrets to those
-whose they are, since else no probe of it could find a leak.
+victims must have what they had, in their team spaces too, and nothing that a stranger wrote; and each door that reads
+must bring secrets to those whose they are, since else no probe of it could find a leak.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from langgraph.prebuilt import ToolRuntime
 
 from bench.isolation_doors import ASKED, MARK, Blab, Doors, Victim
 from bench.isolation_memory_doors import MemoryDoors
+from bench.isolation_spaces import READER, SpaceDoors
 from bench.server_folder import server_folder
 from everthread import Settings, open_graph
 from everthread.maintenance.transfer import export_rows
@@ -38,7 +39,10 @@ STRANGERS = ("mallory", "ad", "adaa", "Ada", "%", "_", "a%' OR '1'='1", "guest",
 ROUND = 460
 """Probes after which strangers delete all that is theirs."""
 
-WRITE_ONLY = ("update_state", "delete", "thread_of_a_name", "import_a_file", "search_cache", "embedding_cache")
+WRITE_ONLY = (
+    "update_state", "delete", "thread_of_a_name", "import_a_file", "search_cache", "embedding_cache", "space_as_a_user",
+    "thread_of_a_space", "reader_of_a_space",
+)  # fmt: skip
 """Doors that bring nothing even to whose data it is, or whose stranger is always a new one."""
 
 TRIES = 60
@@ -47,6 +51,8 @@ Door = Callable[[str, Victim], Awaitable[Any]]
 
 class Bench(Doors):
     """The open graph with what is prepared in it, and the probes."""
+
+    spaces: SpaceDoors
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         super().__init__(folder)
@@ -69,7 +75,8 @@ class Bench(Doors):
             tools=[search_memory],
         )
 
-    async def prepare(self) -> None:
+    async def prepare(self, spaces: SpaceDoors) -> None:
+        self.spaces = spaces
         for victim in self.victims:
             for thread in victim.threads:
                 for text in victim.said():
@@ -78,6 +85,8 @@ class Bench(Doors):
             await self.say(victim.searched, "searches " + victim.threads[0], victim.id, web_search="always")
         await self.graph.asettled()
         self.engine.secret = "nothing"
+        for victim in self.victims:
+            await spaces.fill(victim)
         for victim in self.victims:
             victim.before = await self.state_of(victim)
             victim.facts = await self.user(victim.id).facts.all_facts()
@@ -96,6 +105,7 @@ class Bench(Doors):
         found.append(sorted(fact.text for fact in await user.facts.all_facts()))
         found.append(sorted(pin.text for pin in await user.facts.pins()))
         found.append(sorted(row["thread_id"] for row in await user.archive.threads()))
+        found.append(await self.spaces.state_of(victim))
         return found
 
     async def run(self, probes: int) -> dict[str, Any]:
@@ -156,10 +166,11 @@ class Bench(Doors):
 async def measure(settings: Settings, probes: int, folder: Path) -> dict[str, Any]:
     bench = Bench(settings, folder)
     async with bench.opened as bench.graph:
-        await bench.prepare()
-        users = [*VICTIMS, *STRANGERS]
+        users = [*VICTIMS, *STRANGERS, READER]
         async with MemoryDoors(bench.graph, bench.model, users, ASKED, MARK) as beside:
-            bench.all += beside.all
+            shared = SpaceDoors(bench.graph, beside.agent_door, beside.http, ASKED, MARK, folder)
+            await bench.prepare(shared)
+            bench.all += [*beside.all, *shared.all]
             return await bench.run(probes)
 
 

@@ -49,7 +49,7 @@ class MemoryDoors:
         self._graph, self._resources, self._asked, self._mark = graph, graph.resources, asked, mark
         middleware = Everthread(self._resources.settings)
         middleware.resources = self._resources
-        self._agent: Any = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+        self.agent_door: Any = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
         self.tokens = {user: f"token-{number:012d}" for number, user in enumerate(users)}
         self._server = memory_server(self._of("default"), tokens={token: user for user, token in self.tokens.items()})
         self._open = AsyncExitStack()
@@ -126,7 +126,7 @@ class MemoryDoors:
         thread = random.choice([*victim.threads, f"own {random.randrange(10**9)}"])
         given = {"messages": [("user", f"{self._mark} {self._asked}")]}
         claims = [{"user_id": stranger}, {"everthread": {"user_id": stranger}}]
-        return await self._agent.ainvoke(given, {"configurable": {"thread_id": thread, **random.choice(claims)}})
+        return await self.agent_door.ainvoke(given, {"configurable": {"thread_id": thread, **random.choice(claims)}})
 
     async def mcp(self, stranger: str, victim: Probed) -> Any:
         thread, ids = random.choice(victim.threads), victim.ids
@@ -150,12 +150,15 @@ class MemoryDoors:
 
     async def http_history(self, stranger: str, victim: Probed) -> Any:
         """With the user that a server knows, and what the client claims."""
+        claims = random.choice([{}, {"user_id": victim.id}, {"before": victim.ids[-1]}, {"limit": "500"}])
+        return await self.http(stranger, random.choice(victim.threads), **claims)
+
+    async def http(self, identity: str, thread: str, **claims: str) -> str:
+        """The history of a thread, as the server answers whom it knows."""
 
         async def known(scope: Any, receive: Any, send: Any) -> None:
-            await self._http({**scope, "user": User(stranger)}, receive, send)
+            await self._http({**scope, "user": User(identity)}, receive, send)
 
-        thread = random.choice(victim.threads)
-        claims = random.choice([{}, {"user_id": victim.id}, {"before": victim.ids[-1]}, {"limit": "500"}])
         async with httpx.AsyncClient(transport=httpx.ASGITransport(known), base_url="http://server") as client:
             return (await client.get(PATH.format(thread_id=quote(thread)), params=claims)).text
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from ..settings.settings import Settings
 from ..state.errors import SettingsError
 from .opening import loading
+
+_GUARDED: Final = ("127.0.0.1", "localhost", "::1")
+"""Where the server answers under its own names only, so that no other site's page reaches it (DNS rebinding)."""
 
 
 def mcp(
@@ -35,7 +37,7 @@ def mcp(
     if find_spec("mcp") is None:
         raise SettingsError("`everthread mcp` needs packages that are missing: pip install 'everthread[mcp]'.")
     users = None if tokens is None else read_tokens(tokens)
-    if http and users is None and not _is_loopback(host):
+    if http and users is None and host not in _GUARDED:
         raise SettingsError(
             f"Everybody who reaches {host} would read and write one memory: give --tokens, or listen on 127.0.0.1."
         )
@@ -77,10 +79,3 @@ def read_tokens(path: Path) -> dict[str, str]:
             )
         users[token] = user.strip()
     return users
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

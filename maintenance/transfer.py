@@ -248,4 +248,4 @@ def _row(
     if isinstance(line, SummaryLine):
         return row
     text = line.text()
-    return {**row, "text": text, "term_keys": message_keys(user_id, text, line.created_at)}
+    return {**row, "message": line.kept(), "text": text, "term_keys": message_keys(user_id, text, line.created_at)}

@@ -47,7 +47,7 @@ def is_ours(file: Path) -> bool:
             header = json.loads(lines.readline(_HEADER_BYTES).decode("utf-8-sig"))
     except OSError:
         return True
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(header, dict) and header.get("kind") == "header"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from ..settings.retention import Retention
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
-from ..state.messages import message_text
+from ..state.messages import cleaned, message_text
 from ..state.records import Role, SummaryMethod, now
 
 VERSION: Final = 7
@@ -98,13 +98,19 @@ class MessageLine(_Line):
     message: dict[str, Any]
 
     def said(self) -> BaseMessage:
-        """The message.
+        """The message, with nothing in it that a storage cannot keep or a model not take.
 
         Raises:
             ValueError: `message` is no LangChain message. Also KeyError, TypeError, and others that its parts raise.
         """
         (message,) = messages_from_dict([self.message])
-        return message
+        return cleaned(message)
+
+    def kept(self) -> dict[str, Any]:
+        """The message as it is stored: as the line has it, where a storage can keep that; errors as for `said`."""
+        (message,) = messages_from_dict([self.message])
+        said = cleaned(message)
+        return self.message if said is message else message_to_dict(said)
 
     def text(self) -> str:
         """The readable text of the message; errors as for `said`."""

@@ -48,6 +48,10 @@ STOPPED_KEY: Final = "stopped"
 _NOT_SAID: Final = frozenset({"everthread_summary", "everthread_command"})
 """Mark, in states of earlier versions, a summary that stood among the messages, and a command."""
 
+_CLEANED: Final = frozenset(
+    {"id", "content", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls", "tool_call_id",
+     "name", "artifact", "usage_metadata"}
+)  # fmt: skip
 _LONGEST_ID: Final = 200
 """Characters of a message's id: an index takes no more than some thousand bytes."""
 
@@ -226,7 +230,9 @@ def cleaned(message: BaseMessage) -> AnyMessage:
     update = {
         name: kept
         for name, value in vars(message).items()
-        if value and (kept := clean_text(value) if isinstance(value, str) else clean(storable(value))) is not value
+        if value
+        and name in _CLEANED
+        and (kept := clean_text(value) if isinstance(value, str) else clean(storable(value))) is not value
     }
     content, id_ = update.get("content", message.content), update.get("id", message.id)
     if content is None:

@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, messages_to_dict
 from test_cli import run
 
 from everthread import InputError, Settings, open_memory
+from everthread.maintenance.foreign import nesting
 from everthread.maintenance.foreign.convert import converted
 from everthread.maintenance.foreign.said import Node, Said, moment, on_branches
 from everthread.maintenance.transfer_format import check_file, read_body
@@ -371,3 +372,41 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < file.stat().st_size / 2
+
+
+BOMBS = {
+    "lists": b"[" * 100_000 + b"]" * 100_000,
+    "objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "lists in a conversation": b'[{"mapping":' + b"[" * 50_000 + b"]" * 50_000 + b"}]",
+    "with quotes": b'[{"a\\\\\\"]":"\\\\","b":' + b"[" * 300 + b"]" * 300 + b"}]",
+}
+
+
+@pytest.mark.parametrize("nested", BOMBS)
+def test_a_file_that_is_nested_without_end_is_refused_before_it_is_parsed(tmp_path: Path, nested: str) -> None:
+    """The parser takes memory by the square of the depth: 400 kB were enough to have the process killed."""
+    (tmp_path / "bomb.json").write_bytes(BOMBS[nested])
+    with pytest.raises(InputError, match="nested deeper than 200"), converted(tmp_path / "bomb.json", "ada"):
+        pass
+
+
+@given(st.recursive(st.text('ab"\\[]{}é'), lambda inner: st.lists(inner) | st.dictionaries(st.text('"\\[}'), inner)))
+def test_brackets_in_strings_are_no_nesting(value: Any) -> None:
+    def depth(part: Any) -> int:
+        inner = [*part, *part.values()] if isinstance(part, dict) else part if isinstance(part, list) else None
+        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+    text, around = json.dumps(value, ensure_ascii=False).encode(), nesting.MOST - depth(value)
+    for levels, wanted in ((around, False), (around + 1, True)):
+        block, counted = b"[" * levels + text + b"]" * levels, nesting.Nesting()
+        assert any(counted.is_too_deep(block[at : at + 7]) for at in range(0, len(block), 7)) is wanted
+
+
+def test_a_zip_that_becomes_a_thousand_times_larger_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("conversations.json", b"[" + b" " * 30_000_000 + b"]")
+    with (
+        pytest.raises(InputError, match="more than 100 times larger unpacked"),
+        converted(tmp_path / "bomb.zip", "ada"),
+    ):
+        pass

@@ -25,6 +25,8 @@ from everthread import (
     open_graph,
     open_memory,
 )
+from everthread.graph.build import ConversationGraph
+from everthread.storage.open import checkpointer_of
 from everthread.storage.spaces import owner_of_space
 from everthread.storage.user_rows import UserRows
 
@@ -197,6 +199,30 @@ async def test_nobody_becomes_a_space_by_its_name(
             for user, thread in ((owner, "t9"), ("dan", "plan")):
                 with pytest.raises(EverthreadError):
                     await say(graph, "What is the plan?", to=thread, user=user)
+
+
+async def test_no_door_of_the_graph_leads_into_a_space(ada: ConversationMemory, crew: TeamSpace) -> None:
+    """Neither by its name as a user, nor by the id of a thread in it: for strangers and members alike."""
+    graph = ConversationGraph(ada.resources).compile(checkpointer=checkpointer_of(ada.resources.database))
+    middleware = Everthread(ada.resources.settings)
+    middleware.resources = ada.resources
+    model = EchoModel(prompts=[])
+    agent: Any = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+    asked: Any = {"messages": [("user", "When does the regatta start, and where?")]}
+    owner = owner_of_space("crew")
+    for user, thread in ((owner, "plan"), (owner, "own"), ("dan", "plan"), ("ada", "plan")):
+        by_name: Any = {"configurable": {"thread_id": thread, "user_id": user}}
+        ours: Any = {"configurable": {"thread_id": thread, "everthread": {"user_id": user}}}
+        for tried in (
+            graph.ainvoke(asked, {"configurable": {"thread_id": thread}}, context={"user_id": user}),
+            graph.ainvoke(asked, by_name), graph.aget_state(by_name), graph.aupdate_state(by_name, asked),
+            graph.adelete(user, thread), agent.ainvoke(asked, by_name), agent.ainvoke(asked, ours),
+        ):  # fmt: skip
+            with pytest.raises(EverthreadError) as refusal:
+                await tried
+            assert "Kotka" not in str(refusal.value)
+    assert model.prompts == []
+    assert [row.text for row in await ada.space("crew").ahistory("plan", with_left=True)] == [text for _, text in PLAN]
 
 
 async def test_the_database_refuses_too_where_the_program_forgot_to_ask(

@@ -321,6 +321,31 @@ async def test_what_postgres_cannot_store_is_cleaned_and_windows_files_are_read(
     assert message.text == message.message.content == "ab\ufffdc"
 
 
+async def test_a_thread_goes_on_whatever_stood_in_the_messages_of_the_file(
+    graph: CompiledConversation, tmp_path: Path
+) -> None:
+    """What only an export of ours can hold, where somebody has changed it: what no checkpoint and no model takes."""
+    deep: Any = []
+    for _ in range(500):
+        deep = [deep]
+    await say(graph, "My dog is called Rex.", to="theirs", user="bob")
+    rows, file = graph.resources.of_user("bob").rows, tmp_path / "theirs.jsonl"
+    await export_rows(rows, file, written=lambda _done, _all: None)
+    lines = [json.loads(line.replace('"theirs"', '"own"')) for line in file.read_text("utf-8").splitlines()]
+    lines[0]["user"] = "ada"
+    for line in lines:
+        if line["kind"] == "message":
+            line["message"]["data"]["additional_kwargs"] = {"everthread_summary": "x", "n": 2**70, "deep": deep}
+    asked = next(line for line in lines if line.get("role") == "user")
+    asked["message"]["data"]["content"] = [{"type": ["text"], "text": "My dog is called Rex."}, {}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    await import_rows(graph.resources.of_user("ada").rows, file, check_file(file), added=lambda _added: None)
+    for _ in range(2):
+        state = await say(graph, "What is my dog called?", to="own")
+    assert len(state["messages"]) == 6
+    assert "Rex" in state["messages"][0].text
+
+
 async def test_an_export_that_cannot_be_finished_leaves_nothing(database: Database, tmp_path: Path) -> None:
     (folder := tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="folder cannot be written: Is a directory"):

@@ -17,10 +17,13 @@ import ijson
 
 from ...state.errors import InputError, first_line
 from .agents import letta_agents
+from .nesting import MOST, Nesting
 from .products import Product, product_of
 from .said import Conversation, Record, digest
 
 _SAMPLE: Final = 65_536
+_MAX_RATIO: Final = 100
+"""How many times larger than packed an export may be: conversations come down to a tenth, a bomb to a thousandth."""
 _KNOWN: Final = (
     "ChatGPT, Claude, Gemini (Takeout), LangChain, LangGraph, Letta, LibreChat, mem0, Open WebUI, SillyTavern"
 )
@@ -65,7 +68,7 @@ def _named(found: Conversation, file: Path) -> Conversation:
 def _read(file: Path, number: int, product: Product, record: Record) -> Conversation:
     try:
         return product.read(record)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RecursionError) as error:
         raise InputError(
             f"Conversation {number} of {file} is not as {product.name} exports it: {first_line(error)}."
         ) from error
@@ -82,7 +85,10 @@ def _unpacked(file: Path) -> Iterator[IO[bytes]]:
         names = [name for name in packed.namelist() if Path(name).name in {"conversations.json", "MyActivity.json"}]
         if len(names) != 1:
             raise InputError(f"{file} holds {len(names)} files of conversations: expected one. Unpack it and give one.")
-        with packed.open(names[0]) as content:
+        info = packed.getinfo(names[0])
+        if info.file_size > _MAX_RATIO * max(info.compress_size, _SAMPLE):
+            raise InputError(f"{file} is more than {_MAX_RATIO} times larger unpacked: unpack it first.")
+        with packed.open(info) as content:
             yield _in_utf8(file, content)
 
 
@@ -92,10 +98,13 @@ def _in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
     found = json.detect_encoding(block)
     decode = codecs.getincrementaldecoder("utf-8-sig" if found == "utf-8" else found)()
     copy = TemporaryFile()  # noqa: SIM115  # it is deleted when the last who reads it is gone
-    sample = block
+    sample, nesting = block, Nesting()
     try:
         while block:
-            copy.write(decode.decode(block).encode())
+            text = decode.decode(block).encode()
+            if nesting.is_too_deep(text):
+                raise InputError(f"{file} is nested deeper than {MOST} lists and objects: it is no export.")
+            copy.write(text)
             block = content.read(_SAMPLE)
             sample = block or sample
         copy.write(decode.decode(b"", final=True).encode())
@@ -121,7 +130,7 @@ def _records(file: Path, content: IO[bytes]) -> Iterator[Record]:
             yield from _items(content)
         elif start == b"{":
             yield from _inside(_alone(content))
-    except (ValueError, ijson.JSONError) as error:
+    except (ValueError, RecursionError, ijson.JSONError) as error:
         raise InputError(f"{file} is no JSON: {first_line(error)}. It was cut off, or is no export.") from None
 
 
