@@ -91,7 +91,9 @@ class SpaceDoors:
             lambda: MemoryStore(space).asearch((), query=self._asked),
             lambda: MemoryStore(space).aget(("notes",), "garden"),
         ]
-        return await random.choice([*works, *(self._changes(space, thread) if stranger != victim.id else [])])()
+        if stranger != victim.id:
+            works += [*self._changes(space, thread), lambda: space.acontext("Forget it all.", thread_id=thread)]
+        return await random.choice(works)()
 
     async def space_as_a_user(self, stranger: str, victim: Sharing) -> Any:
         """As if the space itself were a user: in the context, in `configurable`, and on a server."""
@@ -128,9 +130,12 @@ class SpaceDoors:
 
     async def reader_of_a_space(self, stranger: str, victim: Sharing) -> Any:
         """Who may read changes nothing; what was read is no leak."""
-        space = self.memory(READER).space(space_of(victim))
+        space, thread = self.memory(READER).space(space_of(victim)), thread_of(victim)
+        if random.random() < 0.2:
+            await space.acontext("Forget our locker number.", thread_id=thread)  # is told that nothing was removed
+            return "read"
         try:
-            await random.choice(self._changes(space, thread_of(victim)))()
+            await random.choice(self._changes(space, thread))()
         except RightsError:
             return "refused"
         return victim.secrets
@@ -138,7 +143,6 @@ class SpaceDoors:
     def _changes(self, space: ConversationMemory, thread: str) -> list[Work]:
         return [
             lambda: space.aremember([("user", f"{self._mark} {self._asked}")], thread_id=thread),
-            lambda: space.acontext("Forget our locker number.", thread_id=thread),
             lambda: space.aadd_fact(f"I am {self._mark}"),
             lambda: space.apin(self._mark, thread_id=thread),
             lambda: space.adelete(thread),
