@@ -98,13 +98,7 @@ class _Saver(AsyncPostgresSaver):
     _open: AsyncCursor[DictRow] | None = None
 
     def on(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> _Saver:
-        """The same for one call; making one anew takes a millisecond.
-
-        Args:
-            connection: of the pool.
-            begin: the statements, with their values, that come first.
-            serde: how values become bytes.
-        """
+        """The same for one call, whose first statements are these, with their values; a new one takes a millisecond."""
         made = copy(self)
         made.serde, made._connection, made._begin = serde, connection, begin
         return made
