@@ -73,7 +73,7 @@ def newest(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def to_read(
     view: Sequence[AnyMessage], texts: Texts, limit: int, count: Callable[[AnyMessage], int], each: int
-) -> tuple[list[str], set[str]]:
+) -> tuple[list[str], set[str], list[str]]:
     """What is to be read next, so that the newest `limit` tokens of the conversation are there as said.
 
     Args:
@@ -84,19 +84,23 @@ def to_read(
         each: tokens that a message which was not read is taken for.
 
     Returns:
-        Ids of what is to be read, and of what these tokens reach of what was.
+        Ids of what is to be read, of what these tokens reach of what was, and of all messages that are there.
     """
     wanted: list[str] = []
     reached: set[str] = set()
+    said: list[str] = []
     waiting = [node_of(message, texts) for message in view[: question_at(view)]]
-    while waiting and limit > 0:
-        node = waiting.pop()
+    while waiting:
+        node, summary = waiting.pop(), None
+        waiting.extend(node.sources)
+        if not node.sources and (summary := node.summary) is None:
+            said.append(node.id)
+        if limit <= 0:
+            continue
         reached.add(node.id)
-        if node.sources:
-            waiting.extend(node.sources)
-        elif (summary := node.summary) is None:
-            limit -= count(node.message)
-        else:
+        if summary is not None:
             wanted += node.missing
             limit -= max(summary.covers, 1) * each
-    return wanted, reached
+        elif not node.sources:
+            limit -= count(node.message)
+    return wanted, reached, said

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, cast
 from ..assembly.layout import Layout
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
-from ..state.records import Summary
 from ..state.update import Update
 from .turn import Turn
 
@@ -34,17 +33,16 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
         return state, {}
     limit = 2 * Layout.of(turn.settings).limit("recent", turn.settings.max_context_tokens)
     counter, archive = TokenCounter(), turn.user.archive
-    reached: set[str] = set()
+    reached, said = set[str](), list[str]()
     for _ in range(_ROUNDS):
         live = turn.live(state)
-        wanted, reached = to_read(live.view, live.texts, limit, lambda message: counter.messages([message]), _EACH)
+        wanted, reached, said = to_read(live.view, live.texts, limit, lambda one: counter.messages([one]), _EACH)
         found = await archive.below(turn.thread_id, wanted[:_AT_ONCE]) if wanted else {}
         if not found:
             break
         texts = {**(state.get("chain_texts") or {}), **found}
         state = cast("ConversationState", {**state, "chain_texts": texts})
     live = turn.live(state)
-    said = [id_ for id_ in reached if not isinstance(live.texts.get(id_), Summary)]
     update: Update = {"places": await archive.places(turn.thread_id, said)}
     if (known := state.get("chain_texts")) is not None:
         # What the turn before needed was read at once, and may be more than this one does.

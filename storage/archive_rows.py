@@ -29,8 +29,8 @@ COMPARED: Final = ("content", "tool_calls", "tool_call_id")
 MOST_MESSAGES: Final = 2**40
 """Messages of a thread."""
 
-_MOST_MADE: Final = 4_000
-"""Messages that are kept with the rows that they were made of: 3 to 5 kB each."""
+_MOST_MADE, _LONGEST_MADE = 4_000, 8_000
+"""Messages that are kept with the rows that they were made of, 3 to 5 kB each; and characters of the longest."""
 
 _EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
 _ROLES: Final = frozenset(get_args(Role))
@@ -130,8 +130,10 @@ class MadeMessages:
             known = self._made.get(id_)
         if known is None or known[0] != said:
             known = said, message_of(row)
+            content = known[1].content
             with self._lock:
-                self._made[id_] = known
+                if isinstance(content, str) and len(content) <= _LONGEST_MADE:
+                    self._made[id_] = known
         return id_, known[1]
 
     def clear(self) -> None:
