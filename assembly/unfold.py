@@ -24,12 +24,10 @@ class Node(NamedTuple):
     Attributes:
         text: it, as it stands in a view or was read.
         sources: in their order.
-        missing: ids of sources that were not read.
     """
 
     text: AnyMessage | Summary
     sources: tuple[Node, ...] = ()
-    missing: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -51,13 +49,10 @@ class Node(NamedTuple):
 
 def node_of(text: AnyMessage | Summary, texts: Texts, depth: int = _DEPTH) -> Node:
     """A message or summary with what stands under it, as far as that was read."""
-    node = Node(text)
-    if (summary := node.summary) is None:
-        return node
-    found = [texts[id_] for id_ in summary.source_ids if id_ in texts] if depth else []
-    if not found or len(found) < len(summary.source_ids):
-        return Node(text, missing=tuple(id_ for id_ in summary.source_ids if id_ not in texts))
-    return Node(text, tuple(node_of(below, texts, depth - 1) for below in found))
+    summary = Node(text).summary
+    if summary is None or not depth or not all(map(texts.__contains__, summary.source_ids)):
+        return Node(text)
+    return Node(text, tuple(node_of(texts[id_], texts, depth - 1) for id_ in summary.source_ids))
 
 
 def newest(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -97,9 +92,9 @@ def to_read(
             said.append(node.id)
         if limit <= 0:
             continue
-        reached.add(node.id)
+        reached.update((node.id, *(source.id for source in node.sources)))
         if summary is not None:
-            wanted += node.missing
+            wanted += [id_ for id_ in summary.source_ids if id_ not in texts]
             limit -= max(summary.covers, 1) * each
         elif not node.sources:
             limit -= count(node.message)
