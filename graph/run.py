@@ -115,7 +115,7 @@ def read_run(
         )
     user_id = resources.runs.settings_of(runtime, own).user_id
     if not (is_nested or _may_stop_between(graph, options)):
-        own["configurable"][RUN_KEY] = RunCheckpoints(user_id, each_reply=options.get("durability") == "sync")
+        own["configurable"][RUN_KEY] = RunCheckpoints(user_id)
     is_to_be_locked = thread_id is not None and not is_held
     return Run(given, messages, own, options, user_id, thread_id, is_nested, is_to_be_locked, is_inside)
 

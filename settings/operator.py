@@ -99,7 +99,7 @@ class LimitSettings(Group):
         "that run at the same time; others wait, users in rotation, one turn of each. wait: seconds for which a turn "
         "may have to wait; one that would have to wait longer is refused at once, and told after how many seconds to "
         "retry. durability: what a crash of the process may lose. sync: nothing that a step has made. async: what was "
-        "made while the step before was being written, a reply until it is archived, which is next. exit: an "
+        "made while the step before was being written. exit: an "
         "unfinished turn with its question; the end of a turn is written whatever is set. away: while the storage "
         "does not answer. go_on: a thread that this process knows goes on from what it holds, and is written when the "
         "storage answers; a process that ends before loses that. refuse: each turn is refused, as it is on a full disk "

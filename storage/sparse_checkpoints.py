@@ -2,8 +2,7 @@
 
 A turn takes seven to nine steps. What it searches and remembers can be made again, so a turn that breaks off there goes
 on from its question. What stands in the history of a thread is the question and the end of each turn, and between them
-what cannot be done twice: calls of tools, an interrupt, an error. A reply goes into the archive at once, from where it
-comes back if its turn breaks off before its end. So a client that edits an older message finds its
+what cannot be done twice: calls of tools, an interrupt, an error. So a client that edits an older message finds its
 checkpoint among the newest ten.
 """
 
@@ -29,9 +28,6 @@ _REPEATABLE: Final = frozenset(
      "memory_retrieval", "remember"}
 )  # fmt: skip
 """Nodes that may be run again without a trace: what they archive they archive once, by its id."""
-
-_AFTER_REPLY: Final = frozenset({"remember", "summarize"})
-"""Nodes that follow a reply. The first one archives it."""
 
 _BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
@@ -92,7 +88,6 @@ class RunCheckpoints:
     Args:
         user_id: whose run it is; of None nothing is held for later.
         is_away: whether it goes on from what the process holds, and stores nothing.
-        each_reply: whether a reply is stored before it is archived: a few milliseconds.
 
     Attributes:
         texts: working values of the turn, which the next one needs where the storage does not answer.
@@ -100,9 +95,8 @@ class RunCheckpoints:
         newest: the newest step.
     """
 
-    def __init__(self, user_id: str | None = None, *, is_away: bool = False, each_reply: bool = False) -> None:
+    def __init__(self, user_id: str | None = None, *, is_away: bool = False) -> None:
         self.user_id, self.is_away = user_id, is_away
-        self._each_reply = each_reply
         self.texts: Mapping[str, Any] = {}
         self.figures: Mapping[str, Any] = {}
         self.newest: Step | None = None
@@ -163,7 +157,7 @@ class RunCheckpoints:
             return bool(step.config["configurable"].get("checkpoint_id"))
         if source != "loop" or not following or not following <= _REPEATABLE:
             return False
-        return "messages" not in step.versions or (following <= _AFTER_REPLY and not self._each_reply)
+        return "messages" not in step.versions
 
     def _store(self, step: Step) -> Stored:
         self._skipped = None
