@@ -12,12 +12,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateUpdate
 from langgraph_sdk.runtime import ServerRuntime
 
+from ..compression.commands import read_command
 from ..runtime.resources import Resources
 from ..runtime.run_settings import is_authenticated
 from ..settings.client import client_context, client_form, may_choose
+from ..settings.operator import NO_COMMANDS
 from ..settings.run_context import RunContext
 from ..state.errors import InputError
-from ..state.messages import read_input, role_of
+from ..state.messages import message_text, read_input, role_of
 from ..storage.open import locks_of
 from ..storage.postgres.checkpointer import shared_database
 from .build import ConversationGraph
@@ -48,9 +50,9 @@ class ServedConversation(Conversation):
         """LangGraph's `astream`, with what the client has chosen: the server leaves out what its form does not have.
 
         Raises:
-            InputError: it brings a system message, and the client may not choose instructions. Else as `Conversation`.
+            InputError: it brings a system message or a command that is not for clients. Else as `Conversation`.
         """
-        refuse_instructions(input.update if isinstance(input, Command) else input)
+        refuse_messages(input.update if isinstance(input, Command) else input)
         async for part in super().astream(input, config, **{**options, "context": self.sent}):
             yield part
 
@@ -59,23 +61,28 @@ class ServedConversation(Conversation):
     ) -> RunnableConfig:
         """LangGraph's `abulk_update_state`. Errors as for `astream`."""
         for update in (update for superstep in supersteps for update in superstep):
-            refuse_instructions(update.values)
+            refuse_messages(update.values)
         return await super().abulk_update_state(config, supersteps)
 
 
-def refuse_instructions(given: Any) -> None:
-    """Refuse system messages from a client that may not choose instructions: they would stand beside the operator's.
+def refuse_messages(given: Any) -> None:
+    """Refuse what a client may not send: system messages, which would stand beside the operator's, and commands.
 
     Raises:
         InputError: there is one, or a message cannot be read.
     """
-    if may_choose("system_prompt", resources.settings) or not isinstance(given, Mapping) or not given.get("messages"):
+    base = resources.settings
+    may_instruct, may_command = may_choose("system_prompt", base), NO_COMMANDS not in base.client_settings
+    if (may_instruct and may_command) or not isinstance(given, Mapping) or not given.get("messages"):
         return
-    if any(role_of(message) == "system" for message in read_input(given["messages"])):
-        raise InputError(
-            "A system message is not for clients to send: the operator allows it with 'system_prompt' in "
-            "EVERTHREAD_CLIENT_SETTINGS."
-        )
+    for message in read_input(given["messages"]):
+        if not may_instruct and role_of(message) == "system":
+            raise InputError(
+                "A system message is not for clients to send: the operator allows it with 'system_prompt' in "
+                "EVERTHREAD_CLIENT_SETTINGS."
+            )
+        if not may_command and read_command(message_text(message)) is not None:
+            raise InputError("A command is not for clients to send: the operator has switched commands off.")
 
 
 _form = client_form(resources.settings, is_authenticated=is_authenticated())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 from pydantic_settings import NoDecode
@@ -14,6 +14,9 @@ from .storage import StorageSettings
 Telemetry = Literal["off", "otel", "prometheus"]
 Price = Annotated[float, Field(ge=0, le=1_000_000)] | None
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+NO_COMMANDS: Final = "no_commands"
+"""The name among `client_settings` that takes commands from clients."""
 
 
 class Timeouts(NamedValues):
@@ -140,7 +143,8 @@ class ServerSettings(Group):
         title="What a client may choose",
         description="What a client of the LangGraph server may choose for a run, by the names of the settings. safe: "
         "all that a run may choose but models, instructions, the reply's tokens, search engines, reading pages and "
-        "what leaves in a query. all: these too. A client may lower limits, and not raise them above what is set here. "
+        "what leaves in a query. all: these too. no_commands: messages that are commands "
+        "(/summary_off) are refused. A client may lower limits, and not raise them above what is set here. "
         "In Python a run may choose everything.",
     )
     removed_messages: Literal["leave", "forget"] = Field(

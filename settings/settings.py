@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ..state.errors import SettingsError
 from .forms import NamedValues
-from .operator import OperatorSettings
+from .operator import NO_COMMANDS, OperatorSettings
 from .profiles import PROFILES
 from .run import RunSettings
 from .sentences import of_the_operator, one_sentence
@@ -59,7 +59,7 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
             raise ValueError(_must_not("max_reply_tokens", "be smaller than", "max_context_tokens", self))
         if self.sum_window > self.n_sum:
             raise ValueError(_must_not("sum_window", "not be larger than", "n_sum", self))
-        if unknown := set(self.client_settings) - {"safe", "all"} - RunSettings.model_fields.keys():
+        if unknown := set(self.client_settings) - {"safe", "all", NO_COMMANDS} - RunSettings.model_fields.keys():
             raise ValueError(f"client_settings names {min(unknown)!r}, which is no setting that a run may choose")
         if self.profile == "sliding_summary" and self.keep_recent >= self.message_threshold:
             raise ValueError(_must_not("keep_recent", "be smaller than", "message_threshold", self))
