@@ -32,7 +32,7 @@ from .material import Material, fact_entries
 from .sections import NO_ROOM
 from .summary_messages import with_summary_messages
 
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 5
 _SLACK: Final = 8
 _TOOLS_SHARE: Final = 0.75
 """The share of the budget above which the definitions of tools leave no room to talk."""
@@ -131,13 +131,14 @@ def _within(
 ) -> tuple[PromptDraft, list[AnyMessage], int]:
     """A prompt and its tokens, counted whole; made again smaller where its parts added up to more than the room."""
     target = room
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS):
         made = draft(sources, layout, target, counter)
         prompt = _laid_out(made, layout, key)
         tokens = counter.prompt(prompt)
         if tokens <= room:
             return made, prompt, tokens
-        target -= tokens - room + _SLACK
+        # What is cut by sentences may take less than it was given, and gets no smaller at first.
+        target -= (tokens - room + _SLACK) * 2**attempt
     made, prompt = _bare(sources, room, counter)
     return made, prompt, counter.prompt(prompt)
 

@@ -1,30 +1,39 @@
 """`cut`: where the conversation as said begins in a prompt, and which summaries stand for what is older.
 
 Between two cuts a prompt only grows at its end, so that a provider's prompt cache serves what was sent before: the
-conversation grows to a high mark, then is cut to a low one. Where it is cut follows from the conversation alone, and is
-the same after a restart and through every door: of the places within the marks that of the highest rank, as on a ruler,
-whose longer lines are rarer.
+conversation grows to a high mark, then is cut to a low one. What a prompt began with is in its report: the next one
+begins with the same, also where the chain has merged its summaries since. Where no prompt came before, the cut follows
+from the conversation alone: of the places within the marks that of the highest rank, as on a ruler, whose longer lines
+are rarer.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..models.counting import TokenCounter
 from ..state.chain import ChainView
 from ..state.messages import question_at
 from ..state.records import Place
-from .layout import Layout
-from .unfold import Node, Texts, newest, node_of
+from .layout import RESERVED_SHARE, Layout
+from .unfold import Node, Texts, is_of_tools, newest, node_of
 
-_HIGH, _LOW = 0.75, 0.12
-"""The marks, as shares of what recent messages may take; by trial on LoCoMo."""
+_LOW = 0.09
+"""The low mark, as a share of what recent messages may take; by trial on LoCoMo, as `Layout.high`."""
+
+
+_EXCHANGE = 2
+"""Messages of one."""
+
+MORE = 1.5
+"""How far above its high mark the conversation is looked at, where it can be cut nowhere within its marks."""
 
 
 class Marks(NamedTuple):
@@ -34,17 +43,20 @@ class Marks(NamedTuple):
         high: tokens, at most.
         low: tokens that stay when it is cut, at least.
         messages: messages that stay, at least, beside calls of tools and their results.
+        room: tokens that all may take together, with the question: of longer messages fewer stay.
     """
 
     high: int
     low: int
     messages: int = 4
+    room: int = sys.maxsize
 
     @classmethod
-    def of(cls, layout: Layout, budget: int) -> Marks:
-        """Those of a layout, for a prompt of so many tokens."""
+    def of(cls, layout: Layout, budget: int, beside: int = 0) -> Marks:
+        """Those of a layout, for a prompt of so many tokens, of which instructions and tools take some."""
         room = min(layout.limit("recent", budget), budget // 2)
-        return cls(int(room * _HIGH), int(room * _LOW), max(layout.kept, 4))
+        most = int((1 - RESERVED_SHARE) * budget) - beside
+        return cls(int(room * layout.high), int(room * _LOW), max(layout.kept, 4), most)
 
 
 class Cut(NamedTuple):
@@ -54,15 +66,23 @@ class Cut(NamedTuple):
         view: summaries of what is older, then all messages since as they were said.
         since: when the first of these was said; None where it is new.
         unfolded: ids of summaries in whose place their messages stand.
+        begins: ids of what stands before the conversation as said, and of the message with which that begins.
     """
 
     view: ChainView
     since: datetime | None = None
     unfolded: frozenset[str] = frozenset()
+    begins: tuple[str, ...] = ()
 
 
 def cut(
-    view: ChainView, texts: Texts, places: Mapping[str, Place], marks: Marks, counter: TokenCounter | None = None
+    view: ChainView,
+    texts: Texts,
+    places: Mapping[str, Place],
+    marks: Marks,
+    counter: TokenCounter | None = None,
+    *,
+    before: Sequence[str] = (),
 ) -> Cut:
     """The chain with its newest summaries unfolded to what was said, as far as the marks allow.
 
@@ -72,22 +92,32 @@ def cut(
         places: where messages stand in the conversation; one without a place is newer than all others.
         marks: between which sizes the conversation grows.
         counter: what counts; by default the estimate.
+        before: the `begins` of the prompt before this one; none where that is not known.
     """
     question = question_at(view)
     asked = len(view) if question is None else question
     roots = [node_of(message, texts) for message in view[:asked]]
-    said, is_whole = _as_said(roots, places, marks, counter or TokenCounter())
+    counter = counter or TokenCounter()
+    said, is_whole = _as_said(roots, places, marks, counter)
+    marks = _that_fit(said, marks, counter.messages(view[asked:]))
     spans = _Spans(said.messages)
+    begun = spans.index.get(before[-1]) if before else None
+    tree = [node for node in roots if node.id not in view.kept]  # what is kept has its summary there
+    stood = _stood(tree, said, spans, before, marks) if begun is not None else None
     if is_whole and said.sizes[0] <= marks.high:
-        start = 0
-    elif (found := _start(roots, said, spans, marks, view)) is not None:
-        start = found
+        start, older = 0, list[AnyMessage]()
+    elif begun is not None and stood is not None and counter.messages(stood) + said.sizes[begun] <= marks.room:
+        start, older = begun, stood
+    elif (found := _start(roots, said, spans, marks, view, to_low=begun is not None)) is not None:
+        start, older = found, list(_older(tree, spans, found))
     else:
         return Cut(view)
-    shown = [*_older(roots, spans, start), *said.messages[start:], *view[asked:]]
-    place = places.get(str(said.messages[start].id)) if start < len(said.messages) else None
+    shown = [*older, *said.messages[start:]]
     unfolded = (node.id for node in _summaries(roots) if spans.of(node)[0] >= start)
-    return Cut(ChainView(shown, view.kept), place.said_at if place is not None else None, frozenset(unfolded))
+    begins = tuple(str(message.id) for message in shown[: len(older) + 1]) if start < len(said.messages) else ()
+    place = places.get(begins[-1]) if begins else None
+    since = place.said_at if place is not None else None
+    return Cut(ChainView([*shown, *view[asked:]], view.kept), since, frozenset(unfolded), begins)
 
 
 class _Said(NamedTuple):
@@ -112,36 +142,74 @@ def _as_said(
     """The newest messages, and whether they are all."""
     found: dict[str, AnyMessage] = {}
     counts: dict[str, int] = {}
-    tokens, is_whole = 0, True
+    tokens, shown, is_whole = 0, 0, True
     for node in newest(roots):
-        if node.summary is not None or tokens > 2 * marks.high:
+        if node.summary is not None or (tokens > MORE * marks.high and shown > marks.messages):
             is_whole = False
             break
         if node.id not in found:
             found[node.id], counts[node.id] = node.message, counter.messages([node.message])
             tokens += counts[node.id]
+            shown += not is_of_tools(node.message)
     lines = {id_: places[id_].seq if id_ in places else math.inf for id_ in found}
     messages = list(found.values())[::-1]
     messages.sort(key=lambda message: lines[str(message.id)])
     sizes, spoken = [0], [0]
     for message in reversed(messages):
         sizes.append(sizes[-1] + counts[str(message.id)])
-        spoken.append(spoken[-1] + (not _is_of_tools(message)))
+        spoken.append(spoken[-1] + (not is_of_tools(message)))
     return _Said(messages, sizes[::-1], [lines[str(message.id)] for message in messages], spoken[::-1]), is_whole
 
 
-def _is_of_tools(message: AnyMessage) -> bool:
-    return isinstance(message, ToolMessage) or bool(isinstance(message, AIMessage) and message.tool_calls)
+def _that_fit(said: _Said, marks: Marks, question: int) -> Marks:
+    """The marks for what fits beside the question: as many whole exchanges, one at least."""
+    messages, taken, room = marks.messages, dict(zip(said.spoken, said.sizes, strict=True)), marks.room - question
+    while messages > _EXCHANGE and taken.get(messages, 0) > room:
+        messages -= _EXCHANGE
+    return marks._replace(messages=messages, room=room)
 
 
-def _start(roots: Sequence[Node], said: _Said, spans: _Spans, marks: Marks, view: ChainView) -> int | None:
-    """Where the messages begin that are shown as said: with one of the user, if it can be behind a summary's end."""
+def _stood(
+    roots: Sequence[Node], said: _Said, spans: _Spans, before: Sequence[str], marks: Marks
+) -> list[AnyMessage] | None:
+    """What stood before the conversation as said, while that may begin where it did; None where it may not."""
+    start = spans.index[before[-1]]
+    if not marks.low <= said.sizes[start] <= marks.high or said.spoken[start] < marks.messages:
+        return None
+    stood = list(_down_to(frozenset(before[:-1]), roots, spans, start))
+    return stood if [str(message.id) for message in stood] == list(before[:-1]) else None
+
+
+def _down_to(ids: frozenset[str], nodes: Sequence[Node], spans: _Spans, start: int) -> Iterator[AnyMessage]:
+    """Down the tree as far as these stand in it, and else to its ends: all that is older than the start."""
+    for node in nodes:
+        if node.id in ids or (not node.sources and spans.of(node)[0] < start):
+            yield node.message
+        elif spans.of(node)[0] < start:
+            yield from _down_to(ids, node.sources, spans, start)
+
+
+def _start(
+    roots: Sequence[Node], said: _Said, spans: _Spans, marks: Marks, view: ChainView, *, to_low: bool
+) -> int | None:
+    """Where the messages begin that are shown as said: with one of the user, if it can be behind a summary's end.
+
+    Args:
+        to_low: whether what is left is as little as may be; else see `_highest`.
+    """
     open_ = {node.id for node in roots if node.summary is None} - view.kept
     inside = {at for node in _summaries(roots) for at in _parted(node, spans.index)}
     asked = [at for at, m in enumerate(said.messages) if isinstance(m, HumanMessage) and math.isfinite(said.lines[at])]
     ends = [at for at in asked if at and at not in inside and str(said.messages[at - 1].id) not in open_]
-    found = _highest(ends, said, marks)
-    return _highest(asked, said, marks) if found is None else found
+    choose = _lowest if to_low else _highest
+    found = choose(ends, said, marks)
+    return choose(asked, said, marks) if found is None else found
+
+
+def _lowest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:
+    """The newest place above the low mark."""
+    fit = (at for at in reversed(starts) if said.sizes[at] >= marks.low and said.spoken[at] >= marks.messages)
+    return next(fit, None)
 
 
 def _highest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:

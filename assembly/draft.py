@@ -16,7 +16,7 @@ from ..state.turn_records import Section
 from .chain import ChainParts
 from .fit import bounded_message, fit_message
 from .history import History, fit_units
-from .layout import Layout, granted
+from .layout import RESERVED_SHARE, Layout, granted
 from .material import Material
 from .sections import Entry, Picked, RankedEntries, by_rank
 from .summaries import Summaries
@@ -83,12 +83,18 @@ class _Drafting:
         parts = sources.parts
         self.question = bounded_message(parts.question, budget) if parts.question is not None else None
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
-        self.history = History(parts.earlier, layout, budget, counter, sources.importance)
-        self.summaries = Summaries(parts.earlier, layout, budget, counter)
-        self.needs = {
+        always = {
             "question": counter.messages([self.question]) if self.question is not None else 0,
             "system": counter.messages([SystemMessage(sources.instructions)]),
             "tail": sum(counter.messages(unit) for unit in self.tail),
+        }
+        room = int((1 - RESERVED_SHARE) * budget) - sum(always.values())
+        self.history = History(parts.earlier, layout, budget, counter, room=room, importance=sources.importance)
+        self.summaries = Summaries(parts.earlier, layout, budget, counter)
+        self.needs = {
+            **always,
+            "newest": self.history.newest_cost,
+            "next": self.history.next_cost,
             "least": self.history.least_cost,
             "recent": self.history.older_cost,
             "summaries": self.summaries.cost,
@@ -108,7 +114,7 @@ class _Drafting:
     def settle(self) -> None:
         """Share out the room: which messages and summaries stay. What a part leaves unused flows to the next."""
         grants = granted(self.needs, self.layout, self.room)
-        self.history.keep_least(grants["least"])
+        self.history.keep_least(grants["newest"] + grants["least"])
         self.rooms = dict(grants)
         unused = 0
         for part in reversed(self.layout.trim):

@@ -16,8 +16,12 @@ from ..text.shorten import share_out
 from .fit import bounded_message, fit_unit, is_cut
 from .layout import Layout
 from .sections import NO_ROOM, Picked
+from .unfold import is_of_tools
 
 Unit = list[AnyMessage]
+
+_Measured = tuple[int, Unit, int]
+"""A unit, behind where it stands and before the tokens that it takes."""
 
 _UNIT_SHARE: Final = 0.5
 """The share of the budget of recent messages that one of them may take while other parts need the rest."""
@@ -27,14 +31,18 @@ _SMALLEST_UNIT: Final = 12
 
 
 class History:
-    """The units of recent messages: those that always stay (`least`), and the older ones.
+    """The units of recent messages: the newest, which stay whole, those that always stay (`least`), and the older ones.
 
     Args:
         earlier: units and summaries before the question.
         layout: how many stay at least, and at most.
         budget: tokens of the prompt.
         counter: what counts.
+        room: what of the budget the question and what always goes with it leave.
         importance: of messages, by their ids: where it is given, what is most important stays, else what is newest.
+
+    Attributes:
+        next_cost: tokens of those of the older ones that stand before anything that was found.
     """
 
     def __init__(
@@ -43,6 +51,8 @@ class History:
         layout: Layout,
         budget: int,
         counter: TokenCounter,
+        *,
+        room: int,
         importance: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self._counter = counter
@@ -53,28 +63,40 @@ class History:
         self._left_out: Counter[str] = Counter()
         self._budget = budget
         self._cap = cap = max(_SMALLEST_UNIT, int(layout.limit("recent", budget) * _UNIT_SHARE))
-        self._least: list[tuple[int, Unit, int]] = []
-        self._older: list[tuple[int, Unit, int]] = []
-        count = cost = 0
+        self._newest: list[_Measured] = []
+        self._least: list[_Measured] = []
+        self._older: list[_Measured] = []
+        count = cost = spoken = self.next_cost = 0
         for index, unit in reversed(whole):
             if cost > budget:
                 break
-            fitted = fit_unit([bounded_message(message, budget) for message in unit], cap, counter)
-            measured = (index, fitted, counter.messages(fitted))
-            (self._least if count < layout.min_recent else self._older).append(measured)
-            count, cost = count + len(unit), cost + measured[2]
+            bounded = [bounded_message(message, budget) for message in unit]
+            size = counter.messages(bounded)
+            if spoken < layout.newest and not self._least and not self._older and cost + size <= room:
+                self._newest.append((index, bounded, size))
+            else:
+                fitted = fit_unit(bounded, cap, counter)
+                size = counter.messages(fitted)
+                (self._least if count < layout.min_recent else self._older).append((index, fitted, size))
+                self.next_cost += size if spoken < layout.shown and count >= layout.min_recent else 0
+            count, cost, spoken = count + len(unit), cost + size, spoken + (not is_of_tools(unit[0]))
         self.kept: dict[int, Unit] = {}
         self._granted = 0
         self._unbroken = True
 
     @property
+    def newest_cost(self) -> int:
+        """Tokens of the messages that stay whole."""
+        return sum(cost for _, _, cost in self._newest)
+
+    @property
     def least_cost(self) -> int:
-        """Tokens of the messages that always stay."""
+        """Tokens of the others that always stay."""
         return sum(cost for _, _, cost in self._least)
 
     @property
     def older_cost(self) -> int:
-        """Tokens of the others, up to more than the budget."""
+        """Tokens of all others, up to more than the budget."""
         return sum(cost for _, _, cost in self._older)
 
     @property
@@ -105,9 +127,11 @@ class History:
         )
 
     def keep_least(self, room: int) -> None:
-        """Keep the messages that always stay, cut short where the room is short."""
-        fitted = fit_units([unit for _, unit, _ in self._least], room, self._counter, newest_first=True)
-        self.kept = {index: unit for (index, _, _), unit in zip(self._least, fitted.items, strict=False)}
+        """Keep the messages that always stay; those that may be are cut short where the room is short."""
+        least = room - self.newest_cost
+        fitted = fit_units([unit for _, unit, _ in self._least], least, self._counter, newest_first=True)
+        self.kept = {index: unit for index, unit, _ in self._newest}
+        self.kept |= {index: unit for (index, _, _), unit in zip(self._least, fitted.items, strict=False)}
         self._unbroken = len(fitted.items) == len(self._least)
         self._granted = room
 
@@ -125,7 +149,7 @@ class History:
         self._granted += room
         return used
 
-    def _weight(self, measured: tuple[int, Unit, int]) -> float:
+    def _weight(self, measured: _Measured) -> float:
         """The highest importance in a unit comes first; of equal ones the newest, which stands first already."""
         return -max(self._importance.get(str(message.id), 0.0) for message in measured[1])
 

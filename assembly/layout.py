@@ -19,6 +19,9 @@ TAIL_SHARE: Final = 0.5
 LEAST_SHARE: Final = 0.3
 """The same for the recent messages that always stay."""
 
+RESERVED_SHARE: Final = 1 / 16
+"""The share of the prompt that they leave to all else."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -28,8 +31,11 @@ class Layout:
         order: the parts before the question; without "summaries" these stand where their sources stood.
         trim: the parts that give way, the first one first.
         shares: what each part may take before the others have theirs: up to 1 a share of the prompt, above it tokens.
+        newest: messages just said that stay whole, as long as they fit beside the question.
+        shown: messages just said that stand before anything that was found, whole or cut.
         min_recent: recent messages that always stay.
         kept: recent messages that stay where the conversation as said is cut, at least.
+        high: to which share of what recent messages may take it grows before it is cut; by trial on LoCoMo.
         max_summaries: summaries, at most, the newest.
         max_memories: memories, at most, the most relevant.
         memory_tokens: tokens of one message in a memory, at most.
@@ -43,8 +49,11 @@ class Layout:
             {"system": 0.25, "facts": 0.1, "summaries": 0.25, "retrieved": 0.35, "recent": 0.4}
         )
     )
+    newest: int = 4
+    shown: int = 4
     min_recent: int = 2
     kept: int = 4
+    high: float = 0.65
     max_summaries: int | None = None
     max_memories: int = RunSettings.model_fields["max_memories"].default
     memory_tokens: int = RunSettings.model_fields["memory_tokens"].default
@@ -79,7 +88,7 @@ class Layout:
 
     def limit(self, part: str, budget: int) -> int:
         """Tokens that a part may take before the others have theirs."""
-        fixed = {"question": QUESTION_SHARE, "tail": TAIL_SHARE, "least": LEAST_SHARE}
+        fixed = {"question": QUESTION_SHARE, "tail": TAIL_SHARE, "newest": 1.0, "least": LEAST_SHARE}
         share = fixed.get(part) or self.shares[part]
         return int(share * budget if share <= 1 else share)
 
@@ -95,16 +104,22 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
         "hybrid": Layout(
             order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
+            newest=3,
             min_recent=3,
+            high=1.0,
             by_importance=True,
         ),
-        # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts.
+        # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts: of large messages three
+        # stand before the snippets have theirs.
         "archive": Layout(
             order=("summaries", "facts", "recent", "news", "results", "memories"),
             shares=MappingProxyType(
                 {**Layout().shares, "system": 1500, "summaries": 2000, "retrieved": 1500, "recent": 3000}
             ),
+            newest=3,
+            shown=3,
             kept=8,
+            high=0.4,
         ),
         # 004: facts, summaries, recent; the oldest summaries give way first. No fact is left out while there is room.
         "layered": Layout(
@@ -121,21 +136,23 @@ def granted(needs: Mapping[str, int], layout: Layout, budget: int) -> dict[str, 
     """Tokens for each part: first what it may take, then what others leave unused, the most important part first.
 
     Seed `000`, "Dynamic context allocation"; seed `003`, "Token Budget Enforcement". The order of importance is: the
-    question, the instructions, what follows the question, the recent messages that always stay, and then the reverse
-    of `layout.trim`.
+    question, the instructions, what follows the question, what was just said, the recent messages that always stay, and
+    then the reverse of `layout.trim`.
 
     Args:
-        needs: tokens that each part would take whole.
+        needs: tokens that each part would take whole; "next" is what the recent messages may take in any case.
         layout: limits and order.
         budget: tokens for all parts together.
     """
-    ranked = [part for part in ("question", "system", "tail", "least", *reversed(layout.trim)) if part in needs]
+    first = ("question", "system", "tail", "newest", "least")
+    ranked = [part for part in (*first, *reversed(layout.trim)) if part in needs]
     left = budget = max(0, budget)
     grants: dict[str, int] = {}
     for part in ranked:
         # Those that always stay are recent messages too: what they take is of the same share.
-        taken = grants.get("least", 0) if part == "recent" else 0
-        grants[part] = min(needs[part], max(0, layout.limit(part, budget) - taken), left)
+        taken = grants.get("newest", 0) + grants.get("least", 0) if part == "recent" else 0
+        least = needs.get("next", 0) if part == "recent" else 0
+        grants[part] = min(needs[part], max(least, layout.limit(part, budget) - taken), left)
         left -= grants[part]
     for part in ranked:
         more = min(needs[part] - grants[part], left)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ..state.chain import SummaryMessage
 from ..state.messages import question_at
@@ -55,6 +55,11 @@ def node_of(text: AnyMessage | Summary, texts: Texts, depth: int = _DEPTH) -> No
     return Node(text, tuple(node_of(texts[id_], texts, depth - 1) for id_ in summary.source_ids))
 
 
+def is_of_tools(message: AnyMessage) -> bool:
+    """Whether a message is a call of a tool, or what came of one."""
+    return isinstance(message, ToolMessage) or bool(isinstance(message, AIMessage) and message.tool_calls)
+
+
 def newest(nodes: Sequence[Node]) -> Iterator[Node]:
     """Messages, and summaries that were not looked into, the newest first."""
     waiting = list(nodes)
@@ -67,9 +72,18 @@ def newest(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def to_read(
-    view: Sequence[AnyMessage], texts: Texts, limit: int, count: Callable[[AnyMessage], int], each: int
+    view: Sequence[AnyMessage],
+    texts: Texts,
+    limit: int,
+    count: Callable[[AnyMessage], int],
+    each: int,
+    *,
+    least: int = 0,
+    stood: Collection[str] = (),
 ) -> tuple[list[str], set[str], list[str]]:
     """What is to be read next, so that the newest `limit` tokens of the conversation are there as said.
+
+    And so that the summaries of the prompt before are found, where the chain has merged them since.
 
     Args:
         view: the chain.
@@ -77,25 +91,37 @@ def to_read(
         limit: tokens, at most.
         count: the tokens of a message.
         each: tokens that a message which was not read is taken for.
+        least: messages that are read whatever they take, beside calls of tools and their results.
+        stood: ids of these summaries.
 
     Returns:
         Ids of what is to be read, of what these tokens reach of what was, and of all messages that are there.
     """
-    wanted: list[str] = []
-    reached: set[str] = set()
-    said: list[str] = []
-    waiting = [node_of(message, texts) for message in view[: question_at(view)]]
+    roots = [node_of(message, texts) for message in view[: question_at(view)]]
+    merged = [root for root in roots if root.id not in stood] if stood else []
+    merged += [below for root in merged for below in root.sources if below.id not in stood]
+    wanted = [id_ for node in merged if not node.sources for id_ in _unread(node, texts)]
+    reached = {one.id for node in merged for one in (node, *node.sources)}
+    said, counted = list[str](), set[str]()
+    waiting = roots
     while waiting:
         node, summary = waiting.pop(), None
         waiting.extend(node.sources)
         if not node.sources and (summary := node.summary) is None:
             said.append(node.id)
-        if limit <= 0:
+        if limit <= 0 and least <= 0:
             continue
         reached.update((node.id, *(source.id for source in node.sources)))
         if summary is not None:
-            wanted += [id_ for id_ in summary.source_ids if id_ not in texts]
-            limit -= max(summary.covers, 1) * each
-        elif not node.sources:
-            limit -= count(node.message)
-    return wanted, reached, said
+            wanted += _unread(node, texts)
+            covers = max(summary.covers, 1)
+            limit, least = limit - covers * each, least - covers
+        elif not node.sources and node.id not in counted:  # one that is kept beside its summary stands there twice
+            counted.add(node.id)
+            limit, least = limit - count(node.message), least - (not is_of_tools(node.message))
+    return list(dict.fromkeys(wanted)), reached, said
+
+
+def _unread(node: Node, texts: Texts) -> list[str]:
+    summary = node.summary
+    return [id_ for id_ in summary.source_ids if id_ not in texts] if summary is not None else []

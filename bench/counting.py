@@ -20,7 +20,7 @@ _WORDS = re.compile(r"at most (\d+) words")
 _TAGS = re.compile(r"</?[a-z_]+(?: [^<>]*)?>")
 
 
-_PARTS = re.compile(r"<part \d+ id=\w+>\n(.*?)(?=\n<part|\n</excerpt)", re.DOTALL)
+_PARTS = re.compile(r"<part \d+ id=\w+ words=(\d+)>\n(.*?)(?=\n<part|\n</excerpt)", re.DOTALL)
 _NAMED = re.compile(r"\(summary (\d+)\)")
 
 
@@ -41,18 +41,19 @@ class CountingSummarizer(BaseChatModel):
         self.tokens_in += count_message_tokens(messages)
         told = _WORDS.search(messages[0].text)
         limit = round(int(told[1]) / 0.7) if told else PEER_TOKENS
-        if (found := re.findall(_PARTS, messages[-1].text)) and told:
-            return self._several([part.strip() for part in found], limit)
+        if found := re.findall(_PARTS, messages[-1].text):
+            return self._several([(int(words), part.strip()) for words, part in found])
         source = messages if told is None and len(messages) > 1 else messages[-1:]
         lines = [line for message in source for line in _TAGS.sub("", message.text).splitlines() if line.strip()]
         text = extract_summary([("", line) for line in lines], limit)
         self.tokens_out += estimate_tokens(text)
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
 
-    def _several(self, parts: list[str], limit: int) -> ChatResult:
+    def _several(self, parts: list[tuple[int, str]]) -> ChatResult:
         """One summary a part, in the form that is asked for."""
         made: list[str] = []
-        for part in parts:
+        for words, part in parts:
+            limit = round(words / 0.7)
             whole = _NAMED.sub(lambda named: made[int(named[1]) - 1], part)
             made.append(extract_summary([("", line) for line in whole.splitlines() if line.strip()], limit))
         text = json.dumps({"summaries": made, "facts": []}, ensure_ascii=False)

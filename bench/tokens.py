@@ -1,15 +1,18 @@
-"""Tokens of a long conversation, and what of them a prompt cache serves: `python -m bench.tokens [--turns 1000]`.
+"""Tokens of a long conversation, and what of them a prompt cache serves: `python -m bench.tokens [--turns 100,1000]`.
 
-Conversations of LoCoMo, one after the other, are one thread of 1,000 turns. It goes through the whole graph on embedded
-Postgres in each profile at its default settings, with recall and facts. Beside it are the whole history in the prompt,
-and the peers that summarize, at everthread's default budget of a prompt.
+Conversations of LoCoMo (or `--set beam`, whose messages are long), one after the other, are one thread. It goes through
+the whole graph on embedded Postgres in each profile at its default settings, with recall and facts. Beside it are the
+whole history in the prompt, and the peers that summarize, at everthread's default budget of a prompt. All is told after
+each of the numbers of turns.
 
 The unchanged prefix of a prompt is what it begins with that the prompt before it began with too, whole messages and the
 beginning of the next. A provider's cache serves it at a tenth of the price: "cost" is what the prompts cost then, in
 tokens of full price. "In steps" counts as OpenAI does: no prefix below 1,024 tokens, and whole steps of 128.
 
+"Exchange shown" is the share of turns in whose prompt the exchange before stands as it was said.
+
 `--context` takes other sizes of a prompt, as `max_context_tokens`; 0 is the default. The processor time of a turn is
-that of this process, without the database's.
+that of this process, without the database's, over the last hundred turns.
 
 Vectors are drawn from a hash, so that words alone recall; `--embed` takes the real model, which is slower by far.
 """
@@ -30,7 +33,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from bench.counting import CountingSummarizer
-from bench.datasets import locomo
+from bench.datasets import SETS
 from bench.driving import PROFILE_NAMES, Driver, Exchange, driver, exchanges
 from bench.window_peers import WholeHistory, Window, peers
 from everthread.prompts.system import SYSTEM
@@ -46,8 +49,12 @@ LEAST, STEP = 1024, 128
 
 COLUMNS = (
     "tokens a turn: mean", "p95", "last", "total", "of whole history", "unchanged prefix", "cost, cached at 0.1",
-    "of whole history", "cost in steps", "processor ms a turn",
+    "of whole history", "cost in steps", "exchange shown", "processor ms a turn",
 )  # fmt: skip
+
+
+LAST = 100
+"""Turns over which the processor time is taken."""
 
 
 class Ledger:
@@ -56,28 +63,41 @@ class Ledger:
     def __init__(self) -> None:
         self.tokens: list[int] = []
         self.prefix: list[int] = []
-        self.seconds = 0.0
+        self.shown: list[bool] = []
+        self.seconds: list[float] = []
         self._before: list[BaseMessage] = []
 
-    def add(self, prompt: Sequence[BaseMessage]) -> None:
-        """Count the next prompt."""
+    def add(self, prompt: Sequence[BaseMessage], just_said: Exchange | None = None, seconds: float = 0.0) -> None:
+        """Count the next prompt.
+
+        Args:
+            prompt: of the turn.
+            just_said: the exchange before it.
+            seconds: of processor time, which the turn took.
+        """
         self.tokens.append(count_message_tokens(prompt))
         self.prefix.append(unchanged(self._before, prompt))
+        self.seconds.append(seconds)
+        if just_said is not None:
+            text = "\n".join(message.text for message in prompt)
+            self.shown.append(just_said.user.text in text and just_said.reply.text in text)
         self._before = list(prompt)
 
-    def figures(self) -> dict[str, float]:
-        """The columns of the table."""
-        total = sum(self.tokens)
-        in_steps = [size - size % STEP if size >= LEAST else 0 for size in self.prefix]
+    def figures(self, turns: int | None = None) -> dict[str, float]:
+        """The columns of the table, after so many turns."""
+        tokens, prefix = self.tokens[:turns], self.prefix[:turns]
+        total = sum(tokens)
+        in_steps = [size - size % STEP if size >= LEAST else 0 for size in prefix]
         return {
-            "mean": fmean(self.tokens),
-            "p95": sorted(self.tokens)[int(len(self.tokens) * 0.95)],
-            "last": self.tokens[-1],
+            "mean": fmean(tokens),
+            "p95": sorted(tokens)[int(len(tokens) * 0.95)],
+            "last": tokens[-1],
             "total": total,
-            "prefix": sum(self.prefix) / total,
-            "cost": total - (1 - CACHED) * sum(self.prefix),
+            "prefix": sum(prefix) / total,
+            "cost": total - (1 - CACHED) * sum(prefix),
             "cost in steps": total - (1 - CACHED) * sum(in_steps),
-            "processor": 1000 * self.seconds / len(self.tokens),
+            "shown": fmean(self.shown[:turns]) if self.shown else 1.0,
+            "processor": 1000 * fmean(self.seconds[:turns][-LAST:]),
         }
 
 
@@ -95,10 +115,12 @@ def unchanged(before: Sequence[BaseMessage], prompt: Sequence[BaseMessage]) -> i
     return tokens
 
 
-def conversation(data: Path | None, turns: int) -> list[Exchange]:
+def conversation(data: Path | None, turns: int, kind: str = "locomo") -> list[Exchange]:
     """Exchanges of one conversation after the other, until they are so many."""
     said = (
-        exchange for index, haystack in enumerate(locomo(data)) for exchange in exchanges(haystack, prefix=f"{index}/")
+        exchange
+        for index, haystack in enumerate(SETS[kind](data))
+        for exchange in exchanges(haystack, prefix=f"{index}/")
     )
     return list(itertools.islice(said, turns))
 
@@ -107,12 +129,11 @@ async def through(profile: str, said: Sequence[Exchange], bench: Driver, context
     """The prompts of one profile."""
     values = {"max_context_tokens": context} if context else {}
     ledger, turn = Ledger(), bench.turn(profile, f"{profile}-{context}", **values)
-    for index, exchange in enumerate(said, start=1):
+    for index, (before, exchange) in enumerate(zip([None, *said], said, strict=False), start=1):
         begun = time.process_time()
         if error := (await bench.say(exchange, turn)).error:
             raise RuntimeError(error)
-        ledger.seconds += time.process_time() - begun
-        ledger.add(bench.model.prompt)
+        ledger.add(bench.model.prompt, before, time.process_time() - begun)
         if index % 250 == 0:
             print(f"{profile}: {index} turns", file=sys.stderr)
     return ledger
@@ -129,16 +150,17 @@ async def beside(window: Window, said: Sequence[Exchange]) -> Ledger:
     return ledger
 
 
-async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    said = conversation(options.data, options.turns)
+async def run(options: argparse.Namespace) -> dict[str, Ledger]:
+    said = conversation(options.data, max(options.turns), options.set)
     summarizer = CountingSummarizer()
-    table = {"whole history": (await beside(WholeHistory(), said)).figures()}
-    for name, make in peers():
-        table[name] = (await beside(make(summarizer, BUDGET), said)).figures()
-    async with driver(embed=options.embed) as bench:
-        for profile, context in itertools.product(options.profiles, options.context):
-            name = f"{profile}, {context:,} tokens" if context else profile
-            table[name] = (await through(profile, said, bench, context)).figures()
+    table = {"whole history": await beside(WholeHistory(), said)}
+    for name, make in peers() if options.peers else ():
+        table[name] = await beside(make(summarizer, BUDGET), said)
+    if options.profiles:
+        async with driver(embed=options.embed) as bench:
+            for profile, context in itertools.product(options.profiles, options.context):
+                name = f"{profile}, {context:,} tokens" if context else profile
+                table[name] = await through(profile, said, bench, context)
     return table
 
 
@@ -148,21 +170,26 @@ def show(table: dict[str, dict[str, float]], turns: int) -> None:
     for name, row in table.items():
         sizes = [f"{row[column]:,.0f}" for column in ("mean", "p95", "last", "total")]
         shares = [f"{row['total'] / whole['total']:.1%}", f"{row['prefix']:.1%}", f"{row['cost']:,.0f}"]
-        shares += [f"{row['cost'] / whole['cost']:.1%}", f"{row['cost in steps']:,.0f}", f"{row['processor']:.0f}"]
+        shares += [f"{row['cost'] / whole['cost']:.1%}", f"{row['cost in steps']:,.0f}"]
+        shares += [f"{row['shown']:.1%}", f"{row['processor']:.0f}"]
         print(f"| {name} | {' | '.join([*sizes, *shares])} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=1000)
-    parser.add_argument("--profiles", type=lambda text: text.split(","), default=list(PROFILE_NAMES))
+    parser.add_argument("--turns", type=lambda text: [int(n) for n in text.split(",")], default=[1000], metavar="N,N")
+    parser.add_argument("--profiles", type=lambda text: text.split(",") if text else [], default=list(PROFILE_NAMES))
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="only whole history beside the profiles")
+    parser.add_argument("--set", choices=("locomo", "beam"), default="locomo")
     parser.add_argument("--context", type=lambda text: [int(n) for n in text.split(",")], default=[0], metavar="N,N")
     parser.add_argument("--embed", action="store_true", help="recall with the real embedding model")
-    parser.add_argument("--data", type=Path, help="a file in the form of LoCoMo")
+    parser.add_argument("--data", type=Path, help="a file in the form of LoCoMo; of BEAM, a folder")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
-    table = asyncio.run(run(options))
-    show(table, options.turns)
+    ledgers = asyncio.run(run(options))
+    table = {turns: {name: ledger.figures(turns) for name, ledger in ledgers.items()} for turns in options.turns}
+    for turns, rows in table.items():
+        show(rows, turns)
     if options.json:
         options.json.write_text(json.dumps(table, indent=2))
 

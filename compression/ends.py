@@ -13,7 +13,7 @@ from ..settings.run import RunSettings
 from ..state.chain import Chain, ChainView, SummaryMessage
 from ..state.records import Summary
 from .chain import Batch
-from .engine import compress, next_batch, policy_of
+from .engine import compress, next_batch
 
 MOST_BEHIND: Final = 24
 """Ends of turns that may wait for their summaries where none was written beside the turns of this process yet, as in
@@ -54,13 +54,11 @@ def first_due(chain: Chain, view: ChainView, settings: RunSettings) -> Batch | N
 def planned(chain: Chain, view: ChainView, settings: RunSettings, *, thread_id: str, most: int) -> list[Batch]:
     """What is due, one after the other, up to `most`; among the sources of one may be the summary of one before it.
 
-    Such a summary has no text yet: where a policy asks for texts, there is one batch at most.
+    Such a summary has no text yet.
     """
     batches: list[Batch] = []
     while len(batches) < most and (batch := first_due(chain, view, settings)) is not None:
         batches.append(batch)
-        if not policy_of(settings).plans_ahead:
-            break
         summary = outline(batch, thread_id)
         chain, view = compress(chain, batch, summary), _with(view, batch, summary)
     return batches

@@ -32,7 +32,6 @@ class Layered(Policy):
 
     threshold_name = "message_threshold"
     merges_duplicates = True
-    plans_ahead = False
 
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """A batch of messages, else the medium summaries that have gathered."""

@@ -23,9 +23,6 @@ class Policy(ABC):
     merges_duplicates: ClassVar[bool] = False
     """Whether a summary that says the same as one that stands already becomes one with it."""
 
-    plans_ahead: ClassVar[bool] = True
-    """Whether it asks for no text of a summary: then what is due after one that is still to be made is known."""
-
     @abstractmethod
     def due(self, chain: ChainView, settings: ThresholdSettings) -> Batch | None:
         """What is to be summarized next, or None."""

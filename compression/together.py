@@ -25,14 +25,13 @@ from ..text.tokens import count_message_tokens
 from .acceptance import text_hash, why_rejected
 from .chain import Batch
 from .drafts import FactDraft, read_drafts
-from .engine import policy_of
-from .source import holds_messages, source_text, turns_of
+from .source import holds_messages, holds_summaries, source_text, turns_of
 from .summarizer import Summarizer, failed, reply_to
-from .writing import Written, coherence_of, summary_with, write_summary
+from .writing import WORDS_A_TOKEN, Written, coherence_of, summary_with, words_for, write_summary
 
 logger = logging.getLogger(__name__)
 
-LEAST_MESSAGES: Final = 10
+LEAST_MESSAGES: Final = 16
 """Messages that are to be summarized before a model is asked, where the profile summarizes fewer at once."""
 
 LARGE_SHARE: Final = 8
@@ -49,8 +48,6 @@ def is_worth_a_call(plan: Sequence[Batch], settings: RunSettings) -> bool:
         plan: what is due: see `ends.planned`.
         settings: those of the thread.
     """
-    if not plan or not policy_of(settings).plans_ahead:
-        return bool(plan)
     new = [message for batch in plan for message in batch.sources if not is_summary(message)]
     return len(new) >= LEAST_MESSAGES or count_message_tokens(new) * LARGE_SHARE > settings.max_context_tokens
 
@@ -88,15 +85,23 @@ def _group(plan: Sequence[Batch], settings: RunSettings, summarizer: Summarizer)
     """The batches that go into one call: as many as its window has room for, and its reply."""
     if summarizer.local or summarizer.alone or summarizer.down:
         return []
-    most = max(1, (settings.max_reply_tokens - _FACTS) // settings.summary_length)
-    room = summarizer.room(settings) - most * settings.summary_length
+    reply = settings.max_reply_tokens - _FACTS
+    room = summarizer.room(settings) - reply
     group: list[Batch] = []
-    for batch in plan[:most]:
+    for batch in plan:
         room -= count_message_tokens(batch.sources)
-        if room < 0:
+        reply -= round(_asked_for(batch, settings) / WORDS_A_TOKEN)
+        if room < 0 or (reply < 0 and group):
             break
         group.append(batch)
     return group
+
+
+def _asked_for(batch: Batch, settings: RunSettings) -> int:
+    """Words that a model is asked for; a source that is made in the same call is taken for as long as it may be."""
+    unmade = sum(is_summary(message) and not content_text(message.content) for message in batch.sources)
+    source = count_message_tokens(batch.sources) + unmade * settings.summary_length
+    return words_for(source, settings, is_merged=holds_summaries(batch.sources))
 
 
 async def _together(
@@ -158,7 +163,7 @@ def with_texts(batch: Batch, made: Mapping[str, Summary]) -> Batch:
 
 
 def _prompt(group: Sequence[Batch], settings: RunSettings, thread_id: str) -> list[SystemMessage | HumanMessage]:
-    nonce, lines, numbers = secrets.token_hex(4), list[str](), dict[str, int]()
+    nonce, lines, numbers = secrets.token_hex(3), list[str](), dict[str, int]()
     for number, batch in enumerate(group, 1):
         named = [
             SummaryMessage(content=f"(summary {numbers[id_]})", id=id_, record=message.record)
@@ -166,7 +171,8 @@ def _prompt(group: Sequence[Batch], settings: RunSettings, thread_id: str) -> li
             else message
             for message in batch.sources
         ]
-        lines += [prompts.PART.format(number=number, nonce=nonce), source_text(turns_of(named))]
+        mark = prompts.PART.format(number=number, nonce=nonce, words=_asked_for(batch, settings))
+        lines += [mark, source_text(turns_of(named))]
         numbers[Summary.id_for(thread_id, batch.level, batch.source_ids)] = number
-    told = prompts.TOGETHER.format(words=round(settings.summary_length * 0.7)) + prompts.TOGETHER_FORM + prompts.DATA
+    told = prompts.TOGETHER + prompts.TOGETHER_FORM + prompts.DATA
     return [SystemMessage(told), HumanMessage(prompts.EXCERPT.format(text="\n".join(lines), nonce=nonce))]

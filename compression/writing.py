@@ -49,6 +49,15 @@ _MOST_PARTS: Final = 8
 _WORD_CHARS: Final = 7
 """Characters of a word with what stands behind it, rather more than it mostly has: small models run over."""
 
+WORDS_A_TOKEN: Final = 0.7
+"""Of a summary, whose length models keep to better in words."""
+
+_OF_MESSAGES, _OF_SUMMARIES = 0.4, 0.5
+"""The share of its source that a summary may have: people's, of 260 dialogues, have a sixth to a fourth, few more."""
+
+_LEAST_ASKED: Final = 40
+"""Tokens of a summary that are asked for of however short a source."""
+
 
 class Written(NamedTuple):
     """A summary.
@@ -233,10 +242,22 @@ async def _draft(prompt: list[SystemMessage | HumanMessage], summarizer: Summari
     return draft._replace(text=" ".join(whole) or draft.text, cut_off=not whole)
 
 
+def words_for(source: int, settings: RunSettings, *, is_merged: bool) -> int:
+    """Words that a model is asked for, at most: those of the settings, fewer where there is little to summarize.
+
+    Args:
+        source: its tokens.
+        settings: with the length of a summary.
+        is_merged: whether summaries are among it.
+    """
+    most = max(_LEAST_ASKED, int(source * (_OF_SUMMARIES if is_merged else _OF_MESSAGES)))
+    return round(WORDS_A_TOKEN * min(settings.summary_length, most))
+
+
 def _prompt(
     source: str, instructions: str, settings: RunSettings, summarizer: Summarizer, *, facts: bool, rejected: str | None
 ) -> list[SystemMessage | HumanMessage]:
-    words = round(settings.summary_length * 0.7)
+    words = words_for(estimate_tokens(source), settings, is_merged=instructions != prompts.MESSAGES)
     if summarizer.local:
         words = min(words, local_limit(source, settings.max_summary_chars) // _WORD_CHARS)
     told = (prompts.LOCAL if summarizer.local else instructions).format(words=words)

@@ -79,10 +79,11 @@ class Curated:
         """
         turn = self._turn(thread_id, only_looks=True)
         state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
-        made = await assembled(state, turn, budget=budget, asked=Asked(None, instructions=instructions))
+        asked = Asked(None, instructions=instructions)
+        made = await assembled(state, turn, budget=budget, asked=asked)
         report: ContextReport = made["context_report"]
         items = {section.name: section.items for section in report.sections}
-        view = shown_of(state, turn, report.budget).view
+        view = shown_of(state, turn, report.budget, asked).view
         said = {str(m.id) for m in view if m.id} - {str(m.id) for m in (*summaries_of(view), *state["messages"])}
         sent: Sequence[AnyMessage] = made["context"].messages
         # Those of one speaker in a row stand in the prompt as one.

@@ -34,7 +34,7 @@ from ..state.update import Update
 from ..text.shorten import truncate_to_tokens
 from .chat_forgetting import note
 from .events import tell
-from .said import with_said
+from .said import begins_of, with_said
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def assembled(
     except StorageError as error:
         logger.warning("What was said under the summaries could not be read: %s", error)
     budget = budget if budget is not None else _room_for(model, turn)
-    layout, shown = Layout.of(turn.settings), shown_of(state, turn, budget, counter)
+    layout, shown = Layout.of(turn.settings), shown_of(state, turn, budget, asked, counter)
     whole, light = offload(shown.view)
     chain = _cut_results(with_results(whole), turn.settings.max_tool_tokens)
     said = {str(message.id) for message in whole if not is_summary(message)}
@@ -127,16 +127,21 @@ async def assembled(
     made = make() if weight <= _INLINE else await asyncio.to_thread(make)
     if state.get("context") is None:
         tell("remembered", memories=len(made.memories))
-    update: Update = {"context": Context(messages=tuple(made.messages)), "context_report": made.report}
+    report = made.report.model_copy(update={"begins": shown.begins})
+    update: Update = {"context": Context(messages=tuple(made.messages)), "context_report": report}
     if "recall" in state:
         update["recall"] = recall.model_copy(update={"memories": made.memories})
     return update
 
 
-def shown_of(state: ConversationState, turn: Turn, budget: int, counter: TokenCounter | None = None) -> Cut:
+def shown_of(
+    state: ConversationState, turn: Turn, budget: int, asked: Asked, counter: TokenCounter | None = None
+) -> Cut:
     """What a prompt of so many tokens shows of the conversation; see `assembly.cut`."""
-    live, marks = turn.live(state), Marks.of(Layout.of(turn.settings), budget)
-    return cut(live.view, live.texts, state.get("places") or {}, marks, counter)
+    counter = counter or TokenCounter()
+    beside = counter.text(asked.instructions) + counter.tools(asked.tools)
+    live, marks = turn.live(state), Marks.of(Layout.of(turn.settings), budget, beside)
+    return cut(live.view, live.texts, state.get("places") or {}, marks, counter, before=begins_of(state))
 
 
 class Prompt:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from ..assembly.cut import MORE, Marks
 from ..assembly.layout import Layout
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
+from ..state.report_records import TurnReport
 from ..state.update import Update
 from .turn import Turn
 
@@ -31,12 +33,21 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
     """
     if state.get("places") is not None:
         return state, {}
-    limit = 2 * Layout.of(turn.settings).limit("recent", turn.settings.max_context_tokens)
+    marks = Marks.of(Layout.of(turn.settings), turn.settings.max_context_tokens)
+    limit, least, stood = int(MORE * marks.high), marks.messages + 1, begins_of(state)[:-1]
     counter, archive = TokenCounter(), turn.user.archive
     reached, said = set[str](), list[str]()
     for _ in range(_ROUNDS):
         live = turn.live(state)
-        wanted, reached, said = to_read(live.view, live.texts, limit, lambda one: counter.messages([one]), _EACH)
+        wanted, reached, said = to_read(
+            live.view,
+            live.texts,
+            limit,
+            lambda one: counter.messages([one]),
+            _EACH,
+            least=least,
+            stood=stood,
+        )
         found = await archive.below(turn.thread_id, wanted[:_AT_ONCE]) if wanted else {}
         if not found:
             break
@@ -49,6 +60,14 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
         needed = reached | {link["id"] for link in live.chain["links"]}
         update["chain_texts"] = {id_: text for id_, text in known.items() if id_ in needed}
     return cast("ConversationState", {**state, **update}), update
+
+
+def begins_of(state: ConversationState) -> tuple[str, ...]:
+    """With what the prompt before this one began: see `assembly.cut`."""
+    report = state.get("context_report")
+    if report is None and (turn_before := TurnReport.read(state.get("report"))) is not None:
+        report = turn_before.context
+    return report.begins if report is not None else ()
 
 
 def within_reach(state: ConversationState, turn: Turn) -> set[str]:

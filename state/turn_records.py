@@ -49,6 +49,9 @@ class ContextReport(Record):
     tools: int = Field(0, ge=0, description="Tokens of the definitions of tools, counted in `tokens`.")
     counted_by: str = Field("estimate", description="What counted: the name of a tokenizer, or 'estimate'.")
     factor: float = Field(1.0, ge=1.0, description="By which counts are raised, learned from the provider's usage.")
+    begins: tuple[str, ...] = Field(
+        (), description="Ids of what stands before the conversation as said, and of the message with which that begins."
+    )
 
     @property
     def left_out(self) -> str:

@@ -32,14 +32,15 @@ class Talk:
         self.settings = Settings(profile=profile, **values)
         self.thread = Thread(self.settings)
 
-    def shown(self, budget: int, question: str = "And?") -> Cut:
-        """What the prompt for a question shows."""
+    def shown(self, budget: int, question: str = "And?", before: Cut | None = None) -> Cut:
+        """What the prompt for a question shows, after the one before it."""
         view = self.thread.view
         said = {str(message.id): message for message in self.thread.said}
         places = {id_: Place(n, BEGIN + timedelta(minutes=n)) for n, id_ in enumerate(said, start=1)}
         marks = Marks.of(Layout.of(self.settings), budget)
         asked = ChainView([*view, HumanMessage(question, id="q")], view.kept)
-        return cut(asked, {**self.thread.made, **said}, places, marks)
+        begins = before.begins if before is not None else ()
+        return cut(asked, {**self.thread.made, **said}, places, marks, before=begins)
 
     def say(self, *messages: AnyMessage) -> None:
         """One turn."""
@@ -83,14 +84,41 @@ def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes:
 @given(sizes=sizes)
 def test_between_cuts_what_is_shown_only_grows_at_its_end(profile: str, sizes: list[int]) -> None:
     """And it is cut rarely: not before the conversation has grown by a good part of what may stand in it."""
-    talk, views = Talk(profile), []
+    talk, cuts = Talk(profile), list[Cut]()
     for n, words in enumerate(sizes):
-        views.append([message.id for message in talk.shown(6000).view][:-1])
+        cuts.append(talk.shown(6000, before=cuts[-1] if cuts else None))
         talk.say(*turn(n, words))
-    cuts = sum(new[: len(old)] != old for old, new in pairwise(views))
+    views = [[message.id for message in one.view][:-1] for one in cuts]
+    again = sum(new[: len(old)] != old for old, new in pairwise(views))
     tokens = count_message_tokens(talk.thread.said)
     high = Marks.of(Layout.of(talk.settings), 6000).high
-    assert cuts <= 2 + 4 * tokens / high
+    assert again <= 2 + 2.5 * tokens / high
+
+
+def test_what_leads_a_prompt_outlasts_a_merge_of_the_chain() -> None:
+    """The summaries that stood before stand again, though the chain has one of them all in their place."""
+    talk, before = Talk("hybrid"), None
+    outlasted = 0
+    for n in range(60):
+        talk.say(*turn(n))
+        shown = talk.shown(4000, before=before)
+        roots = {str(message.id) for message in talk.thread.view}
+        if before is not None and before.begins == shown.begins:
+            outlasted += any(id_ not in roots for id_ in shown.begins[:-1])
+        before = shown
+    assert outlasted
+
+
+def test_a_prompt_begins_anew_where_what_led_it_is_gone() -> None:
+    talk = Talk("multi_strategy")
+    for n in range(60):
+        talk.say(*turn(n))
+    first = talk.shown(3000)
+    unknown = first._replace(begins=("gone", *first.begins))
+    assert talk.shown(3000, before=first).begins == first.begins
+    anew = talk.shown(3000, before=unknown)
+    assert "gone" not in anew.begins
+    assert covered(anew.view, talk) >= {str(message.id) for message in talk.thread.said}
 
 
 @given(sizes=sizes, budget=st.integers(700, 8000))

@@ -410,7 +410,7 @@ async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_impo
             await memory.aremember([("user", f"Remark {n}."), ("assistant", f"Reply {n}.")], thread_id="t1")
         built = await memory.abuild_context("And now?", thread_id="t1", budget=2_000)
         assert (len(built.recent), built.summaries) == (20, [])  # what there is room for stands as it was said
-        built = await memory.abuild_context("And now?", thread_id="t1", budget=400)
+        built = await memory.abuild_context("And now?", thread_id="t1", budget=300)
         assert [summary.covers for summary in built.summaries] == [15]
         assert [weighed.message.text for weighed in built.recent][-1] == "Reply 7."
 

@@ -74,7 +74,7 @@ async def test_no_turn_waits_for_a_slow_summarizer(ours: Settings, embeddings: E
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         await remark(graph, 0)
         ends, firsts = [], []
-        for n in range(1, 10):
+        for n in range(1, 13):
             started = time.monotonic()
             first = None
             message: Any = {"messages": [("user", f"In the garden I see remark{n}, and a few more words about it.")]}
@@ -88,19 +88,19 @@ async def test_no_turn_waits_for_a_slow_summarizer(ours: Settings, embeddings: E
             while not model.asked:
                 await asyncio.sleep(0.05)
         # Until they are there, the prompt holds the messages themselves.
-        assert all(f"remark{n}" in " ".join(m.text for m in model.prompts[-1]) for n in range(10))
+        assert all(f"remark{n}" in " ".join(m.text for m in model.prompts[-1]) for n in range(13))
 
 
 async def test_what_was_written_beside_the_turns_stands_in_the_chain_of_the_next(
     ours: Settings, embeddings: Embeddings
 ) -> None:
     async with open_graph(ours, model=slow(0.2), embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(12):
             state = await remark(graph, n)
         await graph.asettled()
         made = await archived(graph)
         assert made
-        state = await remark(graph, 8)
+        state = await remark(graph, 12)
         assert {summary.id for summary in made} >= set(summary_ids(state["chain"]))
         assert summary_ids(state["chain"])
         assert set(state["after_reply"].summaries)
@@ -109,19 +109,19 @@ async def test_what_was_written_beside_the_turns_stands_in_the_chain_of_the_next
 
 def test_sync_code_need_not_wait_either(ours: Settings, embeddings: Embeddings) -> None:
     with open_graph(ours, model=slow(0.5), embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(12):
             graph.invoke({"messages": [("user", f"I see remark{n}.")]}, thread(), context={"user_id": "ada"})
         graph.settled()
-        graph.invoke({"messages": [("user", "I see remark8.")]}, thread(), context={"user_id": "ada"})
+        graph.invoke({"messages": [("user", "I see remark12.")]}, thread(), context={"user_id": "ada"})
         assert summary_ids(graph.get_state(thread()).values["chain"])
 
 
 def test_an_event_loop_for_each_turn_ends_no_work(ours: Settings, embeddings: Embeddings) -> None:
     with open_graph(ours, model=slow(0.5), embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(12):
             asyncio.run(remark(graph, n))
         graph.settled()
-        state = asyncio.run(remark(graph, 8))
+        state = asyncio.run(remark(graph, 12))
         assert summary_ids(state["chain"])
 
 
@@ -135,7 +135,7 @@ from fakes.embeddings import WORDS
 
 async def main():
     async with open_graph(Settings(summary_model=None), model=slow(600), embeddings=WORDS) as graph:
-        for n in range(8):
+        for n in range(12):
             await remark(graph, n)
         print("said", flush=True)
         await asyncio.sleep(600)
@@ -157,23 +157,23 @@ async def test_a_killed_process_leaves_it_to_the_next(
     await child.wait()
     async with open_graph(ours, model=slow(0.05), embeddings=embeddings) as graph:
         assert not await archived(graph)
-        await remark(graph, 8)  # begins it again
+        await remark(graph, 12)  # begins it again
         await graph.asettled()
         assert await archived(graph)
-        state = await remark(graph, 9)
+        state = await remark(graph, 13)
         assert summary_ids(state["chain"])
 
 
 async def test_a_summary_that_the_archive_has_is_not_worded_anew(ours: Settings, embeddings: Embeddings) -> None:
     """The process was killed between archive and checkpoint, and its model words it differently."""
     async with open_graph(ours, model=slow(0.05, "first"), embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(12):
             await remark(graph, n)
         await graph.asettled()
         before = {summary.id: summary.content for summary in await archived(graph)}
     again = slow(0.05, "second")
     async with open_graph(ours, model=again, embeddings=embeddings) as graph:
-        state = await remark(graph, 8)
+        state = await remark(graph, 12)
         shown = {message.id: message.text for message in view_in(state) if is_summary(message)}
         assert shown
         assert shown.items() <= before.items()
@@ -185,7 +185,7 @@ async def test_what_is_forgotten_while_it_is_summarized_comes_back_in_no_summary
 ) -> None:
     model = slow(1.5)
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        for n in range(8):
+        for n in range(12):
             await remark(graph, n)
         async with asyncio.timeout(60):
             while not model.asked:
@@ -194,7 +194,7 @@ async def test_what_is_forgotten_while_it_is_summarized_comes_back_in_no_summary
         secret = [message.id for message in messages if "remark1," in message.text or "remark2," in message.text]
         await graph.aforget("ada", "t1", messages=secret)
         await graph.asettled()
-        for n in range(8, 12):
+        for n in range(12, 16):
             await remark(graph, n)
             await graph.asettled()
         for summary in await archived(graph):
@@ -231,7 +231,7 @@ class Together(SlowSummarizer):
         await asyncio.sleep(self.seconds)
         if self.fail and isinstance(reply := self.fail.pop(0), Exception):
             raise reply
-        parts = re.findall(r"<part \d+ id=\w+>\n(.*?)(?=\n<part|\n</excerpt)", text, re.DOTALL)
+        parts = re.findall(r"<part \d+ id=\w+ words=\d+>\n(.*?)(?=\n<part|\n</excerpt)", text, re.DOTALL)
         made: list[str] = []
         for part in parts or [text]:
             whole = re.sub(r"\(summary (\d+)\)", lambda named: made[int(named[1]) - 1], part)
@@ -288,7 +288,7 @@ async def test_a_model_that_gives_none_of_several_is_asked_singly_or_not_at_all(
 ) -> None:
     model = slow(0) if isinstance(failure, str) else together(0, failure, failure)
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
-        for n in range(10):
+        for n in range(13):
             await remark(graph, n)
             await graph.asettled()
         made = await archived(graph)
