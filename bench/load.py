@@ -47,7 +47,7 @@ _OTHERS: Final = (
     "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 )
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-MODEL_SECONDS: Final = "EVERTHREAD_BENCH_MODEL_SECONDS"
+MODEL_SECONDS: Final = "LOAD_MODEL_SECONDS"
 _EVERY: Final = 0.05
 """Seconds between two looks at the connections."""
 
