@@ -125,11 +125,12 @@ SHARED = [
 
 @pytest.mark.parametrize(("block", "word"), SHARED)
 async def test_what_was_shared_is_found_by_what_it_was_called(
-    memory: ConversationMemory, block: dict[str, Any], word: str
+    stored: Settings, real_embeddings: Embeddings, block: dict[str, Any], word: str
 ) -> None:
-    await memory.aremember([*TALK, HumanMessage([block]), AIMessage("Thank you.")], thread_id="t1")
-    await memory.asettled()
-    first = (await memory.arecall(f"Where is the {word} that I shared?", limit=1))[0]
+    async with open_memory(stored, user_id="ada", embeddings=real_embeddings) as memory:
+        await memory.aremember([*TALK, HumanMessage([block]), AIMessage("Thank you.")], thread_id="t1")
+        await memory.asettled()
+        first = (await memory.arecall(f"Where is the {word} that I shared?", limit=1))[0]
     assert any(word in part.content.casefold() for part in first.fragments)
     assert not any("sig=abc" in part.content for part in first.fragments)
 

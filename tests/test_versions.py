@@ -110,6 +110,8 @@ async def test_the_version_before_goes_on_beside_todays_and_started_later_it_say
         said = [message.text for message in await user.archive.messages("t1")]
         assert {*said[::2]} == {"One.", "Two.", "Three.", "Four.", "Five.", "Six.", "Seven."}
         assert len(said) == 14
+        await say(graph, "Nine.", to="t2")  # which embeds what the version before could not
+        await graph.asettled()
         assert await user.rows.fetch("embedding.count_pending") == [{"n": 0}]
         for thread_id in ("t1", "t2"):
             assert (await examine(graph, "ada", thread_id))[0].findings == ()

@@ -12,7 +12,7 @@ from typing import Final
 from ...state.errors import StorageError
 from .pages import begin_incremental
 
-_IS_NOTED: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'everthread_migrations'"
+_IS_TABLE: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS everthread_migrations (version INTEGER PRIMARY KEY)"
 _NOTE: Final = "INSERT OR IGNORE INTO everthread_migrations VALUES (?)"
 
@@ -53,8 +53,10 @@ def _make_checkpoint_tables(connection: sqlite3.Connection) -> None:
 def _applied(connection: sqlite3.Connection) -> set[int]:
     """Which steps were done. Each is noted, for one may arrive later than the next; before that only the last was."""
     last = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if not connection.execute(_IS_NOTED).fetchone():
-        return set(range(1, last + 1))
+    if not connection.execute(_IS_TABLE, ("everthread_migrations",)).fetchone():
+        # Step 9 arrived after step 10: files of that time have not done it.
+        has_keys = connection.execute(_IS_TABLE, ("user_keys",)).fetchone() is not None
+        return {step for step in range(1, last + 1) if step != 9 or has_keys}
     return {last, *(version for (version,) in connection.execute("SELECT version FROM everthread_migrations"))}
 
 
