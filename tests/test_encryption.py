@@ -386,7 +386,7 @@ async def test_a_thread_whose_state_does_not_open_goes_on_from_its_archive(
     plain: Settings, stored: Settings, is_sealed: bool
 ) -> None:
     async with opened(stored if is_sealed else plain) as graph:
-        for text in ("The bus of row 4471 was late.", "The boat is blue."):
+        for text in ("The bus of row X4471 was late.", "The boat is blue."):
             await say(graph, text)
         (table, column) = ("checkpoint_blobs", "blob") if graph.resources.database.kind == "postgres" else (  # type: ignore[attr-defined]
             "checkpoints", "checkpoint")  # fmt: skip
@@ -398,12 +398,12 @@ async def test_a_thread_whose_state_does_not_open_goes_on_from_its_archive(
         await graph.resources.database.run(spoil)  # type: ignore[attr-defined]
         state = await say(graph, "And on.")
         said = [m.text for m in state["messages"] if m.type == "human"]
-        assert said == ["The bus of row 4471 was late.", "The boat is blue.", "And on."]
+        assert said == ["The bus of row X4471 was late.", "The boat is blue.", "And on."]
         newest = [snapshot async for snapshot in graph.aget_state_history(thread())]
         assert newest[0].values["messages"][-2].text == "And on."
         gone = (await graph.resources.of_user("ada").archive.messages("t1"))[0]  # type: ignore[attr-defined]
         assert (await graph.aforget("ada", "t1", messages=[gone.id])).messages >= 2  # type: ignore[attr-defined]
-        assert "4471" not in str((await say(graph, "And further."))["messages"])
+        assert "X4471" not in str((await say(graph, "And further."))["messages"])
 
 
 async def test_a_message_that_came_before_is_known_by_its_hash(stored: Settings) -> None:

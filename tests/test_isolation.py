@@ -227,7 +227,7 @@ async def test_runs_without_a_thread_id_share_nothing(settings: Settings, embedd
     """Whoever ran first without a thread id owned the thread of all such runs."""
     graph = build_graph(settings, model=EchoModel(prompts=[]), embeddings=embeddings).compile(checkpointer=saver)
     for user in ("ada", "bob", "ada"):
-        said = f"My locker at the gym is number 4711, says {user}."
+        said = f"My locker at the gym is number X4711, says {user}."
         state = await graph.ainvoke({"messages": [("user", said)]}, context={"user_id": user})
         assert len(state["messages"]) == 2
     threads = {user: await graph.resources.of_user(user).archive.threads() for user in ("ada", "bob")}
@@ -445,8 +445,8 @@ async def _attack(url: str) -> None:
     for attack in attacks:
         with pytest.raises(Exception, match="of another user"):
             await attack()
-    await turn(ada, hers, "My locker at the gym is number 4711.")
-    await turn(ada, named, "My locker at the gym is number 4711.")
+    await turn(ada, hers, "My locker at the gym is number X4711.")
+    await turn(ada, named, "My locker at the gym is number X4711.")
     said = {"messages": [{"role": "user", "content": "My IBAN is DE00MALLORY."}]}
     attacks = [
         lambda: turn(bob, hers, "What is my locker number?"),
@@ -472,12 +472,12 @@ async def _attack(url: str) -> None:
     for more in ({}, {"context": {"user_id": "ada"}}, {"config": {"configurable": {"user_id": "ada"}}}):
         state = await turn(bob, None, "Which locker number was it at the gym?", **more)
         seen.append(state)
-    assert "4711" not in json.dumps(seen, default=str)
+    assert "X4711" not in json.dumps(seen, default=str)
     state: Any = await ada.threads.get_state(hers)
     assert [m["content"] for m in state["values"]["messages"] if m["type"] == "human"] == [
-        "My locker at the gym is number 4711."
+        "My locker at the gym is number X4711."
     ]
-    assert "4711" in json.dumps(await turn(ada, None, "Which locker number was it at the gym?"), default=str)
+    assert "X4711" in json.dumps(await turn(ada, None, "Which locker number was it at the gym?"), default=str)
 
 
 PLAIN = """
@@ -512,7 +512,7 @@ async def _attack_unfiltered(url: str) -> None:
         return await client.runs.wait(thread, graph, input=given, if_not_exists="create")
 
     hers = str(uuid.uuid4())
-    await turn(ada, hers, "My locker at the gym is number 4711.")
+    await turn(ada, hers, "My locker at the gym is number X4711.")
     said = {"messages": [{"role": "user", "content": "My IBAN is DE00MALLORY."}]}
     attacks: list[Callable[[], Any]] = [
         lambda: turn(bob, hers, "My IBAN is DE00MALLORY."),
@@ -530,7 +530,7 @@ async def _attack_unfiltered(url: str) -> None:
         await turn(ada, hers, "/summary_off")
     state = await turn(ada, hers, "What is my locker number, and my IBAN?")
     told = await turn(ada, str(uuid.uuid4()), "What is my locker number, and my IBAN?")
-    assert "4711" in str(told)
+    assert "X4711" in str(told)
     assert "MALLORY" not in f"{state} {told}"
     async with httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer ada"}) as client:
         path = f"/everthread/threads/{hers}/history"

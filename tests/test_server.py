@@ -137,9 +137,9 @@ def test_the_authenticated_user_wins_over_what_the_client_claims(project: Path, 
             (assistant,) = await client.assistants.search()
             schemas: Any = await client.assistants.get_schemas(assistant["assistant_id"])
             assert "user_id" not in schemas["context_schema"]["properties"], "it would do nothing"
-            await as_user("ada", "My locker code is 4711.", claim="bob")
+            await as_user("ada", "My locker code is X4711.", claim="bob")
             seen = await as_user("bob", "What is the locker code?", claim="ada")
-            assert "4711" not in json.dumps(seen)
+            assert "X4711" not in json.dumps(seen)
 
         asyncio.run(work())
 
