@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import Unpack
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -13,21 +14,20 @@ if TYPE_CHECKING:
 
     from ..state.conversation import TurnResult
 
-if TYPE_CHECKING:
+    class _Options(TypedDict, total=False):
+        """Options of LangGraph that leave the result as it is."""
+
+        context: Any
+        interrupt_before: All | Sequence[str] | None
+        interrupt_after: All | Sequence[str] | None
+        durability: Durability | None
 
     class TypedConversation(CompiledStateGraph[Any, Any, Any, Any]):
         """LangGraph's class says `dict[str, Any] | Any`; with another `stream_mode` or `version` so does this one."""
 
         @overload  # type: ignore[override]  # LangGraph has a result for each `version`, which **options stands for here
         def invoke(
-            self,
-            input: Any,
-            config: RunnableConfig | None = None,
-            *,
-            context: Any = None,
-            interrupt_before: All | Sequence[str] | None = None,
-            interrupt_after: All | Sequence[str] | None = None,
-            durability: Durability | None = None,
+            self, input: Any, config: RunnableConfig | None = None, **options: Unpack[_Options]
         ) -> TurnResult: ...
 
         @overload
@@ -39,14 +39,7 @@ if TYPE_CHECKING:
 
         @overload  # type: ignore[override]  # as above
         async def ainvoke(
-            self,
-            input: Any,
-            config: RunnableConfig | None = None,
-            *,
-            context: Any = None,
-            interrupt_before: All | Sequence[str] | None = None,
-            interrupt_after: All | Sequence[str] | None = None,
-            durability: Durability | None = None,
+            self, input: Any, config: RunnableConfig | None = None, **options: Unpack[_Options]
         ) -> TurnResult: ...
 
         @overload

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 _DEEPEST: Final = 64
 """Lists and mappings in each other, at most: a checkpoint takes some hundreds, JSON a thousand."""
@@ -19,13 +23,18 @@ _MOST: Final = 2**64 - 1
 
 def fits_checkpoint(value: Any) -> bool:
     """Whether a checkpoint can hold a value: plain data, messages, models and data classes; no lock, no connection."""
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
     try:
-        JsonPlusSerializer().dumps_typed(value)
+        _serializer().dumps_typed(value)
     except Exception:  # what a class of another's raises when it is written
         return False
     return True
+
+
+@cache
+def _serializer() -> JsonPlusSerializer:
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer  # which a memory alone does without
+
+    return JsonPlusSerializer()
 
 
 def storable(value: Any) -> Any:

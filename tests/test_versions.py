@@ -14,6 +14,7 @@ import pytest
 from conversation import counting_model, say
 from earlier_versions import OF_SCHEMA, checked_out, say_to, talking
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from test_upgrade import SAID
 
 from everthread import Settings, examine, open_graph
 
@@ -24,15 +25,6 @@ DUMPS = Path(__file__).parent / "data" / "versions.tar.xz"
 
 with tarfile.open(DUMPS) as _archive:
     NAMES = sorted(_archive.getnames())
-
-SAID = [
-    text
-    for n in range(1, 9)
-    for text in (
-        f"Remark {n} about the garden and its roses." if n != 2 else "My dog is called Biscuit.",
-        f"Reply {n}.",
-    )
-]
 
 
 @pytest.fixture(params=NAMES)
