@@ -16,6 +16,7 @@ from blockbuster import BlockBuster
 from conversation import EchoModel, open_with
 from fakes.embeddings import WORDS
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from logins import login
 from schemas import Schemas
 from test_package import ROOMS
 
@@ -196,3 +197,14 @@ def own_server() -> Iterator[Path]:
     yield folder
     stop_server(folder)
     subprocess.run(["rm", "-rf", str(folder)], check=False)
+
+
+@pytest.fixture(params=["superuser", "owner"])
+def owned(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """Settings for a schema of a superuser, as the embedded server has, and for one of a login that policies bind."""
+    given: Settings = request.getfixturevalue("settings")
+    if request.param == "superuser":
+        yield given
+        return
+    with login(given, "NOSUPERUSER") as own:
+        yield own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ import pytest
 from command import run
 from conversation import EchoModel, open_with, say
 from langchain_core.embeddings import Embeddings
-from test_row_security import login
 
 from everthread import InputError, Settings, StorageError
 from everthread.maintenance.doctor import examine
@@ -61,17 +60,6 @@ UNION ALL SELECT 'wall', relname, concat(relrowsecurity, relforcerowsecurity) FR
 WHERE c.relnamespace = %(schema)s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
 """
 """All that hangs on the tables of a schema, with its name."""
-
-
-@pytest.fixture(params=["superuser", "owner"])
-def owned(request: pytest.FixtureRequest) -> Iterator[Settings]:
-    """Settings for a schema of a superuser, as the embedded server has, and for one of a login that policies bind."""
-    given: Settings = request.getfixturevalue("settings")
-    if request.param == "superuser":
-        yield given
-        return
-    with login(given, "NOSUPERUSER") as own:
-        yield own
 
 
 async def rows_of(settings: Settings, server_url: str) -> dict[str, list[Any]]:

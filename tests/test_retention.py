@@ -17,7 +17,7 @@ from command import run as run_command
 from conversation import EchoModel, WaitingModel, counting_model, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
-from test_row_security import login
+from logins import login
 
 from everthread import (
     InputError,

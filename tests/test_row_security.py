@@ -6,8 +6,7 @@ import asyncio
 import logging
 import shutil
 import tempfile
-import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from conversation import EchoModel, open_with, say
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
-from psycopg.conninfo import make_conninfo
+from logins import login
 
 from bench.server_folder import stop_server
 from everthread import ConversationMemory, MemoryStore, Settings, StorageError, ThreadOwnershipError
@@ -36,47 +35,10 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v'
 """
 
 
-@pytest.fixture(params=["superuser", "owner"])
-def walled(request: pytest.FixtureRequest) -> Iterator[Settings]:
-    """Settings for a schema of a superuser, as the embedded server has, and for one that an ordinary login owns."""
-    given: Settings = request.getfixturevalue("settings")
-    if request.param == "superuser":
-        yield given
-        return
-    with login(given, "NOSUPERUSER") as own:
-        yield own
-
-
-class login:  # noqa: N801  # reads as a statement
-    """Settings for a login of its own, with these rights, which owns a schema of its own."""
-
-    def __init__(self, settings: Settings, rights: str) -> None:
-        self.name = f"login_{uuid.uuid4().hex[:12]}"
-        self._settings, self._rights = settings, rights
-
-    def __enter__(self) -> Settings:
-        self._run(f"CREATE ROLE {self.name} LOGIN PASSWORD 'x' {self._rights}")
-        self._run(f"GRANT CREATE ON DATABASE postgres TO {self.name}")
-        url = make_conninfo(url_of(self._settings), user=self.name, password="x", passfile="")
-        return self._settings.but(database_url=url, database_schema=self.name)
-
-    def __exit__(self, *_: object) -> None:
-        self._run(f"DROP OWNED BY {self.name} CASCADE; DROP ROLE {self.name}")
-
-    def _run(self, script: str) -> None:
-        with psycopg.connect(url_of(self._settings), autocommit=True) as connection:
-            connection.execute(script.encode())
-
-
-def url_of(settings: Settings) -> str:
-    assert settings.database_url is not None
-    return settings.database_url.get_secret_value()
-
-
 @pytest.fixture
-async def database(walled: Settings) -> AsyncIterator[Database]:
+async def database(owned: Settings) -> AsyncIterator[Database]:
     """What Ada and Bob said, a thread each."""
-    opened = Database(walled)
+    opened = Database(owned)
     for user in ("ada", "bob"):
         said = [HumanMessage(f"I am {user}.", id="q"), AIMessage(f"Hello {user}.", id="a")]
         await Archive(UserRows(opened, user)).add_messages(f"of-{user}", said)
@@ -119,8 +81,8 @@ async def test_a_named_statement_that_lost_its_condition_meets_them_alone(
     assert [message.text for message in await archive.messages("of-ada")] == ["I am ada.", "Hello ada."]
 
 
-async def test_no_table_shows_rows_of_another_user(walled: Settings, server_url: str, embeddings: Embeddings) -> None:
-    async with open_with(walled, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+async def test_no_table_shows_rows_of_another_user(owned: Settings, server_url: str, embeddings: Embeddings) -> None:
+    async with open_with(owned, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
         for n in range(30):
             await say(graph, f"Remark {n}: my sister Clara lives in house {n} of Porto. Remember that.", user="bob")
         await graph.asettled()
@@ -154,8 +116,8 @@ async def test_nothing_is_written_for_another_user(database: Database, server_ur
     assert await everything(database, server_url, "SELECT count(*) FROM pins") == [(0,)]
 
 
-async def test_who_is_meant_ends_with_the_transaction(walled: Settings) -> None:
-    database = Database(walled.but(pool_size=1, prepare_statements=False))
+async def test_who_is_meant_ends_with_the_transaction(owned: Settings) -> None:
+    database = Database(owned.but(pool_size=1, prepare_statements=False))
     whose = "SELECT current_setting('everthread.user_id', true) AS u, current_user::text AS r, session_user::text AS s"
 
     async def outside(connection: Any) -> Any:
@@ -186,11 +148,11 @@ async def test_whose_a_thread_is_may_be_asked_across_users_and_nothing_else(data
         await across_users(database, "archive.messages", user_id="bob", thread_id="of-bob")
 
 
-async def test_a_migration_meets_the_rows_of_all(walled: Settings, database: Database, server_url: str) -> None:
+async def test_a_migration_meets_the_rows_of_all(owned: Settings, database: Database, server_url: str) -> None:
     await Archive(UserRows(database, "bob")).add_messages("of-bob", [HumanMessage("Öl", id="o")])
     with psycopg.connect(server_url) as connection:
         connection.execute(f"DELETE FROM {database.schema}.everthread_migrations WHERE version = 13".encode())
-    again = Database(walled)
+    again = Database(owned)
     await again.open()
     assert again.row_security
     assert await everything(again, server_url, "SELECT id FROM messages WHERE term_keys IS NULL") == [("o",)]
@@ -199,14 +161,14 @@ async def test_a_migration_meets_the_rows_of_all(walled: Settings, database: Dat
 
 
 async def test_a_table_that_a_later_version_adds_is_walled_at_the_next_start(
-    walled: Settings, database: Database, server_url: str
+    owned: Settings, database: Database, server_url: str
 ) -> None:
     async def add(connection: Any) -> None:
         await connection.execute("CREATE TABLE later (user_id text)")
         await connection.execute("INSERT INTO later VALUES ('bob')")
 
     await database.run(add)
-    again = Database(walled)
+    again = Database(owned)
     assert await UserRows(again, "ada").fetch("SELECT * FROM later WHERE %(user_id)s <> ''") == []
     await again.close()
 
