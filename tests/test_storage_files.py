@@ -87,6 +87,18 @@ async def test_writers_in_one_thread_and_in_many_lose_nothing(sqlite: Settings) 
         await writer.close()
 
 
+async def test_a_new_file_that_another_is_writing_to_is_waited_for(sqlite: Settings, tmp_path: Path) -> None:
+    """SQLite does not wait by itself where a file is switched to WAL mode while another begins to write."""
+    other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE of_another (x)")
+    other.execute("BEGIN IMMEDIATE")
+    asyncio.get_running_loop().call_later(0.3, other.execute, "ROLLBACK")
+    resources = Resources(sqlite, embeddings=DeterministicFakeEmbedding(size=8))
+    await resources.of_user("ada").archive.add_messages("t1", [HumanMessage("hello", id="1")])
+    await resources.close()
+    other.close()
+
+
 @pytest.mark.slow
 async def test_two_processes_talk_in_one_thread_in_turn(sqlite: Settings, tmp_path: Path) -> None:
     work = 'for n in range(5):\n    await say(graph, f"Remark {n} of the other.")'

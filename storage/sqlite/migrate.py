@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from .pages import begin_incremental
 
 _IS_TABLE: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS everthread_migrations (version INTEGER PRIMARY KEY)"
+_RETRY_SECONDS: Final = 0.02
 _NOTE: Final = "INSERT OR IGNORE INTO everthread_migrations VALUES (?)"
 
 
@@ -24,7 +26,7 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         StorageError: the file at `path` is of a newer everthread.
     """
     begin_incremental(connection)
-    connection.execute("PRAGMA journal_mode = WAL")
+    _begin_wal(connection)
     steps = _steps()
     if _applied(connection) != steps.keys():
         connection.execute("BEGIN IMMEDIATE")  # another process may have done it meanwhile
@@ -39,6 +41,21 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {max(steps)}")
         connection.execute("COMMIT")
     _make_checkpoint_tables(connection)
+
+
+def _begin_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode. Where two open a new file at once SQLite refuses one of them without waiting: it retries."""
+    milliseconds = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    until = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def _make_checkpoint_tables(connection: sqlite3.Connection) -> None:
