@@ -92,9 +92,11 @@ async def test_a_new_file_that_another_is_writing_to_is_waited_for(sqlite: Setti
     other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None, check_same_thread=False)
     other.execute("CREATE TABLE of_another (x)")
     other.execute("BEGIN IMMEDIATE")
-    asyncio.get_running_loop().call_later(0.3, other.execute, "ROLLBACK")
     resources = Resources(sqlite, embeddings=DeterministicFakeEmbedding(size=8))
-    await resources.of_user("ada").archive.add_messages("t1", [HumanMessage("hello", id="1")])
+    archive = resources.of_user("ada").archive
+    asyncio.get_running_loop().call_later(1, other.execute, "ROLLBACK")
+    await archive.add_messages("t1", [HumanMessage("hello", id="1")])
+    assert not other.in_transaction
     await resources.close()
     other.close()
 
