@@ -1,4 +1,4 @@
-"""Recall without a language model: `python bench/recall.py [--set locomo] [--peers] [--data FILE] [--keep FOLDER]`.
+"""Recall without a language model: `python bench/recall.py [--set locomo] [--peers] [--keep FOLDER] ...`.
 
 The figures come through the product's own nodes, `memory_retrieval` and `pairing`, on Postgres. Beside them, in the
 same run and with the same vectors, is vector search alone, and with `--peers` what of `peers.py` is installed. For
@@ -29,7 +29,6 @@ from peers import Peer, open_peers
 from server_folder import server_folder
 
 from everthread.models.bundled_weights import BUNDLED_MODEL
-from everthread.models.embedding_models import load_embeddings
 from everthread.models.embeddings import Embedder
 from everthread.models.shared_embeddings import SharedEmbeddings
 from everthread.nodes.memory_retrieval import memory_retrieval
@@ -101,9 +100,9 @@ async def ask(
 
 
 async def run(
-    name: str, data: Path | None, folder: Path, keep: Path | None, *, with_peers: bool
+    name: str, data: Path | None, folder: Path, keep: Path | None, model: str, *, with_peers: bool
 ) -> dict[str, list[Any]]:
-    kept = KeptVectors(keep / "vectors.db") if keep else await asyncio.to_thread(load_embeddings, BUNDLED_MODEL)
+    kept = KeptVectors(keep / "vectors.db", model) if keep else model
     resources = Resources(Settings(data_dir=folder), embeddings=kept)
     peers: list[Peer] = []
     if with_peers:
@@ -147,12 +146,13 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="beside it, what other memories find that are installed")
     parser.add_argument("--data", type=Path, help="another file (or folder) of the same form")
     parser.add_argument("--keep", type=Path, help="where vectors stay for the next run, whose times then tell nothing")
+    parser.add_argument("--model", default=BUNDLED_MODEL, help="an embedding model, as the settings name it")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
     figures = {}
     with server_folder() as folder:
         for name in SETS if options.set == "all" else [options.set]:
-            rows = asyncio.run(run(name, options.data, folder, options.keep, with_peers=options.peers))
+            rows = asyncio.run(run(name, options.data, folder, options.keep, options.model, with_peers=options.peers))
             figures[name] = table(name, rows)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2))

@@ -55,7 +55,18 @@ def test_a_wheel_holds_every_module_and_nothing_else(tmp_path: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {"everthread/__init__.py", "everthread/py.typed"}
     for package in ROOMS:
-        for pattern in ("*.py", "*.json", "*.jsonl", "*.sql", "*.npy", "*.onnx", "*.html", "static/*"):
+        for pattern in (
+            "*.py",
+            "*.json",
+            "*.jsonl",
+            "*.sql",
+            "*.npy",
+            "*.npz",
+            "*.LICENSE.txt",
+            "*.onnx",
+            "*.html",
+            "static/*",
+        ):
             expected |= {f"everthread/{file.relative_to(ROOT)}" for file in (ROOT / package).rglob(pattern)}
     assert held == expected
 
