@@ -37,7 +37,7 @@ class KeptVectors(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of texts, in their order."""
-        return self._made(texts, "document", Embeddings.embed_documents)
+        return self._made(texts, "document", lambda model, missing: model.embed_documents(missing))
 
     def _made(
         self, texts: list[str], kind: str, embed: Callable[[Embeddings, list[str]], list[list[float]]]

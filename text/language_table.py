@@ -66,11 +66,11 @@ class LanguageTable:
 
     def _longest(self, read: bytes) -> list[int]:
         """The row of the longest known sequence that ends at each byte."""
-        rows, known, length = [], self._rows, 0
+        rows, known, length = list[int](), self._rows, 0
         for end in range(1, len(read) + 1):
             length = min(length + 1, LONGEST)
-            while length and (row := known.get(read[end - length : end])) is None:
+            while length and read[end - length : end] not in known:
                 length -= 1
             if length:
-                rows.append(row)
+                rows.append(known[read[end - length : end]])
         return rows
