@@ -13,7 +13,7 @@ from ..storage.storage import Storage
 from .json_output import MessageLine, ThreadLine, print_json
 from .opening import Thread, rows_of, say, thread_of
 
-MOST_SHOWN: Final = 1_000_000
+_MOST_SHOWN: Final = 1_000_000
 """Messages that `everthread history` shows, at most."""
 
 
@@ -51,7 +51,7 @@ async def history(
         InputError: the user has no such thread.
     """
     archive, id_ = Archive(rows_of(storage)), await thread_of(storage, thread)
-    page = await archive.page(id_, before=before, limit=limit or MOST_SHOWN, with_left=left)
+    page = await archive.page(id_, before=before, limit=limit or _MOST_SHOWN, with_left=left)
     if as_json:
         print_json(map(MessageLine.of, page))
         return

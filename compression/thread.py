@@ -69,11 +69,11 @@ def regeneration_due(state: ConversationState, chain: ChainView) -> bool:
     Each turn tries at most once: after each try a wait begins.
     """
     control = control_of(state)
-    owed = control.regeneration_owed or holds_rejected(chain)
+    owed = control.regeneration_owed or _holds_rejected(chain)
     return control.enabled and owed and turn_of(state) >= control.regeneration_turn
 
 
-def holds_rejected(chain: ChainView) -> bool:
+def _holds_rejected(chain: ChainView) -> bool:
     """Whether a summary stands in the chain whose model's text was rejected."""
     return any(summary_of(message).rejected for message in summaries_of(chain))
 
@@ -87,7 +87,7 @@ def after_summaries(
     """
     if any(summary.rejected for summary in made):
         return after_rejection(control, turn)
-    return control.model_copy(update={"regeneration_owed": True}) if made and holds_rejected(before) else None
+    return control.model_copy(update={"regeneration_owed": True}) if made and _holds_rejected(before) else None
 
 
 def after_rejection(control: ThreadCompression, turn: int) -> ThreadCompression:

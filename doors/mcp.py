@@ -92,7 +92,7 @@ def memory_server(
     server: MCPServer[Any] = MCPServer(
         "everthread", instructions=_INSTRUCTIONS, version=_VERSION, log_level="WARNING", **_auth(tokens)
     )
-    tools = MemoryTools(memory, by_token=tokens is not None)
+    tools = _MemoryTools(memory, by_token=tokens is not None)
     for reading in (tools.search_memory, tools.history, tools.threads, tools.facts, tools.explain):
         server.add_tool(_clear(reading), annotations=_READS)
     if not read_only:
@@ -102,7 +102,7 @@ def memory_server(
     return server
 
 
-class MemoryTools:
+class _MemoryTools:
     """The tools; their docstrings are what a model reads of them."""
 
     def __init__(self, memory: ConversationMemory, *, by_token: bool) -> None:

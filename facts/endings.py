@@ -30,7 +30,7 @@ _SHORT: Final = 80
 _PART: Final = 0.5
 """The share of the words that an older fact has to say: an instruction, or any where verbs bend too much."""
 
-REVOKED: Final = "revoked"
+_REVOKED: Final = "revoked"
 """How a standing instruction ends."""
 
 
@@ -57,7 +57,7 @@ def revoked(clause: Clause, language: Language) -> Ending | None:
     if not language["revoked"].match(clause.plain):
         return None
     terms = _objects(clause.plain, language)
-    return Ending(REVOKED, terms) if terms else None
+    return Ending(_REVOKED, terms) if terms else None
 
 
 def may_be_of_user(clause: Clause, language: Language) -> bool:
@@ -74,7 +74,7 @@ def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
         old: one that was said before.
         language: that of `new`; it is detected by default.
     """
-    if new.value == REVOKED and is_ending(new):
+    if new.value == _REVOKED and is_ending(new):
         return old.kind == "instruction" and old.is_open and _tells(new.terms, old, language or language_in(new.text))
     if not is_ending(new) or old.negated or is_ending(old) or old.subject != USER or not old.is_open:
         return False

@@ -101,7 +101,7 @@ class FactRows:
 
         async def work(rows: Exchange) -> bool:
             outdated = await rows.fetch("facts.outdated", limit=UNREAD, characters=MOST_CHARACTERS)
-            pairs = readable(rows, "facts", outdated, lambda row: (fact_of(row), row["said"] or ""))
+            pairs = readable(rows, "facts", outdated, lambda row: (_fact_of(row), row["said"] or ""))
             facts = await asyncio.to_thread(lambda: [read_again(*pair) for pair in pairs])
             if facts:
                 await store(rows, facts, read_again=True)
@@ -220,14 +220,14 @@ def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:
     }
 
 
-def fact_of(row: DictRow) -> Fact:
+def _fact_of(row: DictRow) -> Fact:
     """The fact of a row."""
     return Fact.model_validate({name: row[name] for name in Fact.model_fields})
 
 
 def facts_of(user: Rows, rows: Iterable[DictRow]) -> list[Fact]:
     """The facts of rows of the table."""
-    return readable(user, "facts", rows, fact_of)
+    return readable(user, "facts", rows, _fact_of)
 
 
 def _as_left(row: DictRow) -> DictRow:

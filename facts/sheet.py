@@ -68,7 +68,7 @@ def asked_by(message: str, *, asks: bool = True) -> Asked:
     return Asked(asked_terms(text, language), most, frozenset(needed))
 
 
-def is_standing(fact: Fact) -> bool:
+def _is_standing(fact: Fact) -> bool:
     """Whether every turn needs a fact: who the user is, what would harm them, and what they told us to do always."""
     if fact.kind == "instruction":
         return True
@@ -86,7 +86,7 @@ def _is_of_user(fact: Fact, attributes: Collection[str]) -> bool:
 def weight(fact: Fact) -> float:
     """How much a fact matters to a turn whose question does not name it."""
     settled = fact.attribute is not None and fact.subject == USER and " " not in fact.attribute
-    first = is_standing(fact) or _is_of_user(fact, _BEARS)
+    first = _is_standing(fact) or _is_of_user(fact, _BEARS)
     return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if first else 0.0) + fact.confidence
 
 
@@ -109,7 +109,7 @@ def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: As
             facts.append(fact)
     # By what is asked, others would stand from turn to turn, where there are more than may.
     by_weight = sorted(facts, key=lambda fact: (weight(fact), fact.said_at, fact.id), reverse=True)
-    standing = [fact for fact in by_weight if is_standing(fact)][: min(max_facts, _MOST_STANDING)]
+    standing = [fact for fact in by_weight if _is_standing(fact)][: min(max_facts, _MOST_STANDING)]
     needed = [fact for fact in by_weight if fact not in standing and _is_of_user(fact, asked.needed)]
     others = [fact for fact in facts if fact not in standing and fact not in needed]
     named = others if asked.most is None else _named(others, frozenset(asked.terms))[: asked.most]
@@ -150,7 +150,7 @@ def parted(sheet: FactSheet, *, thread_id: str, shown: Collection[str], since: d
     def is_new(one: Fact | Pin, moment: datetime) -> bool:
         return is_shown(one) or (one.thread_id != thread_id and since is not None and moment >= since)
 
-    facts = [fact for fact in sheet.facts if is_standing(fact) and not is_new(fact, fact.said_at)]
+    facts = [fact for fact in sheet.facts if _is_standing(fact) and not is_new(fact, fact.said_at)]
     pins = [pin for pin in sheet.pins if not is_new(pin, pin.created_at)]
     told = {*(fact.id for fact in facts), *(pin.id for pin in pins)}
     new = [fact for fact in sheet.facts if fact.id not in told and not is_shown(fact)]

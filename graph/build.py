@@ -47,7 +47,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
     """
 
     def __init__(self, resources: Resources) -> None:
-        state, taken, given = with_own_keys(resources.state_schema)
+        state, taken, given = _with_own_keys(resources.state_schema)
         super().__init__(state_schema=state, context_schema=RunContext, input_schema=taken, output_schema=given)
         self.resources = resources
         watch(resources)
@@ -110,7 +110,7 @@ def build_graph(settings: Settings | None = None, **components: Unpack[Component
     return ConversationGraph(Resources(Settings() if settings is None else settings, **components))
 
 
-def with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any]]:
+def _with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any]]:
     """The schemas of state, input and output, with the keys of one's own.
 
     Raises:

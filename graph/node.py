@@ -58,7 +58,7 @@ class Node(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Run the node function on the state."""
-        turn = turn_here(self._resources, config)
+        turn = _turn_here(self._resources, config)
         done = await self._run(input, turn)
         update = {**done.output, "progress": next_progress(input, self.name, done.milliseconds, done.started_at)}
         if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
@@ -83,7 +83,7 @@ class CallNode(Node):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
         """Run the node function on what was sent."""
-        done = await self._run(input, turn_here(self._resources, config))
+        done = await self._run(input, _turn_here(self._resources, config))
         spent = {self.name: round(done.milliseconds, 1)}
         counted = Progress(question_id=None, turn=1, started_at=done.started_at, milliseconds=spent)
         progress = {"progress": counted.model_dump(mode="json")}
@@ -110,7 +110,7 @@ class Edge(RunnableLambda[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002  # the base class names it so
         """Decide."""
-        turn = () if self._resources is None else (turn_here(self._resources, config),)
+        turn = () if self._resources is None else (_turn_here(self._resources, config),)
         return self._decide(input, *turn)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002
@@ -118,7 +118,7 @@ class Edge(RunnableLambda[Any, Any]):
         return self.invoke(input, config)
 
 
-def turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
+def _turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
     """The turn of the run that asks; where a state is changed from outside, the base settings count."""
     config = config or get_config()
     runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()

@@ -30,7 +30,7 @@ resources = Resources(shared_database().settings, database=shared_database())
 resources.locks = locks_of(resources.database)
 
 
-class ServedConversation(Conversation):
+class _ServedConversation(Conversation):
     """The compiled graph as clients of a server may use it.
 
     Args:
@@ -52,7 +52,7 @@ class ServedConversation(Conversation):
         Raises:
             InputError: it brings a system message or a command that is not for clients. Else as `Conversation`.
         """
-        refuse_messages(input.update if isinstance(input, Command) else input)
+        _refuse_messages(input.update if isinstance(input, Command) else input)
         async for part in super().astream(input, config, **{**options, "context": self.sent}):
             yield part
 
@@ -61,11 +61,11 @@ class ServedConversation(Conversation):
     ) -> RunnableConfig:
         """LangGraph's `abulk_update_state`. Errors as for `astream`."""
         for update in (update for superstep in supersteps for update in superstep):
-            refuse_messages(update.values)
+            _refuse_messages(update.values)
         return await super().abulk_update_state(config, supersteps)
 
 
-def refuse_messages(given: Any) -> None:
+def _refuse_messages(given: Any) -> None:
     """Refuse what a client may not send: system messages, which would stand beside the operator's, and commands.
 
     Raises:
@@ -86,10 +86,10 @@ def refuse_messages(given: Any) -> None:
 
 
 _form = client_form(resources.settings, is_authenticated=is_authenticated())
-_compiled = ServedConversation(**vars(ConversationGraph(resources).compile(name="everthread")))
+_compiled = _ServedConversation(**vars(ConversationGraph(resources).compile(name="everthread")))
 
 
-def graph(runtime: ServerRuntime[Any]) -> ServedConversation:
+def graph(runtime: ServerRuntime[Any]) -> _ServedConversation:
     """The compiled graph, for one request.
 
     Raises:

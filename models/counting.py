@@ -52,7 +52,7 @@ _ENCODINGS: Final = "https://openaipublic.blob.core.windows.net/encodings/{name}
 _CACHED_CHARACTERS: Final = 8_000_000
 
 
-class CountCache:
+class _CountCache:
     """Remembers the counts of texts, the newest used ones, up to a sum of characters.
 
     It is asked a thousand times a turn. What was asked since half of the characters were full is in one dict, what was
@@ -84,7 +84,7 @@ class CountCache:
         self._characters += len(text)
 
 
-_estimate: Final = CountCache(estimate_tokens)
+_estimate: Final = _CountCache(estimate_tokens)
 
 
 class TokenCounter:
@@ -199,13 +199,13 @@ def _hugging_face(encode: Callable[..., Any]) -> Count:
 
 
 @lru_cache(maxsize=8)
-def _cached_gguf(path: Path) -> CountCache | None:
+def _cached_gguf(path: Path) -> _CountCache | None:
     count = gguf_counter(path)
-    return CountCache(lambda text: count(clean_text(text))) if count is not None else None
+    return _CountCache(lambda text: count(clean_text(text))) if count is not None else None
 
 
 @lru_cache(maxsize=32)
-def _tiktoken(model: str) -> tuple[str, CountCache] | None:
+def _tiktoken(model: str) -> tuple[str, _CountCache] | None:
     """The encoding of an OpenAI model, if its file lies in tiktoken's cache: it would be downloaded otherwise."""
     try:
         import tiktoken
@@ -223,4 +223,4 @@ def _tiktoken(model: str) -> tuple[str, CountCache] | None:
     except Exception as error:
         logger.warning("The encoding %s cannot be read, tokens are estimated: %s", name, first_line(error))
         return None
-    return name, CountCache(lambda text: len(encoding.encode_ordinary(clean_text(text))))
+    return name, _CountCache(lambda text: len(encoding.encode_ordinary(clean_text(text))))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .resources import Resources
 
 
-def keys_of(messages: Iterable[BaseMessage]) -> list[str]:
+def _keys_of(messages: Iterable[BaseMessage]) -> list[str]:
     """What messages are known by where they are sent again: under their ids, and without."""
     return [key for message in messages for key in _keys(message.id, _said(message))]
 
@@ -40,7 +40,7 @@ async def leave_out(user: User, thread_id: str, messages: Iterable[BaseMessage])
     Raises:
         StorageError: the storage fails.
     """
-    if keys := keys_of(messages):
+    if keys := _keys_of(messages):
         await user.rows.fetch("left_out.add", thread_id=thread_id, keys=keys)
 
 

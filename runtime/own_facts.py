@@ -40,7 +40,7 @@ async def add_fact(user: UserRows, text: str, *, corrects: str | None = None) ->
     if not text.strip():
         raise InputError("Expected a non-empty text for the fact.")
     rows = FactRows(user)
-    old = await open_fact(rows, corrects) if corrects is not None else None
+    old = await _open_fact(rows, corrects) if corrects is not None else None
     said = await _as_said(Archive(user), user.user_id, text)
     terms = content_terms(text, language_in(text))
     whole = said.fact(text, kind="biography", terms=terms, confidence=1.0, origin="user")
@@ -76,7 +76,7 @@ async def confirm_fact(rows: FactRows, fact_id: str) -> Fact:
     Raises:
         InputError: there is no such fact that holds.
     """
-    fact = await open_fact(rows, fact_id)
+    fact = await _open_fact(rows, fact_id)
     sure = fact.model_copy(update={"state": "current", "superseded_by": None, "confirmed_at": now(), "confidence": 1.0})
     await rows.update([sure], lambda ledger: ledger._replace(
         facts=tuple(sure if known.id == sure.id else known for known in ledger.facts)
@@ -90,7 +90,7 @@ async def said_in(archive: Archive, fact: Fact) -> str | None:
     return message_text(found[fact.source_id]) if fact.source_id in found else None
 
 
-async def open_fact(rows: FactRows, fact_id: str) -> Fact:
+async def _open_fact(rows: FactRows, fact_id: str) -> Fact:
     """The fact that holds with this id.
 
     Raises:

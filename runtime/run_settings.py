@@ -133,7 +133,7 @@ class LayeredSettings:
         return known
 
 
-class OwnContext:
+class _OwnContext:
     """A context of another application, instead of our settings."""
 
     def __init__(self, value: Any) -> None:
@@ -142,11 +142,11 @@ class OwnContext:
 
 def as_context(context: Any) -> Any:
     """The context as our graph takes it: LangGraph would make a mapping with keys of others to settings, and fail."""
-    if context is None or isinstance(context, (Settings, RunContext, OwnContext)):
+    if context is None or isinstance(context, (Settings, RunContext, _OwnContext)):
         return context
     if isinstance(context, Mapping) and KEY not in context:
         return context
-    return OwnContext(context)
+    return _OwnContext(context)
 
 
 def given(context: Any, config: RunnableConfig | None) -> Given:
@@ -157,7 +157,7 @@ def given(context: Any, config: RunnableConfig | None) -> Given:
     """
     found = _beside((config or {}).get("configurable") or {})
     configured = len(found)
-    own = context.value if isinstance(context, OwnContext) else context
+    own = context.value if isinstance(context, _OwnContext) else context
     if isinstance(own, (Settings, RunContext)):
         return Given((*found, own), None, configured)
     if own is None:

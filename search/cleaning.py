@@ -15,7 +15,7 @@ from ..text.tokens import estimate_tokens
 
 MAX_QUERY: Final = 400
 """Characters of a query: what Tavily takes."""
-MAX_CONTENT: Final = 2000
+_MAX_CONTENT: Final = 2000
 """Tokens kept of what an engine gives as a page's content; some give the whole page."""
 _MAX_TITLE: Final = 300
 _MAX_RAW: Final = 400_000
@@ -118,8 +118,8 @@ def url_key(url: str) -> str:
 
 
 def shortened_query(text: str, query: str) -> str:
-    """The text on one line; of a long one the passages that bear on the query, `MAX_CONTENT` tokens at most."""
-    return " ".join(excerpt(text, query, MAX_CONTENT).split())
+    """The text on one line; of a long one the passages that bear on the query, `_MAX_CONTENT` tokens at most."""
+    return " ".join(excerpt(text, query, _MAX_CONTENT).split())
 
 
 def clean_results(results: Iterable[SearchResult], limit: int, query: str = "") -> list[SearchResult]:

@@ -27,7 +27,7 @@ from .thread_list import list_threads
 
 logger = logging.getLogger(__name__)
 
-HISTORY_PATH: Final = "/everthread/threads/{thread_id}/history"
+_HISTORY_PATH: Final = "/everthread/threads/{thread_id}/history"
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def _list_threads() -> None:
 
 app = Starlette(
     routes=[
-        Route(HISTORY_PATH, history, methods=["GET"]),
+        Route(_HISTORY_PATH, history, methods=["GET"]),
         Route("/everthread/ready", ready, methods=["GET"]),
         page(resources, is_authenticated=is_authenticated()),
     ],

@@ -14,7 +14,7 @@ from ..storage.archive import Archive, ArchivedMessage
 from ..storage.postgres.checkpointer import shared_database
 from ..storage.user_rows import UserRows
 
-DEFAULT_LIMIT: Final = 50
+_DEFAULT_LIMIT: Final = 50
 MOST: Final = 500
 """Messages of one page, at most."""
 
@@ -26,7 +26,7 @@ async def history(request: Request) -> Response:
     `before` names what to ask for next: `?before=ID&limit=50`; null where nothing is older.
     """
     try:
-        limit = int(request.query_params.get("limit", DEFAULT_LIMIT))
+        limit = int(request.query_params.get("limit", _DEFAULT_LIMIT))
     except ValueError:
         limit = 0
     if not 1 <= limit <= MOST:

@@ -17,7 +17,7 @@ from ..storage.user_rows import UserRows
 
 logger = logging.getLogger(__name__)
 
-GRAPH_ID: Final = "everthread"
+_GRAPH_ID: Final = "everthread"
 """The name of the graph in `langgraph.json`."""
 
 MOST: Final = 200
@@ -39,7 +39,7 @@ async def list_threads() -> int:
     for row in reversed(known):  # the list is sorted by when a thread came into it
         metadata = {"title": row["name"]} if row["name"] else {}
         await client.threads.create(
-            thread_id=row["thread_id"], graph_id=GRAPH_ID, metadata=metadata, if_exists="do_nothing"
+            thread_id=row["thread_id"], graph_id=_GRAPH_ID, metadata=metadata, if_exists="do_nothing"
         )
     logger.info("%d threads of the storage are in the server's list.", len(known))
     return len(known)

@@ -9,7 +9,7 @@ from .forms import CAPPED, PROFILES_KEY, TRUSTED, groups_of
 from .profiles import PROFILES, ProfileName
 from .run import THRESHOLDS, RunSettings, marks_of
 
-GROUP_KEY: Final = "x-group"
+_GROUP_KEY: Final = "x-group"
 """Names the group of a setting, for forms that show groups."""
 
 BY_PROFILE: Final = frozenset(name for profile in PROFILES.values() for name in profile.settings)
@@ -33,7 +33,7 @@ def form_of(properties: Mapping[str, Any], resolve: Callable[[dict[str, Any]], d
             if PROFILES_KEY in marks_of(name):
                 form |= {profile: _thresholds(profile, flat) for profile in PROFILES if profile not in form}
             else:
-                form[name] = {**flat[name], GROUP_KEY: group}
+                form[name] = {**flat[name], _GROUP_KEY: group}
                 if name in BY_PROFILE:
                     form[name].pop("default", None)
     return form

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from .forms import NamedValues, written
 
-FOREVER: Final = "forever"
+_FOREVER: Final = "forever"
 """Says of a thread that it keeps what others do not."""
 
 _UNITS: Final = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -23,17 +23,17 @@ CHECKPOINTS: Final = 16
 
 def _age(value: object) -> object:
     """An age as people write it."""
-    if value == FOREVER:
+    if value == _FOREVER:
         return None
     if not isinstance(value, str):
         return value
     if (found := _AGE.fullmatch(value.strip())) is None:
-        raise ValueError(f"expected a number with one of {', '.join(_UNITS)} behind it, as 30d, or {FOREVER}")
+        raise ValueError(f"expected a number with one of {', '.join(_UNITS)} behind it, as 30d, or {_FOREVER}")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def _number(value: object) -> object:
-    return None if value == FOREVER else value
+    return None if value == _FOREVER else value
 
 
 Age = Annotated[Annotated[timedelta, Field(gt=timedelta(0), le=_MOST)] | None, BeforeValidator(_age)]
@@ -64,4 +64,4 @@ class Retention(NamedValues):
         return any(value is not None for name, value in self.given.items() if name != "search_cache")
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={FOREVER if value is None else written(value)}" for name, value in self.given.items())
+        return ",".join(f"{name}={_FOREVER if value is None else written(value)}" for name, value in self.given.items())

@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from .chain import ChainView
 
-HEAVY: Final = 16_000
+_HEAVY: Final = 16_000
 """Characters of a text, or of a block's data, that are too many to be sent each time."""
 
 
@@ -30,14 +30,14 @@ def _light(message: AnyMessage) -> AnyMessage:
     light: Any = _light_text(content) if isinstance(content, str) else _light_blocks(content)
     artifact = getattr(message, "artifact", None)
     update: dict[str, Any] = {} if light == content else {"content": light}
-    if artifact is not None and len(str(artifact)) > HEAVY:
+    if artifact is not None and len(str(artifact)) > _HEAVY:
         update["artifact"] = None
     return message.model_copy(update=update) if update else message
 
 
 def _light_blocks(blocks: Sequence[Any]) -> list[Any]:
     """Heavy thinking leaves no note: it would read as something that was said."""
-    return [_light_block(block) for block in blocks if not (_is_thinking(block) and len(str(block)) > HEAVY)]
+    return [_light_block(block) for block in blocks if not (_is_thinking(block) and len(str(block)) > _HEAVY)]
 
 
 def _is_thinking(block: Any) -> bool:
@@ -45,9 +45,9 @@ def _is_thinking(block: Any) -> bool:
 
 
 def _light_text(text: str) -> str:
-    if len(text) <= HEAVY:
+    if len(text) <= _HEAVY:
         return text
-    half = HEAVY // 4
+    half = _HEAVY // 4
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters are in the archive ...]\n{text[-half:]}"
 
 
@@ -58,4 +58,4 @@ def _light_block(block: Any) -> Any:
         return {**block, "text": _light_text(block["text"])}
     weight = len(str(block))
     kind = str(block.get("type", "block")).removesuffix("_url")
-    return block if weight <= HEAVY else {"type": "text", "text": f"[{kind}, {weight} bytes, is in the archive]"}
+    return block if weight <= _HEAVY else {"type": "text", "text": f"[{kind}, {weight} bytes, is in the archive]"}

@@ -11,7 +11,7 @@ _SLACK: Final = 1.25
 """The messages may grow by so much before they are cut to their number, so that they are not cut each turn."""
 
 
-VISIBLE_BYTES: Final = 1_000_000
+_VISIBLE_BYTES: Final = 1_000_000
 """Bytes of text of the messages that the state holds, about."""
 
 
@@ -25,14 +25,14 @@ def visible(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
         count: messages, about.
     """
     sizes = [_size(message) for message in messages]
-    if len(messages) <= count * _SLACK and sum(sizes) <= VISIBLE_BYTES * _SLACK:
+    if len(messages) <= count * _SLACK and sum(sizes) <= _VISIBLE_BYTES * _SLACK:
         return list(messages)
     asked = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
     newest = asked[-1] if asked else len(messages) - 1
     start = len(messages)
     used = 0
     while start > 0 and (
-        start > newest or (len(messages) - start < count and used + sizes[start - 1] <= VISIBLE_BYTES)
+        start > newest or (len(messages) - start < count and used + sizes[start - 1] <= _VISIBLE_BYTES)
     ):
         start -= 1
         used += sizes[start]

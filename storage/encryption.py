@@ -55,7 +55,7 @@ class MasterKey(Protocol):
         """The data key again. It raises where it was wrapped by another master key."""
 
 
-class LocalMasterKey:
+class _LocalMasterKey:
     """A master key that this process holds: 32 bytes.
 
     Raises:
@@ -95,8 +95,8 @@ def master_key_of(source: MasterKeySource) -> MasterKey:
         except ImportError as error:
             raise SettingsError(f"EVERTHREAD_ENCRYPTION_KEY names {source!r}, which cannot be imported.") from error
     if isinstance(source, str):
-        return LocalMasterKey(_from_text(source))
-    return LocalMasterKey(source()) if callable(source) else source
+        return _LocalMasterKey(_from_text(source))
+    return _LocalMasterKey(source()) if callable(source) else source
 
 
 def new_master_key() -> str:

@@ -23,7 +23,7 @@ _INLINE: Final = re.compile(r"evt1\.([0-9a-f]{32})\.([A-Za-z0-9+/]+=*)")
 _FIELD: Final = "checkpoints.value"
 
 
-class KeyNotHeld(Exception):  # noqa: N818  # no error: it asks for the key
+class _KeyNotHeld(Exception):  # noqa: N818  # no error: it asks for the key
     """A value is read whose key this process has not loaded yet."""
 
     def __init__(self, key_id: str) -> None:
@@ -43,11 +43,11 @@ class _OfThread:
 
     def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
         own = ciphername == f"{_NAME}{self._cipher.id}"
-        cipher = self._cipher if own else cipher_named(self._keys, ciphername)
+        cipher = self._cipher if own else _cipher_named(self._keys, ciphername)
         return cipher.open_bytes(_FIELD, ciphertext)
 
 
-def cipher_named(keys: UserKeys, name: str) -> Cipher:
+def _cipher_named(keys: UserKeys, name: str) -> Cipher:
     """The cipher with which a value was sealed.
 
     Raises:
@@ -55,7 +55,7 @@ def cipher_named(keys: UserKeys, name: str) -> Cipher:
     """
     key_id = name.removeprefix(_NAME)
     if (cipher := keys.held(key_id)) is None:
-        raise KeyNotHeld(key_id)
+        raise _KeyNotHeld(key_id)
     return cipher
 
 
@@ -86,7 +86,7 @@ async def with_keys(keys: UserKeys, work: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await work()
-        except KeyNotHeld as wanted:
+        except _KeyNotHeld as wanted:
             await keys.load(wanted.key_id)
 
 
@@ -128,7 +128,7 @@ def open_texts(keys: UserKeys, values: dict[str, Any]) -> None:
     """
     for name, value in values.items():
         if isinstance(value, str) and (sealed := _INLINE.fullmatch(value)):
-            values[name] = cipher_named(keys, sealed[1]).open_bytes(_FIELD, base64.b64decode(sealed[2])).decode()
+            values[name] = _cipher_named(keys, sealed[1]).open_bytes(_FIELD, base64.b64decode(sealed[2])).decode()
 
 
 def _inline(cipher: Cipher, text: str) -> str:

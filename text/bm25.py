@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.floating]
 
-SATURATION: Final = 1.2
+_SATURATION: Final = 1.2
 """k1: how fast a term's repetition stops to count."""
 
-LENGTH: Final = 0.5
+_LENGTH: Final = 0.5
 """b: how much a term in a long text counts less than one in a short text."""
 
 
@@ -31,15 +31,15 @@ def idf(number: int, holding: Numbers) -> Numbers:
 
 
 def saturated(frequencies: Numbers, lengths: Numbers, mean: float) -> Numbers:
-    """How much terms count in texts: 0 where they are not in them, at most `SATURATION` + 1.
+    """How much terms count in texts: 0 where they are not in them, at most `_SATURATION` + 1.
 
     Args:
         frequencies: how often each term, in rows, is in each text.
         lengths: of the texts.
         mean: of these lengths.
     """
-    norm = SATURATION * (1 - LENGTH + LENGTH / max(mean, 1e-9) * lengths)
-    return frequencies * (SATURATION + 1) / (frequencies + norm)
+    norm = _SATURATION * (1 - _LENGTH + _LENGTH / max(mean, 1e-9) * lengths)
+    return frequencies * (_SATURATION + 1) / (frequencies + norm)
 
 
 def bm25(frequencies: Numbers, lengths: Numbers) -> Numbers:

@@ -38,7 +38,7 @@ OF_SCRIPT: Final[Mapping[str, tuple[str, ...]]] = {
 
 LANGUAGES: Final = tuple(dict.fromkeys(code for codes in OF_SCRIPT.values() for code in codes))
 
-SAMPLE: Final = 600
+_SAMPLE: Final = 600
 """Characters of a text that are looked at."""
 
 LEAST: Final = 0.3
@@ -100,12 +100,12 @@ def language_of(text: str, among: Collection[str] | None = None) -> str | None:
 
 def likelihoods(text: str) -> Mapping[str, float]:
     """The probability of each language of the script of a text, in [0, 1]; empty where there is no letter of ours."""
-    return _likelihoods(_CAPITALS.sub(lambda word: word[0].lower(), text[:SAMPLE]))
+    return _likelihoods(_CAPITALS.sub(lambda word: word[0].lower(), text[:_SAMPLE]))
 
 
 def _script_in(text: str) -> str | None:
     """The script that decides the language of a text: not always that of most of its letters."""
-    counts = Counter({script: n * _DENSE.get(script, 1) for script, n in count_scripts(text[:SAMPLE]).items()})
+    counts = Counter({script: n * _DENSE.get(script, 1) for script, n in count_scripts(text[:_SAMPLE]).items()})
     letters = sum(counts.values())
     if not letters:
         return None

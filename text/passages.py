@@ -20,10 +20,10 @@ from .shorten import middle_out, truncate_to_tokens
 from .terms import ENGLISH, terms
 from .tokens import estimate_tokens
 
-GAP: Final = " … "
+_GAP: Final = " … "
 """Stands where something was left out."""
 
-_GAP_TOKENS: Final = estimate_tokens(GAP)
+_GAP_TOKENS: Final = estimate_tokens(_GAP)
 
 _SEARCHED: Final = 400_000
 """Characters of a text in which passages are sought; of a longer one, half as many from its start and its end."""
@@ -57,7 +57,7 @@ def excerpt(text: str, question: str, limit: int, *, near: str = "") -> str:
         limit: tokens by `estimate_tokens`, at most.
         near: a part of the text that is known to be near the question; a name may stand before it.
     """
-    text = middle_out(text, _SEARCHED, GAP)
+    text = middle_out(text, _SEARCHED, _GAP)
     size = estimate_tokens(text)
     if size <= limit:
         return text
@@ -134,5 +134,5 @@ def _joined(passages: Sequence[str], sizes: Sequence[int], scores: Sequence[floa
         if sizes[position] + _GAP_TOKENS <= left:
             kept.add(position)
             left -= sizes[position] + _GAP_TOKENS
-    parts = [passages[at] if not at or at - 1 in kept else GAP + passages[at].lstrip() for at in sorted(kept)]
-    return "".join([*parts, "" if len(passages) - 1 in kept else GAP]).strip()
+    parts = [passages[at] if not at or at - 1 in kept else _GAP + passages[at].lstrip() for at in sorted(kept)]
+    return "".join([*parts, "" if len(passages) - 1 in kept else _GAP]).strip()

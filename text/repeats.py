@@ -21,7 +21,7 @@ _SHORTEST: Final = 4
 """Words of a text below which only the very same text is a repeat."""
 
 
-class Shape(NamedTuple):
+class _Shape(NamedTuple):
     """What is compared of a text: its words as one string, its runs of words, its numbers."""
 
     plain: str
@@ -31,11 +31,11 @@ class Shape(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def shape(text: str) -> Shape:
+def _shape(text: str) -> _Shape:
     """The shape of a text; case, punctuation and width of characters do not count."""
     words = single_words(fold(text[:_COMPARED]))
     runs = frozenset(hash(tuple(words[at : at + _RUN])) for at in range(max(1, len(words) - _RUN + 1)))
-    return Shape(" ".join(words), runs, frozenset(word for word in words if word[0].isdigit()), len(words))
+    return _Shape(" ".join(words), runs, frozenset(word for word in words if word[0].isdigit()), len(words))
 
 
 class ShownTexts:
@@ -43,17 +43,17 @@ class ShownTexts:
 
     def __init__(self) -> None:
         self._plain: set[str] = set()
-        self._shapes: list[Shape] = []
+        self._shapes: list[_Shape] = []
 
     def add(self, text: str) -> None:
         """Take note of a text that is in the prompt."""
-        made = shape(text)
+        made = _shape(text)
         self._plain.add(made.plain)
         self._shapes.append(made)
 
     def has(self, text: str) -> bool:
         """Whether a text, or nearly the same, is in the prompt. A text longer than what is compared is never."""
-        made = shape(text)
+        made = _shape(text)
         if not made.plain or len(text) > _COMPARED:
             return False
         if made.plain in self._plain:

@@ -14,10 +14,10 @@ import regex
 
 from .scripts import PAIRED, SPACELESS
 
-LETTER: Final = r"[\p{L}\p{M}\p{N}]"
+_LETTER: Final = r"[\p{L}\p{M}\p{N}]"
 """A letter, a mark on one, or a digit."""
 
-WORD: Final = regex.compile(rf"{LETTER}++(?:['’]{LETTER}++)*+")
+WORD: Final = regex.compile(rf"{_LETTER}++(?:['’]{_LETTER}++)*+")
 """A word or number, an apostrophe inside of it kept; of a script without spaces, all up to the next mark or space."""
 
 QUESTION_MARKS: Final = "?？؟"

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 WIDTH: Final = 1000.0
 """Of a picture, in its own units; the page scales it."""
 
-HEIGHT: Final = 260.0
+_HEIGHT: Final = 260.0
 
 
 class Piece(NamedTuple):
@@ -70,13 +70,13 @@ def columns(rows: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], 
     """
     rows = _thinned(rows, most)
     heights = sorted(sum(values) for _, values in rows)
-    top = rounded_up(heights[len(heights) - 1 - len(heights) // 20] if heights else 0.0)
+    top = _rounded_up(heights[len(heights) - 1 - len(heights) // 20] if heights else 0.0)
     step = WIDTH / max(1, len(rows))
     made: list[Column] = []
     for at, (label, values) in enumerate(rows):
-        y, pieces = HEIGHT, list[tuple[float, float, int]]()
+        y, pieces = _HEIGHT, list[tuple[float, float, int]]()
         for place, value in enumerate(values):
-            height = min(HEIGHT * value / top, y)
+            height = min(_HEIGHT * value / top, y)
             y -= height
             pieces.append((round(y, 1), round(height, 1), place))
         made.append(Column(round(at * step, 1), round(max(step * 0.82, step - 6), 1), label, pieces))
@@ -86,17 +86,17 @@ def columns(rows: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], 
 def lines(series: Sequence[tuple[str, Sequence[float | None]]], top: float | None = None, most: int = 240) -> Lines:
     """Lines over the same steps; where a line has no value it goes on from its last."""
     values = [value for _, line in series for value in line if value is not None]
-    highest = top or rounded_up(max(values, default=0.0))
+    highest = top or _rounded_up(max(values, default=0.0))
     made: list[tuple[str, str]] = []
     for name, line in series:
         every = max(1, -(-len(line) // most))
         points = [(at, value) for at, value in enumerate(line) if value is not None and (at % every == 0)]
         step = WIDTH / max(1, len(line) - 1)
-        made.append((name, " ".join(f"{at * step:.1f},{HEIGHT * (1 - value / highest):.1f}" for at, value in points)))
+        made.append((name, " ".join(f"{at * step:.1f},{_HEIGHT * (1 - value / highest):.1f}" for at, value in points)))
     return Lines(made, highest)
 
 
-def rounded_up(value: float) -> float:
+def _rounded_up(value: float) -> float:
     """A round number that is not smaller: 1, 2 or 5 times a power of ten; 1 for nothing."""
     if value <= 0:
         return 1.0

@@ -53,7 +53,7 @@ async def facts(visit: Visit) -> Response:
         page=page,
         more=page + 1 if len(chosen) > page * PAGE else None,
         pins=await visit.memory.apins() if page == 1 and not wanted and not is_timeline else [],
-        timeline=intervals(shown, now()) if is_timeline else [],
+        timeline=_intervals(shown, now()) if is_timeline else [],
         begins=min((fact.valid_from for fact in shown), default=None),
     )
 
@@ -62,7 +62,7 @@ def _is_in(fact: Fact, state: str) -> bool:
     return state == "all" or (fact.is_open if not state else fact.state == state)
 
 
-def intervals(shown: Sequence[Fact], until: datetime) -> list[Interval]:
+def _intervals(shown: Sequence[Fact], until: datetime) -> list[Interval]:
     """The facts on a scale from the first to now; a bar is never too thin to be seen."""
     if not shown:
         return []

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HEADERS: Final = {
+_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -41,7 +41,7 @@ Refuse = Callable[[Request, int, str], Response]
 
 
 class Headers:
-    """Middleware that adds `HEADERS` to every answer, and keeps what was said out of caches.
+    """Middleware that adds `_HEADERS` to every answer, and keeps what was said out of caches.
 
     Args:
         app: what answers.
@@ -56,7 +56,7 @@ class Headers:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                headers.update(_HEADERS)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

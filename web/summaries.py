@@ -16,7 +16,7 @@ from .charts import WIDTH
 from .threads import thread_name
 from .visit import Visit
 
-STANDING: Final = 60
+_STANDING: Final = 60
 """Summaries that stand and are listed, the newest."""
 
 BLOCKS: Final = 240
@@ -47,11 +47,11 @@ async def summaries(visit: Visit) -> Response:
         return await visit.show("summaries.html", threads=await visit.memory.athreads())
     thread = await visit.thread(visit.asked("thread"))
     outline, places = await Overview(visit.user.rows).outline(thread)
-    spans = spans_of(outline, places)
+    spans = _spans_of(outline, places)
     replaced = {id_ for made in outline for id_ in made.source_ids}
     under = visit.asked("under")
     drawn = _under(outline, under) if under else outline
-    standing = [made.id for made in outline if made.id not in replaced][-STANDING:]
+    standing = [made.id for made in outline if made.id not in replaced][-_STANDING:]
     texts = await visit.user.summaries.some(thread, standing)
     return await visit.show(
         "pyramid.html",
@@ -65,7 +65,7 @@ async def summaries(visit: Visit) -> Response:
     )
 
 
-def spans_of(outline: Sequence[Outlined], places: Mapping[str, int]) -> dict[str, Span]:
+def _spans_of(outline: Sequence[Outlined], places: Mapping[str, int]) -> dict[str, Span]:
     """By summary, where in the conversation it stands; of one of which no message is there, nothing.
 
     Args:

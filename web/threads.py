@@ -20,7 +20,7 @@ from .visit import Visit
 PAGE: Final = 40
 """Messages of a page."""
 
-THREADS: Final = 50
+_THREADS: Final = 50
 SHOWN: Final = 3_000
 """Characters of a message that a page shows; the rest is a click away."""
 
@@ -60,10 +60,10 @@ async def threads(visit: Visit) -> Response:
             for row in rows
             if wanted in f"{row['name'] or ''}\n{row['thread_id']}\n{openings.get(row['thread_id'], '')}".lower()
         ]
-    shown = rows[(page - 1) * THREADS : page * THREADS]
+    shown = rows[(page - 1) * _THREADS : page * _THREADS]
     if not wanted:
         openings = await overview.openings([row["thread_id"] for row in shown], characters=_OPENING)
-    more = page + 1 if len(rows) > page * THREADS else None
+    more = page + 1 if len(rows) > page * _THREADS else None
     return await visit.show(
         "threads.html", rows=shown, openings=openings, wanted=visit.asked("q"), total=len(rows), more=more, page=page
     )
@@ -121,7 +121,7 @@ async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage
             message,
             beginning(message.text, SHOWN),
             len(message.text) > SHOWN,
-            calls_of(message.message),
+            _calls_of(message.message),
             turns.get(message.id),
             ends.get(message.id),
         )
@@ -129,7 +129,7 @@ async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage
     ]
 
 
-def calls_of(message: Any) -> list[tuple[str, str]]:
+def _calls_of(message: Any) -> list[tuple[str, str]]:
     """The tools that a message calls, with the arguments as text."""
     if not isinstance(message, AIMessage):
         return []

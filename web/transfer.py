@@ -24,7 +24,7 @@ from .visit import Visit, new_job_id
 
 logger = logging.getLogger(__name__)
 
-LARGEST: Final = 1_000_000_000
+_LARGEST: Final = 1_000_000_000
 """Bytes of a file that is taken in."""
 
 _PART: Final = 1 << 20
@@ -89,8 +89,10 @@ async def begin(visit: Visit) -> Response:
     """
     if any(job.user_id == visit.user_id and not job.is_over for job in visit.site.jobs.values()):
         raise InputError("Another import is still running: wait for its end.")
-    if int(visit.request.headers.get("content-length") or LARGEST + 1) > LARGEST:
-        raise InputError(f"The file is too large: expected at most {LARGEST // 1_000_000} MB. Use `everthread import`.")
+    if int(visit.request.headers.get("content-length") or _LARGEST + 1) > _LARGEST:
+        raise InputError(
+            f"The file is too large: expected at most {_LARGEST // 1_000_000} MB. Use `everthread import`."
+        )
     async with visit.request.form(max_files=1, max_fields=1) as form:
         given = form.get("file")
         if not isinstance(given, UploadFile) or not given.filename:

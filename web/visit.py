@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
-TITLES: Final = {
+_TITLES: Final = {
     "threads": "Conversations",
     "search": "Search",
     "facts": "Facts and pins",
@@ -155,7 +155,7 @@ class Visit:
         """The page, or part of one, that a template makes of these values."""
         shared = {
             "link": self.link,
-            "titles": TITLES,
+            "titles": _TITLES,
             "here": self.request.url.path.removeprefix(self.base).strip("/"),
             "is_own": self.site.is_own,
             "user_id": self.user_id,

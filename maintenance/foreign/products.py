@@ -29,7 +29,7 @@ class Product(NamedTuple):
 
 def product_of(record: Record) -> Product | None:
     """Which product made a record."""
-    return next((product for product in PRODUCTS if product.made(record)), None)
+    return next((product for product in _PRODUCTS if product.made(record)), None)
 
 
 def _chatgpt(record: Record) -> Conversation:
@@ -167,7 +167,7 @@ def _attached(names: Iterable[Any]) -> list[str]:
     return [f"[attached: {name}]" for name in names if name]
 
 
-PRODUCTS: Final = (
+_PRODUCTS: Final = (
     Product("ChatGPT", lambda record: isinstance(record.get("mapping"), Mapping), _chatgpt),
     Product("Claude", lambda record: isinstance(record.get("chat_messages"), list), _claude),
     Product(

@@ -14,7 +14,7 @@ from typing import Final
 from ...text.words import QUESTION_MARKS
 from .keywords import NAME, TALK, KeywordReading, Part
 
-GROUPS: Final = (
+_GROUPS: Final = (
     "now", "near", "ask", "live", "news", "first", "past", "second", "assistant", "conversation", "given_text",
     "self_contained", "task", "device", "stable", "reaction", "year", "old_year", "address",
     "ticker", "version", "name",
@@ -30,7 +30,7 @@ _MOST: Final = 2.0
 _PERSONS: Final = ("first", "past", "second", "assistant", "conversation", "reaction")
 _AROUND: Final = ("first", "reaction", "now", "near", "live", "news", "second")
 NAMES: Final = (
-    *GROUPS,
+    *_GROUPS,
     *(f"{one} and {other}" for one, other in _PAIRS),
     *(f"{group} told" for group in _AROUND),
     *(f"{group} stated" for group in _AROUND),
@@ -52,7 +52,7 @@ def features(text: str, reading: KeywordReading) -> list[float]:
             (told if any(counts[group] for group in TALK) else stated).update(counts)
     words = len(re.findall(r"\w+", text[:4000]))
     return [
-        *(own[group] / _MOST for group in GROUPS),
+        *(own[group] / _MOST for group in _GROUPS),
         *(math.sqrt(own[one] * own[other]) / _MOST for one, other in _PAIRS),
         *(min(told[group], _MOST) / _MOST for group in _AROUND),
         *(min(stated[group], _MOST) / _MOST for group in _AROUND),

@@ -52,9 +52,9 @@ _LANGUAGE_FREE: Final = {
     "length": ("own_material", -1.0),
     "told": ("statement", -0.5),
 }
-ANYWHERE: Final = frozenset({"conversation", "given_text", "self_contained", "task", "assistant", "past"})
+_ANYWHERE: Final = frozenset({"conversation", "given_text", "self_contained", "task", "assistant", "past"})
 """Groups that speak against a search wherever in the message they stand."""
-ONCE: Final = frozenset({"first", "second", "past", "reaction", "ask", "name", "version"})
+_ONCE: Final = frozenset({"first", "second", "past", "reaction", "ask", "name", "version"})
 """Groups of which one phrase says as much as several."""
 
 Manner = Literal["asks", "brief", "tells"]
@@ -146,7 +146,7 @@ def _read_sentence(sentence: Sentence, lists: WordLists, spoken: Spoken, year: i
         for phrase, begin, end in found:
             person = phrase.group in {"first", "second"}
             masked = person and (covered.issuperset(range(begin, end)) or phrase.language not in spoken.main)
-            if not masked and not (phrase.group in ONCE and phrase.group in groups):
+            if not masked and not (phrase.group in _ONCE and phrase.group in groups):
                 groups.add(phrase.group)
                 signs[phrase.group, phrase.text] = None
     for word in words:
@@ -247,7 +247,7 @@ def _signs(parts: Sequence[Part], lists: WordLists, length: int) -> Iterator[Sig
     told = [part for part in parts if part.manner == "tells" and any(group in TALK for group, _ in part.signs)]
     if told:
         best[2].append(("told", "the user tells something"))
-    against = {sign: None for part in parts for sign in part.signs if sign[0] in ANYWHERE}
+    against = {sign: None for part in parts for sign in part.signs if sign[0] in _ANYWHERE}
     yield from weighed({**dict.fromkeys(best[2]), **against})
     if length > _OWN_MATERIAL:
         kind, weight = weights["length"]

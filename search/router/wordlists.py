@@ -23,7 +23,7 @@ _WEIGHTS: Final = Path(__file__).with_name("sign_weights.json")
 _PREFIX: Final = 2
 """Letters by which phrases that end in `*` are looked up."""
 
-GRAMMAR: Final = ("leads", "question", "question_anywhere", "request", "request_anywhere")
+_GRAMMAR: Final = ("leads", "question", "question_anywhere", "request", "request_anywhere")
 _CLOSE: Final = 0.1
 """Share of the likeliest language's probability from which another one counts as spoken too."""
 
@@ -157,7 +157,7 @@ def word_lists() -> WordLists:
     return WordLists(
         signs=group(*weights),
         weights=weights,
-        grammar={name: group(name) for name in GRAMMAR},
+        grammar={name: group(name) for name in _GRAMMAR},
         explicit=group("explicit", "not_explicit"),
         explicit_first=group("explicit_first"),
         opt_out=group("opt_out"),

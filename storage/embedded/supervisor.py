@@ -80,7 +80,7 @@ def is_free(path: Path, operation: int) -> bool:
     return True
 
 
-def command_line(pid: int) -> str:
+def _command_line(pid: int) -> str:
     """Return the arguments of a process, each followed by a blank; empty if there is no such process."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
@@ -91,21 +91,21 @@ def command_line(pid: int) -> str:
     return shown.stdout.strip() + " " if shown.stdout.strip() else ""
 
 
-def running_postmaster(pgdata: Path) -> int | None:
+def _running_postmaster(pgdata: Path) -> int | None:
     """Return the pid of the Postgres server that runs on this cluster, or None.
 
     A pid file alone proves nothing: the server may have been killed, and its pid given to another process.
     """
     pid = _noted_pid(pgdata)
-    return pid if pid is not None and f"/postgres -D {pgdata} " in command_line(pid) else None
+    return pid if pid is not None and f"/postgres -D {pgdata} " in _command_line(pid) else None
 
 
 def stop_unsupervised(pgdata: Path) -> None:
     """Stop the server of this cluster that lost its supervisor, and wait until it is gone."""
-    pid = running_postmaster(pgdata)
+    pid = _running_postmaster(pgdata)
     if pid is not None:
         _logger.warning("stopping the server %d: it has no supervisor", pid)
-        _stop(pid, lambda: running_postmaster(pgdata) != pid)
+        _stop(pid, lambda: _running_postmaster(pgdata) != pid)
 
 
 def is_supervised(data_dir: Path) -> bool:
@@ -153,7 +153,7 @@ def _orphans(pgdata: Path) -> list[int]:
     for entry in Path("/proc").glob("[0-9]*"):
         pid = int(entry.name)
         with contextlib.suppress(OSError):
-            if os.readlink(entry / "cwd") == str(pgdata) and command_line(pid).startswith("postgres:"):
+            if os.readlink(entry / "cwd") == str(pgdata) and _command_line(pid).startswith("postgres:"):
                 found.append(pid)
     return found
 

@@ -27,13 +27,13 @@ class SqliteConnection:
         self._connection = connection
         self._in_thread = in_thread
 
-    async def execute(self, query: Any, params: Values = None, /) -> SqliteCursor:
+    async def execute(self, query: Any, params: Values = None, /) -> _SqliteCursor:
         """Run a statement; its rows are read at once."""
         return await self.cursor().execute(query, params)
 
-    def cursor(self, name: str = "", **options: Any) -> SqliteCursor:
+    def cursor(self, name: str = "", **options: Any) -> _SqliteCursor:
         """A cursor; with `row_factory` its rows are plain."""
-        return SqliteCursor(self._connection, self._in_thread, plain="row_factory" in options, at_once=not name)
+        return _SqliteCursor(self._connection, self._in_thread, plain="row_factory" in options, at_once=not name)
 
     @asynccontextmanager
     async def pipeline(self) -> AsyncIterator[None]:
@@ -41,7 +41,7 @@ class SqliteConnection:
         yield
 
 
-class SqliteCursor:
+class _SqliteCursor:
     """What a statement brought, with times, flags and JSON as Python has them.
 
     Args:
