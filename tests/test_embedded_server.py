@@ -135,7 +135,7 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def soon(condition: Callable[[], bool], within: float = 8.0) -> bool:
+def soon(condition: Callable[[], bool], within: float = 60.0) -> bool:
     deadline = time.monotonic() + within
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)

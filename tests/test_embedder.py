@@ -340,9 +340,9 @@ async def test_a_question_waits_for_one_short_batch_of_a_slow_model_and_not_for_
     async with asyncio.timeout(60):
         while len(sizes) < 4:  # by then the batches are short
             await asyncio.sleep(0.01)
-    started = time.monotonic()
+    before = len(sizes)
     await embedder.query("and now?", timeout=60)
-    assert time.monotonic() - started < 2.5
+    assert sum(sizes[before:]) <= 2 * 16  # of the 300
     assert max(sizes[4:] or [0]) <= 16
     for backlog in backlogs:
         backlog.cancel()

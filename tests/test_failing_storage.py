@@ -79,7 +79,7 @@ async def check(opened: Callable[..., open_graph], model: FailsMeanwhile, fail: 
         if (mended := mend()) is not None and hasattr(mended, "__await__"):
             await mended
         assert [m.content for m in (await graph.aget_state(thread())).values["messages"]] == SAID[:8]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while await kept(graph) != SAID[:8]:  # nobody has to ask for it
                 await asyncio.sleep(0.1)
         state = await say(graph, SAID[8], max_memories=0)  # the reply says what stands last in the prompt

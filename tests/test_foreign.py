@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, messages_to_dict
 from test_cli import run
 
 from everthread import InputError, Settings, open_memory
-from everthread.maintenance.foreign import nesting
+from everthread.maintenance.foreign import read
 from everthread.maintenance.foreign.convert import converted
 from everthread.maintenance.foreign.said import Node, Said, moment, on_branches
 from everthread.maintenance.transfer_format import check_file, read_body
@@ -396,9 +396,9 @@ def test_brackets_in_strings_are_no_nesting(value: Any) -> None:
         inner = [*part, *part.values()] if isinstance(part, dict) else part if isinstance(part, list) else None
         return 0 if inner is None else 1 + max(map(depth, inner), default=0)
 
-    text, around = json.dumps(value, ensure_ascii=False).encode(), nesting.MOST - depth(value)
+    text, around = json.dumps(value, ensure_ascii=False).encode(), read.MOST_NESTED - depth(value)
     for levels, wanted in ((around, False), (around + 1, True)):
-        block, counted = b"[" * levels + text + b"]" * levels, nesting.Nesting()
+        block, counted = b"[" * levels + text + b"]" * levels, read.Nesting()
         assert any(counted.is_too_deep(block[at : at + 7]) for at in range(0, len(block), 7)) is wanted
 
 

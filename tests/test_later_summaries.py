@@ -70,7 +70,7 @@ async def archived(graph: Any, to: str = "t1") -> list[Summary]:
 
 
 async def test_no_turn_waits_for_a_slow_summarizer(ours: Settings, embeddings: Embeddings) -> None:
-    model = slow(6)
+    model = slow(60)
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
         await remark(graph, 0)
         ends, firsts = [], []
@@ -82,9 +82,9 @@ async def test_no_turn_waits_for_a_slow_summarizer(ours: Settings, embeddings: E
                 first = first or time.monotonic() - started
             ends.append(time.monotonic() - started)
             firsts.append(first)
-        assert max(ends) < 3
-        assert max(filter(None, firsts)) < 3
-        async with asyncio.timeout(10):
+        assert max(ends) < 30
+        assert max(filter(None, firsts)) < 30
+        async with asyncio.timeout(60):
             while not model.asked:
                 await asyncio.sleep(0.05)
         # Until they are there, the prompt holds the messages themselves.

@@ -163,7 +163,7 @@ async def test_opening_warns_in_one_sentence_of_the_log(
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not true():
             await asyncio.sleep(0.02)
 

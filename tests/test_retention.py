@@ -509,7 +509,7 @@ async def test_a_long_thread_goes_while_turns_are_as_quick_as_before(
             gone += begun.messages
         assert gone > 0
         assert any(ended)
-        assert statistics.median(beside) <= 2 * statistics.median(alone)  # 1.2 on an idle machine
+        assert statistics.median(beside) <= 3 * statistics.median(alone)  # 1.2 on an idle machine
         rest = await run_retention(graph)
         assert rest is not None
         assert gone + rest.messages == 2_000

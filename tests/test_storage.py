@@ -150,7 +150,7 @@ async def test_a_full_disk_gives_one_sentence_and_loses_nothing_that_was_said(em
             started = time.monotonic()
             with pytest.raises(StorageFull, match=r"disk is full.*Free some space") as caught:
                 await say(graph, "and on")
-            assert time.monotonic() - started < 10
+            assert time.monotonic() - started < 60  # five minutes, were the server started again
             assert "\n" not in str(caught.value)
             filler.unlink()
             async with asyncio.timeout(60):
