@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
-from .chat_opening import ChatOpening
-from .terminal import is_terminal, piped, typed
+from .terminal import above_prompt, is_terminal, piped, typed
+
+if TYPE_CHECKING:
+    from ..graph.open import open_graph
+    from .session import Session
 
 
 def chat(
@@ -29,7 +33,7 @@ def chat(
         StorageError: the storage cannot be opened.
         ThreadOwnershipError: the thread belongs to another user.
     """
-    opening = ChatOpening(settings, thread or _new_name(), resumed=thread is not None)
+    opening = _Opening(settings, thread or _new_name(), resumed=thread is not None)
     with asyncio.Runner() as runner:
         try:
             failed = _converse(runner, opening)
@@ -43,7 +47,7 @@ def _new_name() -> str:
     return f"{datetime.now():%Y-%m-%d}-{secrets.token_hex(2)}"
 
 
-def _converse(runner: asyncio.Runner, opening: ChatOpening) -> bool:
+def _converse(runner: asyncio.Runner, opening: _Opening) -> bool:
     """Feed every line to the session; returns whether any turn failed."""
     if not is_terminal():
         runner.run(opening.session())
@@ -58,7 +62,7 @@ def _converse(runner: asyncio.Runner, opening: ChatOpening) -> bool:
     return failed
 
 
-async def _answer(line: str, opening: ChatOpening) -> bool:
+async def _answer(line: str, opening: _Opening) -> bool:
     """Do what a line asks for; returns whether that went well."""
     if not line.strip():
         return True
@@ -78,7 +82,7 @@ async def _answer(line: str, opening: ChatOpening) -> bool:
     return True
 
 
-def _lines(opening: ChatOpening) -> AsyncIterator[str]:
+def _lines(opening: _Opening) -> AsyncIterator[str]:
     if not is_terminal():
         return piped()
     typer.secho("/help shows the commands, Ctrl-D leaves.", dim=True)
@@ -90,3 +94,76 @@ def _commands() -> list[str]:
     from .chat_commands import COMMANDS
 
     return sorted([*COMMANDS, *OF_SUMMARIES])
+
+
+class _Opening:
+    """One chat that is opened in the background, while its first question is typed or read.
+
+    Args:
+        settings: those of each turn.
+        name: of the thread.
+        resumed: whether the thread was named, and may have been begun before.
+    """
+
+    def __init__(self, settings: Settings, name: str, *, resumed: bool) -> None:
+        self._settings, self._name, self._resumed = settings, name, resumed
+        self._open: open_graph | None = None
+        self._opening: asyncio.Task[Session] | None = None
+
+    def begin(self) -> asyncio.Task[Session]:
+        """Begin to open it, if that is not begun."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._opened())
+        return self._opening
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is open, or could not be opened."""
+        return self._opening is not None and self._opening.done()
+
+    async def session(self) -> Session:
+        """The chat, when it is open.
+
+        Raises:
+            StorageError: the storage cannot be opened.
+            ThreadOwnershipError: the thread belongs to another user.
+        """
+        return await asyncio.shield(self.begin())
+
+    async def earlier(self) -> Sequence[str]:
+        """What the user asked last in this thread, the newest last."""
+        return await (await self.session()).earlier()
+
+    async def close(self) -> None:
+        """Close it, open or not."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        if self._open is not None:
+            await self._open.__aexit__(None, None, None)
+
+    async def _opened(self) -> Session:
+        await asyncio.to_thread(_load)
+        from rich.console import Console
+
+        from ..graph.open import open_graph
+        from .reply import MarkdownReply, PlainReply
+        from .session import Session
+
+        console = Console(highlight=False, soft_wrap=True, markup=False)
+        view = MarkdownReply(Console(highlight=False, markup=False)) if is_terminal() else PlainReply(console)
+        opened = open_graph(self._settings)
+        session = Session(await opened.__aenter__(), self._settings, self._name, console, view)
+        self._open = opened
+        async with above_prompt():
+            await session.greet(resumed=self._resumed)
+        return session
+
+
+def _load() -> None:
+    """Import what answers, which takes a second (blocking)."""
+    from ..runtime.read_ahead import read_ahead
+
+    read_ahead()
+    for module in ("..graph.open", ".chat_commands", ".reply", ".session"):
+        import_module(module, __package__)

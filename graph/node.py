@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -12,16 +13,18 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from ..runtime.close_turn import close_turn
 from ..runtime.resources import Resources
 from ..runtime.run_settings import given
 from ..runtime.turn import Turn
 from ..state.conversation import ConversationState
+from ..state.errors import EverthreadError
 from ..state.records import now
-from ..state.report_records import Progress
-from ..state.turn_report import after, next_progress
+from ..state.report_records import Progress, TurnReport
+from ..state.turn_report import after, next_progress, turn_report
 from ..state.update import Whole
 from ..storage.loop_thread import node_thread
+
+logger = logging.getLogger(__name__)
 
 RUNTIME_KEY = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a graph, in the `configurable` of its nodes and edges."""
@@ -62,7 +65,7 @@ class Node(Runnable[Any, Any]):
         done = await self._run(input, turn)
         update = {**done.output, "progress": next_progress(input, self.name, done.milliseconds, done.started_at)}
         if self._ends_turn is not None and self._ends_turn(values := after(input, update), turn):
-            report = await close_turn(values, turn)
+            report = await _close(values, turn)
             update["report"] = report.model_dump(mode="json", exclude_none=True)
             self._resources.observer.closed(report, _key_of(turn))
         return {name: Overwrite(value.value) if isinstance(value, Whole) else value for name, value in update.items()}
@@ -128,3 +131,21 @@ def _turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
 def _key_of(turn: Turn) -> str:
     """What tells the turn from others: its run, or its thread, where one turn runs at a time."""
     return str((turn.config.get("metadata") or {}).get("run_id") or turn.thread_id)
+
+
+async def _close(state: ConversationState, turn: Turn) -> TurnReport:
+    """Keep the report of the turn that ends with this state; that it cannot be kept is logged, and the turn goes on.
+
+    No node of its own: it would cost one more checkpoint.
+    """
+    turn.hold(state)
+    report = turn_report({**turn.figures, **state}, Progress.model_validate(state["progress"]))
+    if (skipped := turn.user.rows.skipped.told()) is not None:
+        report = report.model_copy(update={"degraded": (*report.degraded, skipped)})
+    if turn.is_away:  # whoever writes the turn keeps its report
+        return report
+    try:
+        report = await turn.user.reports.keep(turn.thread_id, report)
+    except EverthreadError as error:
+        logger.warning("The report of the turn was not kept: %s", error)
+    return report

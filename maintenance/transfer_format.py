@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
@@ -21,7 +22,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
 from .transfer_lines import READABLE, Body, Counts, DocumentLine, FactLine, Header, MessageLine, SummaryLine, ThreadLine
-from .transfer_sources import Sources
 
 FORMAT: Final = "everthread"
 _HEADER_BYTES: Final = 10_000
@@ -30,6 +30,9 @@ _KIND_OF: Final = {
     "threads": "thread", "messages": "message", "summaries": "summary", "versions": "version", "facts": "fact",
     "pins": "pin", "documents": "document",
 }  # fmt: skip
+_Key = tuple[str, str]
+"""A thread, and the id of a message or summary in it."""
+
 _BODY: Final[TypeAdapter[Body]] = TypeAdapter(Annotated[Body, Field(discriminator="kind")])
 
 
@@ -73,7 +76,7 @@ def check_file(file: Path) -> Checked:
     threads: dict[str, ThreadLine] = {}
     last_seq: dict[str, int] = {}
     found: Counter[str] = Counter()
-    sources = Sources()
+    sources = _Sources()
     for number, line in read_body(file):
         found[line.kind] += 1
         if isinstance(line, ThreadLine):
@@ -228,3 +231,35 @@ def _words(counts: Counts) -> str:
 def _listed(words: Iterable[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} and {last}"
+
+
+class _Sources:
+    """What the summaries of a file say they were made from: it must be there, and lead down to what was said."""
+
+    def __init__(self) -> None:
+        self._messages: set[_Key] = set()
+        self._sources: dict[_Key, list[_Key]] = {}
+        self._numbers: dict[_Key, int] = {}
+
+    def add_message(self, line: MessageLine) -> None:
+        """Take in a message."""
+        self._messages.add((line.thread, line.id))
+
+    def add_summary(self, number: int, line: SummaryLine) -> None:
+        """Take in a summary, which stands in line `number`."""
+        key = (line.thread, line.id)
+        self._sources.setdefault(key, []).extend((line.thread, id_) for id_ in line.source_ids)
+        self._numbers[key] = number
+
+    def first_wrong(self) -> tuple[int, str] | None:
+        """The line of the first summary with a source that is not there, or made from itself; and what was expected."""
+        for key, sources in self._sources.items():
+            for source in sources:
+                if source not in self._messages and source not in self._sources:
+                    wrong = f"expected the sources of a summary in its thread, found no {source[1]!r}"
+                    return self._numbers[key], wrong
+        try:
+            TopologicalSorter(self._sources).prepare()
+        except CycleError as error:
+            return min(self._numbers[key] for key in error.args[1]), "expected a summary that is not made from itself"
+        return None

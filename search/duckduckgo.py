@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..models.failures import retry_after
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from .faults import status_error
+from .http import status_error
 
 _NO_REGION: Final = "wt-wt"
 """DuckDuckGo's code for no region."""

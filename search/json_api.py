@@ -14,8 +14,7 @@ from typing import Any, Final
 import httpx
 
 from ..state.errors import SearchError
-from .faults import connection_error, status_error
-from .http import transport_to
+from .http import connection_error, status_error, transport_to
 
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "everthread"}
 _MAX_BYTES: Final = 4_000_000

@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable
 
 from ..state.errors import SearchError
 from ..state.search_records import SearchResult
-from .faults import connection_error, status_error
+from .http import connection_error, status_error
 
 _LIMITS: Final = ("max_results", "num_results")
 _LISTS: Final = ("results", "organic", "organic_results")

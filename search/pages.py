@@ -17,8 +17,7 @@ from .addresses import Address, is_outside_name, is_public
 from .connection import ForbiddenAddressError, GuardedBackend
 from .decoding import decode
 from .extraction import Page, read_page
-from .faults import connection_error, status_error
-from .http import tls_context
+from .http import connection_error, status_error, tls_context
 
 _HEADERS: Final = {
     "Accept": "text/html,application/xhtml+xml,text/plain;q=0.8",

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from ..state.errors import SearchError, SearchFault
 from ..state.search_records import SearchResult
-from .faults import connection_error, status_error
-from .http import tls_context
+from .http import connection_error, status_error, tls_context
 from .json_api import text_of, variable
 
 _API: Final = "https://api.tavily.com"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final, NamedTuple
 
 import ijson
+import numpy as np
 
 from ...state.errors import InputError, first_line
 from .agents import letta_agents
-from .nesting import MOST, Nesting
 from .products import Product, product_of
 from .said import Conversation, Record, digest
 
@@ -27,6 +28,11 @@ _MAX_RATIO: Final = 100
 _KNOWN: Final = (
     "ChatGPT, Claude, Gemini (Takeout), LangChain, LangGraph, Letta, LibreChat, mem0, Open WebUI, SillyTavern"
 )
+_ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+MOST_NESTED: Final = 200
+"""Lists and objects in each other, at most; exports have about ten."""
 
 
 class Export(NamedTuple):
@@ -103,7 +109,7 @@ def _in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
         while block:
             text = decode.decode(block).encode()
             if nesting.is_too_deep(text):
-                raise InputError(f"{file} is nested deeper than {MOST} lists and objects: it is no export.")
+                raise InputError(f"{file} is nested deeper than {MOST_NESTED} lists and objects: it is no export.")
             copy.write(text)
             block = content.read(_SAMPLE)
             sample = block or sample
@@ -177,3 +183,27 @@ def copied(source: IO[bytes], target: IO[bytes]) -> None:
     """Append one file to another."""
     source.seek(0)
     shutil.copyfileobj(source, target)
+
+
+class Nesting:
+    """Counts the brackets outside of strings, block by block; to parse them takes memory by the square of the depth."""
+
+    def __init__(self) -> None:
+        self._deep = 0
+        self._in_string = False
+        self._rest = b""
+
+    def is_too_deep(self, block: bytes) -> bool:
+        """Whether a block of UTF-8, which comes after those before, goes deeper than `MOST_NESTED`."""
+        block = self._rest + block
+        backslashes = len(block) - len(block.rstrip(b"\\"))
+        self._rest = block[len(block) - backslashes % 2 :]  # what it escapes comes with the next block
+        parts = _ESCAPED.sub(b"", block[: len(block) - backslashes % 2]).split(b'"')
+        outside = b"".join(parts[int(self._in_string) :: 2]).translate(None, _NO_BRACKETS)
+        self._in_string ^= len(parts) % 2 == 0
+        if not outside:
+            return False
+        # Of "[" and "{" the second bit is set, 0x5B and 0x7B; of "]" and "}" it is not, 0x5D and 0x7D.
+        deep = self._deep + np.cumsum(np.where(np.frombuffer(outside, np.uint8) & 2, 1, -1))
+        self._deep = int(deep[-1])
+        return bool(deep.max() > MOST_NESTED)
