@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
-from pydantic_settings import NoDecode
 
 from .forms import Group, NamedValues, on_node
 
@@ -52,7 +51,7 @@ class ContextSettings(Group):
         description="Tokens kept free for the reply.",
         json_schema_extra=on_node("context_assembly", "llm_call", trusted=True),
     )
-    budgets: Annotated[Budgets, NoDecode] = Field(
+    budgets: Budgets = Field(
         Budgets(),
         title="Budgets of the prompt's parts",
         description="What each part of the prompt may take before the others have theirs, as system=10%,recent=3000: "

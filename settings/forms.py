@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
-from pydantic_settings import NoDecode
 
 CAPPED: Final = "capped"
 """Marks what a client of a server may lower, and not raise above what the operator has set."""
@@ -73,7 +72,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names, also as a comma-separated text."""
 
 

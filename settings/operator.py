@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
-from pydantic_settings import NoDecode
 
 from .forms import Group, NamedValues, Names
 from .retention import Retention
@@ -85,7 +84,7 @@ class LimitSettings(Group):
 
     group: ClassVar[str] = "Limits"
 
-    timeouts: Annotated[Timeouts, NoDecode] = Field(
+    timeouts: Timeouts = Field(
         Timeouts(),
         title="Timeouts",
         description="Seconds that a turn waits, as model=60,search=4. model: one answer of a chat model. reply: until "
@@ -95,7 +94,7 @@ class LimitSettings(Group):
         "included, before the turn goes on without it. retries: how often a chat model is asked again after a passing "
         "failure (rate limit, overload, lost connection), beside the retries of the provider's own client.",
     )
-    turns: Annotated[Turns, NoDecode] = Field(
+    turns: Turns = Field(
         Turns(),
         title="Turns in a process",
         description="How turns run in this process, as at_once=100,wait=30,durability=async,away=go_on. at_once: turns "
@@ -108,7 +107,7 @@ class LimitSettings(Group):
         "storage answers; a process that ends before loses that. refuse: each turn is refused, as it is on a full disk "
         "whatever is set (but in the profile archive).",
     )
-    retention: Annotated[Retention, NoDecode] = Field(
+    retention: Retention = Field(
         Retention(),
         title="Retention",
         description="How long what is stored is kept, as messages=365d,reports=30d,search_cache=1d,checkpoints=20,"
@@ -160,7 +159,7 @@ class ServerSettings(Group):
         "metrics in the registry of prometheus_client, which the LangGraph server serves at /metrics. Neither holds "
         "anything that was said, or by whom.",
     )
-    prices: Annotated[Prices, NoDecode] = Field(
+    prices: Prices = Field(
         Prices(),
         title="Prices of tokens",
         description="What a million tokens cost, as input=3,cached=0.3,output=15: then `everthread explain` says what "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
-from pydantic_settings import NoDecode
 
 from .forms import Group, Names, names_in, on_node
 
@@ -91,7 +90,7 @@ class SearchSettings(Group):
         description="Read the pages found, not only their snippets. Only public addresses are ever connected to.",
         json_schema_extra=on_node("web_search", trusted=True),
     )
-    redact_queries: Annotated[bool | tuple[str, ...], NoDecode, BeforeValidator(_switch_or_names)] = Field(
+    redact_queries: Annotated[bool | tuple[str, ...], BeforeValidator(_switch_or_names)] = Field(
         True,
         title="Take what is private out of queries",
         description="true: take emails, phone, card and bank numbers, postal addresses, keys and known facts about the "

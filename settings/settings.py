@@ -7,10 +7,10 @@ them.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal, Self
 
-from pydantic import ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from ..state.errors import SettingsError
 from .forms import NamedValues
@@ -20,7 +20,7 @@ from .run import RunSettings
 from .sentences import of_the_operator, one_sentence
 
 
-class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[misc]  # the plugin's constructors differ
+class Settings(OperatorSettings, RunSettings):  # type: ignore[misc]  # the plugin's constructors differ
     """Everything that can be configured, each field with its default, range and meaning.
 
     Values come, in this order, from: the context of the run, the argument of `open_graph`, the environment
@@ -31,12 +31,12 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
         SettingsError: a value is not allowed or a name is unknown; the text names field, value and what is allowed.
     """
 
-    model_config = SettingsConfigDict(env_prefix="EVERTHREAD_", env_ignore_empty=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
     _given: frozenset[str] = PrivateAttr(default=frozenset())
 
     def __init__(self, **values: Any) -> None:
         try:
-            super().__init__(**values)
+            super().__init__(**{**_environment(), **values})
         except ValidationError as error:
             raise SettingsError(one_sentence(error, type(self))) from None
         self._given = frozenset(values)
@@ -102,6 +102,13 @@ class Settings(OperatorSettings, RunSettings, BaseSettings):  # type: ignore[mis
     def chosen(self) -> dict[str, Any]:
         """What was given here by name and is a run's to choose."""
         return {name: getattr(self, name) for name in sorted(self._given & RunSettings.model_fields.keys())}
+
+
+def _environment() -> dict[str, str]:
+    """What the environment sets, by the names of the fields; what is empty is not set."""
+    fields = {f"EVERTHREAD_{name.upper()}": name for name in Settings.model_fields}
+    found = ((fields.get(name.upper()), value) for name, value in os.environ.items() if value)
+    return {name: value for name, value in found if name is not None}
 
 
 def _must_not(name: str, rule: str, other: str, settings: Settings) -> str:
