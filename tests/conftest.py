@@ -19,6 +19,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from logins import login
 from schemas import Schemas
 from test_package import ROOMS
+from variants import EACH_STORAGE
 
 from bench.server_folder import stop_server
 from everthread.compression import together
@@ -37,7 +38,7 @@ os.environ["LANGGRAPH_NO_VERSION_CHECK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 # No deadline: a busy machine is no fault. `make test-all` chooses the full profile.
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
 
@@ -102,7 +103,7 @@ def settings(server_url: str, schema: str) -> Settings:
     )  # fmt: skip
 
 
-@pytest.fixture(params=["postgres", "sqlite", "json"])
+@pytest.fixture(params=EACH_STORAGE)
 def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
     """Settings on each storage, empty."""
     return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)

@@ -11,6 +11,7 @@ from command import run
 from conversation import BrokenModel, EchoModel, say, thread, view_in
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
+from variants import EACH_PROFILE
 
 from everthread import Settings, ThreadOwnershipError, open_graph, open_memory
 from everthread.compression.commands import read_command
@@ -18,8 +19,6 @@ from everthread.graph.build import ConversationGraph
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.chain import is_summary
 from everthread.storage.archive import Archive
-
-PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 
 
 async def asked(graph: CompiledConversation, text: Any, **context: Any) -> str:
@@ -144,7 +143,7 @@ async def test_off_stops_summaries_in_this_thread_and_on_goes_on(
     assert any(is_summary(message) for message in view_in(state))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_now_summarizes_at_once_under_every_profile(
     graph: CompiledConversation, reopen: Callable[..., open_graph], profile: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conversation import EchoModel, say, thread
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from variants import EACH_PROFILE
 
 from everthread import examine, open_graph
 from everthread.graph.conversation import CompiledConversation
@@ -31,7 +32,7 @@ def pictures(echo: EchoModel) -> int:
     return sum(isinstance(block, dict) and block.get("type") == "image_url" for block in blocks)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_what_was_said_before_the_recent_messages_is_known_though_it_is_in_no_summary_yet(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
@@ -56,7 +57,7 @@ async def test_what_the_budget_leaves_out_of_the_recent_messages_is_recalled(
     assert "4711" in told(echo)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_a_long_message_stays_whole_while_the_budget_has_room(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
@@ -132,7 +133,7 @@ async def test_instructions_alone_are_sent_with_a_message_of_the_user(
     assert echo.prompts[-1][0].text.endswith("Greet the user.")
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_instructions_that_are_sent_with_every_message_stand_once_in_prompt_and_chain(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
@@ -158,7 +159,7 @@ async def test_of_instructions_that_are_too_long_the_newest_stay(graph: Compiled
     assert "system: 1 cut short" in state["context_report"].left_out
 
 
-@pytest.mark.parametrize("base", PROFILES)
+@pytest.mark.parametrize("base", EACH_PROFILE)
 async def test_a_thread_goes_on_under_another_profile_and_a_much_smaller_budget(
     reopen: Callable[..., open_graph], base: str
 ) -> None:

@@ -11,12 +11,12 @@ from chains import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from variants import EACH_PROFILE
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.cut import Cut, Marks, cut
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
-from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView, is_summary, summary_of
 from everthread.state.records import Place
@@ -65,7 +65,7 @@ def covered(view: ChainView, talk: Talk) -> set[str]:
 sizes = st.lists(st.integers(1, 80), min_size=30, max_size=70)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 @given(sizes=sizes)
 def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes: list[int]) -> None:
     talk = Talk(profile)
@@ -80,7 +80,7 @@ def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes:
         talk.say(*turn(n, words))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 @given(sizes=sizes)
 def test_between_cuts_what_is_shown_only_grows_at_its_end(profile: str, sizes: list[int]) -> None:
     """And it is cut rarely: not before the conversation has grown by a good part of what may stand in it."""
@@ -183,7 +183,7 @@ def test_a_call_of_a_tool_is_not_parted_from_its_result() -> None:
         assert calls == results
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 def test_calls_of_tools_do_not_count_among_the_newest_messages_that_stay(profile: str) -> None:
     talk = Talk(profile)
     for n in range(30):

@@ -19,6 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
 from scripted import ScriptedModel
 from typer.testing import CliRunner
+from variants import EACH_PROFILE
 
 from bench.compressed import below
 from everthread import Checkup, InputError, Settings, examine, open_graph, regenerate_rejected, thread_id
@@ -125,7 +126,7 @@ async def repaired(graph: CompiledConversation, *kinds: str) -> Checkup:
     return before
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_nothing_is_found_in_a_healthy_thread_under_any_profile(
     graph: CompiledConversation, profile: str
 ) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,8 +15,8 @@ from command import run
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from variants import EACH_STORAGE
 
-from bench.server_folder import stop_server
 from everthread import (
     ConversationMemory,
     MemoryStore,
@@ -38,30 +38,28 @@ from everthread.storage.open import storage_of
 from everthread.storage.search_cache import SearchCache
 from everthread.storage.user_rows import UserRows
 
-Kind = Literal["postgres", "sqlite", "json"]
-KINDS: list[Kind] = ["postgres", "sqlite", "json"]
 KEY = new_master_key()
 
 CANARY = "quokkaflute"
 """A word that stands in all that is said, and nowhere else."""
 
 
-@pytest.fixture
-def folder(own_server: Path) -> Path:
-    """A data folder of its own."""
-    return own_server
-
-
-@pytest.fixture(params=KINDS)
-def plain(request: pytest.FixtureRequest, settings: Settings, folder: Path) -> Settings:
-    """Settings on each storage, in a folder of its own, without encryption."""
-    return settings.but(database_url=request.param, data_dir=folder, database_schema="everthread")
+@pytest.fixture(params=EACH_STORAGE)
+def plain(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
+    """Settings on each storage, without encryption."""
+    return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
 
 
 @pytest.fixture
 def stored(plain: Settings) -> Settings:
     """The same with encryption."""
     return plain.but(encryption_key=KEY)
+
+
+@pytest.fixture(params=EACH_STORAGE)
+def in_folder(request: pytest.FixtureRequest, settings: Settings, own_server: Path) -> Settings:
+    """Settings on each storage, without encryption, in a folder in which nobody else writes."""
+    return settings.but(database_url=request.param, data_dir=own_server, database_schema="everthread")
 
 
 def opened(settings: Settings, **values: Any) -> open_graph:
@@ -119,16 +117,11 @@ async def checkpoint(settings: Settings) -> None:
         await asyncio.to_thread(written)
 
 
-async def test_nothing_that_was_said_is_in_the_files(stored: Settings, folder: Path) -> None:
+async def test_nothing_that_was_said_is_in_the_files(in_folder: Settings, own_server: Path) -> None:
+    stored = in_folder.but(encryption_key=KEY)
     await fill(stored)
     await checkpoint(stored)
-    assert found_in(folder) == []
-
-
-async def test_the_canary_is_found_without_encryption(plain: Settings, folder: Path) -> None:
-    await fill(plain)
-    await checkpoint(plain)
-    assert found_in(folder)
+    assert found_in(own_server) == []
 
 
 async def everything(settings: Settings, **values: Any) -> dict[str, Any]:
@@ -165,28 +158,27 @@ async def cached(settings: Settings) -> Any:
         await storage.close()
 
 
-async def test_all_is_read_as_without_encryption(plain: Settings, folder: Path) -> None:
+async def test_all_is_read_as_without_encryption(plain: Settings, new_schema: str, tmp_path: Path) -> None:
     await fill(plain)
     expected = await everything(plain)
-    sealed = plain.but(data_dir=folder / "sealed", encryption_key=KEY)
-    (folder / "sealed").mkdir(mode=0o711)
-    try:
-        await fill(sealed)
-        assert await everything(sealed) == expected
-        assert plain.storage_kind == "json" or (await cached(sealed))[0].title == CANARY
-    finally:
-        stop_server(folder / "sealed")
+    sealed = plain.but(data_dir=tmp_path / "sealed", database_schema=new_schema, encryption_key=KEY)
+    await fill(sealed)
+    assert await everything(sealed) == expected
+    assert plain.storage_kind == "json" or (await cached(sealed))[0].title == CANARY
     assert all(expected.values())
 
 
-async def test_what_is_there_is_encrypted_when_it_is_turned_on(plain: Settings, stored: Settings, folder: Path) -> None:
-    await fill(plain)
-    expected = await everything(plain)
+async def test_what_is_there_is_encrypted_when_it_is_turned_on(in_folder: Settings, own_server: Path) -> None:
+    await fill(in_folder)
+    expected = await everything(in_folder)
+    await checkpoint(in_folder)
+    assert found_in(own_server)
+    stored = in_folder.but(encryption_key=KEY)
     storage = storage_of(stored)
     assert await storage.keys.encrypt_all() == 1
     await storage.close()
     await checkpoint(stored)
-    assert found_in(folder) == []
+    assert found_in(own_server) == []
     assert await everything(stored) == expected
 
 
@@ -216,10 +208,10 @@ async def test_without_the_key_or_with_another_it_is_refused(plain: Settings, st
             pass
 
 
-async def test_the_master_key_is_replaced(stored: Settings, folder: Path) -> None:
+async def test_the_master_key_is_replaced(stored: Settings, tmp_path: Path) -> None:
     await fill(stored)
     expected = await everything(stored)
-    new = folder / "master.key"
+    new = tmp_path / "master.key"
     new.write_text(new_master_key())
     storage = storage_of(stored)
     assert await storage.keys.rotate(str(new)) >= 2  # that of the user, and the database's own
@@ -256,13 +248,12 @@ async def test_without_its_package_the_command_that_installs_it_is_named(
             pass
 
 
-async def test_a_service_may_wrap_the_keys(plain: Settings, folder: Path) -> None:
+async def test_a_service_may_wrap_the_keys(plain: Settings, tmp_path: Path) -> None:
     service = Service()
     async with opened(plain, master_key=service) as graph:
         await say(graph, f"My dog is called {CANARY}.")
-    await checkpoint(plain)
     assert service.asked
-    assert found_in(folder) == []
+    assert found_in(tmp_path) == []  # on Postgres nothing is there
     async with opened(plain, master_key=Service()) as graph:
         state = await say(graph, "And on.")
     assert state["messages"][0].content == f"My dog is called {CANARY}."
@@ -415,16 +406,18 @@ async def test_a_message_that_came_before_is_known_by_its_hash(stored: Settings)
         assert await archive.changed_ids("t1", [HumanMessage("two", id="m1"), said[1]]) == ["m1"]
 
 
-def test_the_command_makes_keys_encrypts_and_rotates(plain: Settings, folder: Path) -> None:
+def test_the_command_makes_keys_encrypts_and_rotates(plain: Settings, tmp_path: Path) -> None:
+    assert plain.database_url is not None
     environment = {
         **os.environ,
-        "EVERTHREAD_DATABASE_URL": plain.storage_kind,
-        "EVERTHREAD_DATA_DIR": str(folder),
+        "EVERTHREAD_DATABASE_URL": plain.database_url.get_secret_value(),
+        "EVERTHREAD_DATABASE_SCHEMA": plain.database_schema,
+        "EVERTHREAD_DATA_DIR": str(tmp_path / "data"),
         "EVERTHREAD_EMBEDDING_MODEL": plain.embedding_model,
         "EVERTHREAD_WEB_SEARCH": "off",
         "EVERTHREAD_MODEL": "offline",
     }
-    first, second = (folder.with_name(f"{folder.name}.{name}") for name in ("first", "second"))
+    first, second = tmp_path / "first", tmp_path / "second"
     for file in (first, second):
         made = run(environment, "keys", "new")
         assert made.returncode == 0, made.stderr
@@ -441,7 +434,4 @@ def test_the_command_makes_keys_encrypts_and_rotates(plain: Settings, folder: Pa
     assert "keys were wrapped again" in run(keyed, "keys", "rotate", "--to", str(second)).stdout
     assert "is not the master key of this database" in run(keyed, "history", "t1").stderr
     assert CANARY in run({**keyed, "EVERTHREAD_ENCRYPTION_KEY": str(second)}, "history", "t1").stdout
-    first.unlink()
-    second.unlink()
-    if plain.storage_kind != "postgres":  # whose files are looked at above, after a checkpoint
-        assert found_in(folder) == []
+    assert found_in(tmp_path) == []  # of Postgres the files are looked at above, after a checkpoint

@@ -13,6 +13,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from typer.testing import CliRunner
+from variants import EACH_PROFILE
 
 from bench.compressed import below
 from everthread import Settings, examine, open_graph
@@ -25,7 +26,6 @@ from everthread.state.fact_records import Fact
 from everthread.storage.user_rows import UserRows
 from everthread.text.tokens import count_message_tokens
 
-PROFILES = ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"]
 SMALL = {"n_sum": 4, "message_threshold": 4, "keep_recent": 2, "summary_every_n": 2}
 IMAGE = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
 
@@ -51,7 +51,7 @@ async def nothing_is_lost(graph: CompiledConversation, state: Any, to: str = "t1
     return len(archived)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_a_conversation_of_nothing_but_tool_calls_is_summarized_and_no_call_is_parted(
     graph: CompiledConversation, profile: str
 ) -> None:
@@ -67,7 +67,7 @@ async def test_a_conversation_of_nothing_but_tool_calls_is_summarized_and_no_cal
     assert state["messages"][-1].content.endswith("What did you find?")
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_empty_messages_of_the_assistant_are_neither_kept_nor_in_the_way(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:
@@ -125,7 +125,7 @@ async def test_tokens_are_estimated_where_the_provider_reports_none(settings: Se
     assert any(is_summary(message) for message in view_in(state))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_after_summaries_the_prompt_is_within_its_budget_however_long_the_messages(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:

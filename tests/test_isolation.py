@@ -25,9 +25,9 @@ from langgraph_sdk import get_client
 from langgraph_sdk.auth.types import StudioUser
 from starlette.requests import Request
 from test_server import project
+from variants import EACH_PROFILE
 
 from everthread import (
-    PROFILES,
     Everthread,
     EverthreadError,
     Settings,
@@ -549,7 +549,7 @@ class Injected(EchoModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_what_a_summary_says_is_never_an_instruction(
     settings: Settings, embeddings: Embeddings, profile: Any
 ) -> None:

@@ -22,6 +22,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from test_summaries import Writer
+from variants import EACH_PROFILE
 
 from bench.compressed import below
 from everthread import Settings, Summary, examine, open_graph
@@ -30,7 +31,6 @@ from everthread.compression.ends import ended, first_due, outline, planned
 from everthread.compression.engine import compress, outdated_ids
 from everthread.compression.summarizer import Summarizer
 from everthread.compression.together import write_due
-from everthread.settings.profiles import PROFILES
 from everthread.state.chain import Chain, ChainView, empty_chain, is_summary, summary_ids, taken_in, view_of, without
 
 
@@ -356,7 +356,7 @@ class Talk:
             self.chain = compress(self.chain, batch, summary)
 
 
-@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 @given(turns=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3)), min_size=3, max_size=30), window=st.booleans())
 def test_summaries_that_come_late_are_those_that_would_have_come_at_once(
     profile: Any, turns: list[tuple[int, int]], window: bool

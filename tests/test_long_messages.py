@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from chains import Thread, memory
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from variants import EACH_PROFILE
 
 from everthread.assembly.assemble import Assembled, assemble
 from everthread.assembly.cut import Cut, Marks, cut
@@ -72,7 +73,7 @@ def test_the_newest_four_messages_stand_as_said_whatever_else_there_is(profile: 
         assert count_message_tokens(made.messages) <= talk.budget
 
 
-@pytest.mark.parametrize("profile", [profile for profile in PROFILES if profile != "hybrid"])
+@pytest.mark.parametrize("profile", [profile for profile in EACH_PROFILE if profile.values != ("hybrid",)])
 def test_of_messages_that_do_not_fit_the_newest_exchange_stands_as_said(profile: str) -> None:
     """Of 1,200 words, which are 1,600 tokens, five are more than the prompt: the question and the newest two stay."""
     talk = LongTalk(profile, 1200)
@@ -83,7 +84,7 @@ def test_of_messages_that_do_not_fit_the_newest_exchange_stands_as_said(profile:
         assert made.report.tokens <= talk.budget
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 def test_a_message_that_is_larger_than_the_prompt_keeps_its_head_and_its_end(profile: str) -> None:
     talk = LongTalk(profile, 20_000)
     talk.asked()

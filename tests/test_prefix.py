@@ -5,10 +5,10 @@ from itertools import takewhile
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from variants import EACH_PROFILE
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.layout import Layout
-from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
 from everthread.state.chain import SummaryMessage
 from everthread.state.records import Fragment, Memory, Summary
@@ -42,7 +42,7 @@ def common_start(first: str, second: str) -> str:
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 def test_other_memories_and_news_leave_all_before_the_question_as_it_was(profile: str) -> None:
     standing = ["biography: I live in Porto"]
     first = prompt(profile, "Where do I live?", facts=standing, news=["goal: a boat"], memory="We moved in May.")
@@ -53,7 +53,8 @@ def test_other_memories_and_news_leave_all_before_the_question_as_it_was(profile
     assert second.endswith("And my dog?")
 
 
-@pytest.mark.parametrize("profile", [name for name in PROFILES if name != "layered"])  # seed 004: facts before all else
+# seed 004: facts before all else in `layered`
+@pytest.mark.parametrize("profile", [one for one in EACH_PROFILE if one.values != ("layered",)])
 def test_other_facts_leave_the_summaries_as_they_were(profile: str) -> None:
     first = prompt(profile, "Well?", facts=["biography: I live in Porto"], news=[], memory="We moved in May.")
     second = prompt(profile, "Well?", facts=["biography: my dog is Rex"], news=[], memory="We moved in May.")

@@ -12,10 +12,10 @@ from langchain.agents import create_agent
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from variants import EACH_PROFILE
 
 from everthread import Everthread, Settings, open_graph, open_memory
 from everthread.graph.conversation import CompiledConversation
-from everthread.settings.profiles import PROFILES
 from everthread.text.tokens import count_message_tokens
 
 FLOWERS = ("roses", "tulips", "lilies", "asters", "poppies", "irises", "daisies")
@@ -34,7 +34,7 @@ def begins(new: Sequence[BaseMessage], old: Sequence[BaseMessage]) -> bool:
     return text_of(new).startswith(text_of(old[:-1]))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_each_prompt_begins_with_the_one_before_it_and_shows_what_was_just_said(
     graph: CompiledConversation, echo: EchoModel, profile: str
 ) -> None:

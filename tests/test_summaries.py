@@ -15,6 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from odd_conversations import conversations
+from variants import EACH_PROFILE
 
 from bench.compressed import below
 from everthread import Settings, Summary, open_graph
@@ -193,7 +194,7 @@ async def test_of_a_local_models_two_sentences_the_first_is_taken_where_both_are
     assert len(model.prompts) == 1
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_a_summary_may_begin_as_the_one_before_it(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph], profile: str
 ) -> None:
@@ -458,7 +459,7 @@ async def test_a_profile_may_change_from_turn_to_turn(
     assert archived <= reached
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", EACH_PROFILE)
 async def test_odd_conversations_go_through_the_graph_with_nothing_lost_and_no_invalid_prompt(
     graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel, profile: str
 ) -> None:
