@@ -29,10 +29,13 @@ _LOW = 0.09
 """The low mark, as a share of what recent messages may take; by trial on LoCoMo, as `Layout.high`."""
 
 
-_EXCHANGE = 2
-"""Messages of one."""
+_EXCHANGE, _NEWEST = 2, 4
+"""Messages of one; and those that stay where two fit."""
 
-MORE = 1.5
+_GROWN = 8
+"""Messages by which the conversation grows above the least, however large they are, where there is room."""
+
+_MORE = 1.5
 """How far above its high mark the conversation is looked at, where it can be cut nowhere within its marks."""
 
 
@@ -44,19 +47,27 @@ class Marks(NamedTuple):
         low: tokens that stay when it is cut, at least.
         messages: messages that stay, at least, beside calls of tools and their results.
         room: tokens that all may take together, with the question: of longer messages fewer stay.
+        free: what of the room is left beside what was found for the question.
     """
 
     high: int
     low: int
     messages: int = 4
     room: int = sys.maxsize
+    free: int = sys.maxsize
+
+    def is_enough(self, tokens: int, messages: int) -> bool:
+        """Whether so much of the conversation is as much as is looked at to cut it."""
+        return tokens > _MORE * self.high and messages > (
+            self.messages if tokens > self.room else self.messages + _GROWN
+        )
 
     @classmethod
-    def of(cls, layout: Layout, budget: int, beside: int = 0) -> Marks:
-        """Those of a layout, for a prompt of so many tokens, of which instructions and tools take some."""
+    def of(cls, layout: Layout, budget: int, beside: int = 0, found: int = 0) -> Marks:
+        """Those of a layout, for a prompt of so many tokens, less those of instructions, tools, and what was found."""
         room = min(layout.limit("recent", budget), budget // 2)
         most = int((1 - RESERVED_SHARE) * budget) - beside
-        return cls(int(room * layout.high), int(room * _LOW), max(layout.kept, 4), most)
+        return cls(int(room * layout.high), int(room * _LOW), max(layout.kept, _NEWEST), most, most - found)
 
 
 class Cut(NamedTuple):
@@ -101,14 +112,14 @@ def cut(
     said, is_whole = _as_said(roots, places, marks, counter)
     marks = _that_fit(said, marks, counter.messages(view[asked:]))
     spans = _Spans(said.messages)
-    begun = spans.index.get(before[-1]) if before else None
+    begun = spans.index.get(before[-1], -1) if before else -1
     tree = [node for node in roots if node.id not in view.kept]  # what is kept has its summary there
-    stood = _stood(tree, said, spans, before, marks) if begun is not None else None
-    if is_whole and said.sizes[0] <= marks.high:
+    stood = _stood(tree, said, spans, before, marks) if begun >= 0 else None
+    if is_whole and said.sizes[0] <= said.limit(0, marks):
         start, older = 0, list[AnyMessage]()
-    elif begun is not None and stood is not None and counter.messages(stood) + said.sizes[begun] <= marks.room:
+    elif stood is not None and counter.messages(stood) + said.sizes[begun] <= said.limit(begun, marks):
         start, older = begun, stood
-    elif (found := _start(roots, said, spans, marks, view, to_low=begun is not None)) is not None:
+    elif (found := _start(roots, said, spans, marks, view, to_low=begun >= 0)) is not None:
         start, older = found, list(_older(tree, spans, found))
     else:
         return Cut(view)
@@ -135,6 +146,12 @@ class _Said(NamedTuple):
     lines: list[float]
     spoken: list[int]
 
+    def limit(self, start: int, marks: Marks) -> int:
+        """Tokens that they may take from here on, with what stands before them, while this is not cut."""
+        if self.sizes[start] <= marks.high:
+            return marks.room
+        return marks.free if self.spoken[start] <= marks.messages + _GROWN else -1
+
 
 def _as_said(
     roots: Sequence[Node], places: Mapping[str, Place], marks: Marks, counter: TokenCounter
@@ -144,7 +161,7 @@ def _as_said(
     counts: dict[str, int] = {}
     tokens, shown, is_whole = 0, 0, True
     for node in newest(roots):
-        if node.summary is not None or (tokens > MORE * marks.high and shown > marks.messages):
+        if node.summary is not None or marks.is_enough(tokens, shown):
             is_whole = False
             break
         if node.id not in found:
@@ -162,11 +179,14 @@ def _as_said(
 
 
 def _that_fit(said: _Said, marks: Marks, question: int) -> Marks:
-    """The marks for what fits beside the question: as many whole exchanges, one at least."""
+    """The marks for what fits beside the question: as many whole exchanges, one at least.
+
+    More than two exchanges stay only where they leave half of the room to grow.
+    """
     messages, taken, room = marks.messages, dict(zip(said.spoken, said.sizes, strict=True)), marks.room - question
-    while messages > _EXCHANGE and taken.get(messages, 0) > room:
+    while messages > _EXCHANGE and taken.get(messages, 0) > (room // 2 if messages > _NEWEST else room):
         messages -= _EXCHANGE
-    return marks._replace(messages=messages, room=room)
+    return marks._replace(messages=messages, room=room, free=marks.free - question)
 
 
 def _stood(
@@ -174,7 +194,7 @@ def _stood(
 ) -> list[AnyMessage] | None:
     """What stood before the conversation as said, while that may begin where it did; None where it may not."""
     start = spans.index[before[-1]]
-    if not marks.low <= said.sizes[start] <= marks.high or said.spoken[start] < marks.messages:
+    if said.sizes[start] < marks.low or said.spoken[start] < marks.messages:
         return None
     stood = list(_down_to(frozenset(before[:-1]), roots, spans, start))
     return stood if [str(message.id) for message in stood] == list(before[:-1]) else None
@@ -203,7 +223,7 @@ def _start(
     ends = [at for at in asked if at and at not in inside and str(said.messages[at - 1].id) not in open_]
     choose = _lowest if to_low else _highest
     found = choose(ends, said, marks)
-    return choose(asked, said, marks) if found is None else found
+    return choose(asked, said, marks) if found is None or said.sizes[found] > marks.high else found
 
 
 def _lowest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:

@@ -47,6 +47,17 @@ def fact_entries(facts: Sequence[str], counter: TokenCounter) -> RankedEntries:
     return RankedEntries(entries, left_out)
 
 
+def found_tokens(results: Sequence[SearchResult], memories: Sequence[Memory], layout: Layout, budget: int) -> int:
+    """About how many tokens what was found takes in a prompt of so many, if none of it stands there already."""
+    sizes = [estimate_tokens(result.content) for result in results]
+    sizes += [
+        min(estimate_tokens(fragment.content), fragment_tokens(memory, fragment, layout.memory_tokens))
+        for memory in memories[: layout.max_memories]
+        for fragment in memory.fragments
+    ]
+    return min(sum(sizes), layout.limit("retrieved", budget))
+
+
 @dataclass
 class Material:
     """Search results and memories, compared with what stands in the prompt.

@@ -74,28 +74,26 @@ def newest(nodes: Sequence[Node]) -> Iterator[Node]:
 def to_read(
     view: Sequence[AnyMessage],
     texts: Texts,
-    limit: int,
+    is_enough: Callable[[int, int], bool],
     count: Callable[[AnyMessage], int],
     each: int,
     *,
-    least: int = 0,
     stood: Collection[str] = (),
 ) -> tuple[list[str], set[str], list[str]]:
-    """What is to be read next, so that the newest `limit` tokens of the conversation are there as said.
+    """What is to be read next, so that enough of the newest of the conversation is there as said.
 
     And so that the summaries of the prompt before are found, where the chain has merged them since.
 
     Args:
         view: the chain.
         texts: what was read already.
-        limit: tokens, at most.
+        is_enough: whether so many tokens are, of so many messages beside calls of tools and their results.
         count: the tokens of a message.
         each: tokens that a message which was not read is taken for.
-        least: messages that are read whatever they take, beside calls of tools and their results.
         stood: ids of these summaries.
 
     Returns:
-        Ids of what is to be read, of what these tokens reach of what was, and of all messages that are there.
+        Ids of what is to be read, of what that reaches of what was, and of all messages that are there.
     """
     roots = [node_of(message, texts) for message in view[: question_at(view)]]
     merged = [root for root in roots if root.id not in stood] if stood else []
@@ -103,22 +101,22 @@ def to_read(
     wanted = [id_ for node in merged if not node.sources for id_ in _unread(node, texts)]
     reached = {one.id for node in merged for one in (node, *node.sources)}
     said, counted = list[str](), set[str]()
-    waiting = roots
+    waiting, tokens, messages = roots, 0, 0
     while waiting:
         node, summary = waiting.pop(), None
         waiting.extend(node.sources)
         if not node.sources and (summary := node.summary) is None:
             said.append(node.id)
-        if limit <= 0 and least <= 0:
+        if is_enough(tokens, messages):
             continue
         reached.update((node.id, *(source.id for source in node.sources)))
         if summary is not None:
             wanted += _unread(node, texts)
             covers = max(summary.covers, 1)
-            limit, least = limit - covers * each, least - covers
+            tokens, messages = tokens + covers * each, messages + covers
         elif not node.sources and node.id not in counted:  # one that is kept beside its summary stands there twice
             counted.add(node.id)
-            limit, least = limit - count(node.message), least - (not is_of_tools(node.message))
+            tokens, messages = tokens + count(node.message), messages + (not is_of_tools(node.message))
     return list(dict.fromkeys(wanted)), reached, said
 
 

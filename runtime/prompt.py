@@ -13,6 +13,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from ..assembly.assemble import Assembled, assemble
 from ..assembly.cut import Cut, Marks, cut
 from ..assembly.layout import Layout
+from ..assembly.material import found_tokens
 from ..facts.sheet import parted
 from ..models.cache_marks import with_cache_marks
 from ..models.chat import input_window, model_name
@@ -140,7 +141,10 @@ def shown_of(
     """What a prompt of so many tokens shows of the conversation; see `assembly.cut`."""
     counter = counter or TokenCounter()
     beside = counter.text(asked.instructions) + counter.tools(asked.tools)
-    live, marks = turn.live(state), Marks.of(Layout.of(turn.settings), budget, beside)
+    layout, search = Layout.of(turn.settings), state.get("search")
+    results = search.results if search is not None else ()
+    found = found_tokens(results, state.get("recall", Recall()).memories, layout, budget)
+    live, marks = turn.live(state), Marks.of(layout, budget, beside, found)
     return cut(live.view, live.texts, state.get("places") or {}, marks, counter, before=begins_of(state))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ..assembly.cut import MORE, Marks
+from ..assembly.cut import Marks
 from ..assembly.layout import Layout
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
@@ -34,18 +34,16 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
     if state.get("places") is not None:
         return state, {}
     marks = Marks.of(Layout.of(turn.settings), turn.settings.max_context_tokens)
-    limit, least, stood = int(MORE * marks.high), marks.messages + 1, begins_of(state)[:-1]
-    counter, archive = TokenCounter(), turn.user.archive
+    counter, archive, stood = TokenCounter(), turn.user.archive, begins_of(state)[:-1]
     reached, said = set[str](), list[str]()
     for _ in range(_ROUNDS):
         live = turn.live(state)
         wanted, reached, said = to_read(
             live.view,
             live.texts,
-            limit,
+            marks.is_enough,
             lambda one: counter.messages([one]),
             _EACH,
-            least=least,
             stood=stood,
         )
         found = await archive.below(turn.thread_id, wanted[:_AT_ONCE]) if wanted else {}

@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
@@ -18,6 +18,9 @@ from .operator import NO_COMMANDS, OperatorSettings
 from .profiles import PROFILES
 from .run import RunSettings
 from .sentences import of_the_operator, one_sentence
+
+_SHORTEST_SUMMARY: Final = 30
+"""Tokens of a summary, at least, unless it is said otherwise."""
 
 
 class Settings(OperatorSettings, RunSettings):  # type: ignore[misc]  # the plugin's constructors differ
@@ -50,8 +53,17 @@ class Settings(OperatorSettings, RunSettings):  # type: ignore[misc]  # the plug
         profile = PROFILES.get(values.get("profile", "multi_strategy"))
         filled = {name: value for name, value in profile.settings.items() if name not in values} if profile else {}
         made = handler({**filled, **values})
+        if "summary_length" not in values and (share := made._share_of_the_usual_prompt()) < 1:
+            filled["summary_length"] = max(_SHORTEST_SUMMARY, int(share * made.summary_length))
+            made = handler({**filled, **values})
         made.model_fields_set.difference_update(filled)
         return made
+
+    def _share_of_the_usual_prompt(self) -> float:
+        """How much there is of a half of the profile's own prompt: in less its summaries leave no room to talk."""
+        usual = {name: RunSettings.model_fields[name].default for name in ("max_context_tokens", "max_reply_tokens")}
+        context, reply = ({**usual, **PROFILES[self.profile].settings}[name] for name in usual)
+        return 2 * (self.max_context_tokens - self.max_reply_tokens) / int(context - reply)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -23,7 +23,7 @@ class SummarySettings(Group):
         title="Length of a summary",
         ge=10,
         le=10_000,
-        description="Target length of a summary, in tokens.",
+        description="Target length of a summary, in tokens; by default less in a prompt of less than half the usual.",
         json_schema_extra=on_node("summarize", capped=True),
     )
     summary_fallback: bool = Field(

@@ -17,6 +17,7 @@ from everthread.assembly.assemble import assemble
 from everthread.assembly.cut import Cut, Marks, cut
 from everthread.assembly.layout import Layout
 from everthread.models.counting import TokenCounter
+from everthread.runtime.prompt import token_budget
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView, is_summary, summary_of
 from everthread.state.records import Place
@@ -136,6 +137,21 @@ def test_the_conversation_as_said_stays_under_its_high_mark_and_the_prompt_withi
         prompt, report, _ = assemble(view, [], [], system_prompt="Be kind.", budget=budget, layout=layout)
         assert count_message_tokens(prompt) == report.tokens <= budget
         talk.say(*turn(n, words))
+
+
+@pytest.mark.parametrize("profile", EACH_PROFILE)
+def test_a_small_window_has_summaries_that_leave_room_to_talk(profile: str) -> None:
+    """In a window of 2,000 tokens they are shorter, and what begins a prompt begins the next one too, mostly."""
+    talk, cuts = Talk(profile, max_context_tokens=2000), list[Cut]()
+    budget = token_budget(talk.settings, None)
+    for n in range(60):
+        cuts.append(talk.shown(budget, before=cuts[-1] if cuts else None))
+        layout = Layout.of(talk.settings)
+        _, report, _ = assemble(cuts[-1].view, [], [], system_prompt="Be kind.", budget=budget, layout=layout)
+        assert all(not section.dropped and not section.cut for section in report.sections), n
+        talk.say(*turn(n, 25))
+    assert sum(new.begins != old.begins for old, new in pairwise(cuts)) <= 30
+    assert Settings(profile=profile, max_context_tokens=2000, summary_length=300).summary_length == 300
 
 
 def test_a_short_conversation_is_shown_whole_and_no_summary_of_it() -> None:

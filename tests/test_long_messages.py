@@ -13,6 +13,7 @@ from variants import EACH_PROFILE
 from everthread.assembly.assemble import Assembled, assemble
 from everthread.assembly.cut import Cut, Marks, cut
 from everthread.assembly.layout import Layout
+from everthread.assembly.material import found_tokens
 from everthread.runtime.prompt import token_budget
 from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
@@ -27,8 +28,8 @@ WORDS = ("garden", "river", "letter", "window", "gardening", "winter", "understa
 class LongTalk:
     """A conversation of long messages, and the prompts of it at the default budget."""
 
-    def __init__(self, profile: str, words: int) -> None:
-        self.settings, self.words = Settings(profile=profile), words
+    def __init__(self, profile: str, words: int, memories: int = 8) -> None:
+        self.settings, self.words, self.memories, self.cuts = Settings(profile=profile), words, memories, 0
         self.thread, self.random, self.before = Thread(self.settings), random.Random(words), ()
         self.budget = token_budget(self.settings, None)
 
@@ -42,10 +43,13 @@ class LongTalk:
         places = {id_: Place(n, now()) for n, id_ in enumerate(said, start=1)}
         layout, view = Layout.of(self.settings), self.thread.view
         asked = ChainView([*view, question], view.kept)
-        shown: Cut = cut(asked, {**said, **self.thread.made}, places, Marks.of(layout, self.budget), before=self.before)
+        memories = [memory(f"Memory {n}: " + self.text(), n, f"m{n}", "t0") for n in range(1, self.memories + 1)]
+        marks = Marks.of(layout, self.budget, found=found_tokens((), memories, layout, self.budget))
+        shown: Cut = cut(asked, {**said, **self.thread.made}, places, marks, before=self.before)
+        self.cuts += shown.begins != self.before
         self.before = shown.begins
         made = assemble(
-            shown.view, [memory(f"Memory {n}: " + self.text(), n, f"m{n}", "t0") for n in range(1, 9)], (),
+            shown.view, memories, (),
             system_prompt="Be kind.", budget=self.budget, facts=[f"Fact {n} is known." for n in range(8)],
             layout=layout, unfolded=shown.unfolded,
         )  # fmt: skip
@@ -71,6 +75,15 @@ def test_the_newest_four_messages_stand_as_said_whatever_else_there_is(profile: 
         made = talk.asked()
         assert all(stands(message, made) for message in newest), n
         assert count_message_tokens(made.messages) <= talk.budget
+
+
+def test_a_prompt_of_long_messages_grows_between_cuts_and_leaves_none_out() -> None:
+    """Of 400 words, which are 530 tokens, an exchange is a seventh of the prompt."""
+    talk = LongTalk("multi_strategy", 400, memories=0)
+    for n in range(30):
+        made = talk.asked()
+        assert all(section.dropped == 0 for section in made.report.sections if section.name == "recent"), n
+    assert talk.cuts <= 20
 
 
 @pytest.mark.parametrize("profile", [profile for profile in EACH_PROFILE if profile.values != ("hybrid",)])
