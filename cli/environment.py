@@ -40,10 +40,10 @@ def read_environment() -> None:
 def _misspelt() -> list[str]:
     """One sentence for each variable that is named like a setting and is none."""
     known = [*(f"{_PREFIX}{name.upper()}" for name in Settings.model_fields), *_OTHERS]
-    told = []
+    sentences = []
     for name in sorted(os.environ):
         if name.startswith(_PREFIX) and name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "`everthread settings` lists them."
-            told.append(f"The variable {name} is no setting: {hint}")
-    return told
+            sentences.append(f"The variable {name} is no setting: {hint}")
+    return sentences

@@ -31,7 +31,7 @@ async def partitions(
 
     database = cast("Database", storage)
     if number is not None:
-        await partition(database, number, told=lambda table: say(f"Moved: {table}"))
+        await partition(database, number, advance=lambda table: say(f"Moved: {table}"))
     for table in await partitions_of(database):
         say(
             f"{table.name}: {table.partitions} by {table.key}"

@@ -55,7 +55,7 @@ def _line(made: Regenerated) -> str:
     head = f"{level} {summary.id[:8]}"
     if not made.replaced:
         return f"{head} stays as it is: {made.reason}."
-    told = one_line(summary.content, EXCERPT)
+    excerpt = one_line(summary.content, EXCERPT)
     by = f"version {summary.version} by {summary.model or summary.method}"
     drift = f", drift {made.drift:.0%}" if made.drift is not None else ""
-    return f"{head} is made again, {by}{drift}: {told}"
+    return f"{head} is made again, {by}{drift}: {excerpt}"

@@ -101,12 +101,12 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
         reading, embedding = bar.add_task("Reading"), bar.add_task("Embedding", visible=beside)
         facts = bar.add_task("Facts", total=None)
 
-        def told(progress: Progress) -> None:
+        def advance(progress: Progress) -> None:
             bar.update(reading, completed=progress.read, total=progress.lines)
             bar.update(embedding, completed=progress.embedded, total=progress.to_embed)
             bar.update(facts, completed=progress.for_facts)
 
-        work = Import(rows_of(storage), file, checked, told)
+        work = Import(rows_of(storage), file, checked, advance)
         new = await (work.with_vectors(embedder) if beside else work.without_vectors())
     if embed and not beside:
         await into_store(storage, embedder)

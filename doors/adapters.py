@@ -123,7 +123,7 @@ def memory_tools(
 
 
 def _curation_tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
-    """The tools with which an agent sees and tends a memory. What cannot be done is told to the model."""
+    """The tools with which an agent sees and tends a memory. What cannot be done is their answer."""
 
     async def pin(text: str, score: float = 0.8) -> str:
         """Keep a short text in sight in all later conversations. The score from 0 to 1 says how much it matters."""
@@ -148,10 +148,10 @@ def _curation_tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool
         return (await memory.asummarize(thread_id, first_id, last_id)).content
 
     works = (pin, list_pins, unpin, show_context, summarize_messages)
-    return [StructuredTool.from_function(_blocking(_told(work)), _told(work)) for work in works]
+    return [StructuredTool.from_function(_blocking(_answered(work)), _answered(work)) for work in works]
 
 
-def _told(work: _Work) -> _Work:
+def _answered(work: _Work) -> _Work:
     """The work, with what is wrong with its arguments as its answer: the model may mend them."""
 
     @wraps(work)

@@ -129,7 +129,7 @@ def is_part(ended: str, whole: Fact, language: Language) -> bool:
 
 
 def counted_again(new: Fact, old: Fact) -> bool:
-    """Whether a count tells anew what was told as one more."""
+    """Whether a count holds what was counted as one more before."""
     return is_more(old) and old.is_open and new.attribute == COUNT + (old.attribute or "").removeprefix(MORE)
 
 

@@ -23,7 +23,7 @@ from .wish import FEW, PART, REPEATS, Wish
 from .words import content_terms, key
 
 _TOLD: Final = 5
-"""Sentences that are told as what may be meant."""
+"""Sentences that are shown as what may be meant."""
 
 
 @dataclass(frozen=True)

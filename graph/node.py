@@ -103,7 +103,7 @@ class Edge(RunnableLambda[Any, Any]):
 
     Args:
         function: which decides; it must be quick.
-        resources: what the nodes share, for one that is told the turn as well.
+        resources: what the nodes share, for one that is given the turn as well.
     """
 
     def __init__(self, function: Callable[..., Any], resources: Resources | None = None) -> None:

@@ -10,7 +10,7 @@ from ..state.errors import InputError
 
 
 async def refuse_missing(saver: object, config: RunnableConfig) -> None:
-    """Refuse to go on from a checkpoint that is not there: LangGraph would begin the thread anew.
+    """Refuse to go on from a checkpoint that is not there: LangGraph would begin the thread again.
 
     Raises:
         InputError: it was thinned out, or never was.

@@ -35,7 +35,7 @@ _SPEAKERS: Final[Mapping[str, type[BaseMessage]]] = {
 
 
 class Damage(NamedTuple):
-    """A row that cannot be read, as a person is told of it, and the statements that mend it."""
+    """A row that cannot be read: how it is named to a person, and the statements that mend it."""
 
     row: str
     mend: Sequence[Statement]

@@ -35,7 +35,7 @@ async def flush_wal(storage: Storage) -> None:
 
 
 async def rebuild_file(storage: Storage) -> None:
-    """Write SQLite's file anew: `secure_delete` overwrites rows, but not what stayed where a row was moved from."""
+    """Write SQLite's file again: `secure_delete` overwrites rows, but not what stayed where a row was moved from."""
 
     async def work(connection: Connection) -> None:
         await connection.execute("VACUUM")
@@ -45,7 +45,7 @@ async def rebuild_file(storage: Storage) -> None:
 
 
 async def rewrite_tables(storage: Storage) -> list[str]:
-    """Write the tables and indexes of Postgres anew, and begin a new log; returns what was not allowed.
+    """Write the tables and indexes of Postgres again, and begin a new log; returns what was not allowed.
 
     Others wait for each table as long as it takes, about a second for 100 MB.
     """

@@ -19,14 +19,14 @@ from .transfer_format import Checked, is_ours
 from .transfer_lines import Counts
 
 
-async def read_for_facts(rows: UserRows, told: Callable[[int], None]) -> int:
+async def read_for_facts(rows: UserRows, advance: Callable[[int], None]) -> int:
     """Read what of a user's messages was not read for facts yet, such as what was imported; returns how many changed.
 
     It may be ended at any time: the user's next turn goes on with it, in the background.
 
     Args:
         rows: the user's.
-        told: called after each batch, with its messages.
+        advance: called after each batch, with its messages.
 
     Raises:
         StorageError: the database fails; what was read stays read.
@@ -36,7 +36,7 @@ async def read_for_facts(rows: UserRows, told: Callable[[int], None]) -> int:
     while more:
         found, more = await read_batch(facts, settings.auto_pin_score)
         changed += found
-        told(UNREAD)
+        advance(UNREAD)
     return changed
 
 
@@ -76,17 +76,17 @@ class Import:
         rows: those of the user whose it becomes.
         file: what `export_rows` wrote, or `converted` has made.
         checked: what `check_file` found in it.
-        told: called with how far it is.
+        advance: called with how far it is.
 
     Attributes:
         learned: how many facts what is new has brought.
     """
 
-    def __init__(self, rows: UserRows, file: Path, checked: Checked, told: Callable[[Progress], None]) -> None:
+    def __init__(self, rows: UserRows, file: Path, checked: Checked, advance: Callable[[Progress], None]) -> None:
         self._rows = rows
         self._file = file
         self._checked = checked
-        self._told = told
+        self._advance = advance
         self._progress = Progress(0, sum(checked.header.counts.model_dump().values()))
         self.learned = 0
 
@@ -134,4 +134,4 @@ class Import:
         self._progress = self._progress._replace(
             **{name: getattr(self._progress, name) + number for name, number in more.items()}
         )
-        self._told(self._progress)
+        self._advance(self._progress)

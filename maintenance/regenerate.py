@@ -56,7 +56,7 @@ async def correct_summary(
 ) -> Summary:
     """Give a summary the text that a person wrote for it; the text it had is kept as a version.
 
-    It is embedded anew. Summaries that were made from it stay as they are until they are made again, and so does it:
+    It is embedded again. Summaries that were made from it stay as they are until they are made again, and so does it:
     only when a message under it is edited or forgotten is it made again by itself.
 
     Args:

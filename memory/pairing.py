@@ -23,7 +23,7 @@ _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
 
 _WITH_PARTNERS: Final = 5
-"""Memories, the most relevant outside the chain, that are told with their counterparts; of others what was found."""
+"""Memories, the most relevant outside the chain, that are shown with their counterparts; of others what was found."""
 
 SUMMARY_SHARE: Final = 2 / 3
 """Tokens of the original messages that recalled summaries bring, as a share of those of one message."""

@@ -123,7 +123,7 @@ class UserMemory:
                 self._hashes.values[index] = hash(row)
         at[fresh] = np.arange(first, first + fresh.sum())
         new = [row for row, is_fresh in zip(news, fresh.tolist(), strict=True) if is_fresh]
-        ids = [(intern(row[0]), row[1]) for row in new]  # which come with each row anew
+        ids = [(intern(row[0]), row[1]) for row in new]  # which come with each row again
         self._rows.update(zip(ids, range(first, first + len(ids)), strict=True))
         self.ids.extend(ids)
         self.roles.extend(intern(row.role) for row in new)

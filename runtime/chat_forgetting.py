@@ -220,7 +220,7 @@ def _shortened(message: AnyMessage, part: Part) -> AnyMessage:
 async def _without(
     state: ConversationState, found: Sequence[Meant], archived: set[str], turn: Turn
 ) -> tuple[ConversationState, Update]:
-    """The state without what was archived and is no more, its chain read anew."""
+    """The state without what was archived and is no more, its chain read again."""
     rests = {part.said.id: part for meant in found for part in meant.parts if part.said.thread_id == turn.thread_id}
     gone = archived - await _archived(state, turn)
     messages = [

@@ -189,7 +189,7 @@ class Prompt:
 def _smaller_budget(failure: Failure, report: ContextReport | None) -> int:
     """Tokens, as we count them, for the second try of a prompt that was too long.
 
-    Where the provider told what it counted and what it takes, our count is scaled by these; else it is a guess.
+    Where the provider said what it counted and what it takes, our count is scaled by these; else it is a guess.
     """
     counted = report.tokens if report is not None else 0
     if failure.window is None:
@@ -208,7 +208,7 @@ def _room_for(model: BaseChatModel | None, turn: Turn) -> int:
 def token_budget(settings: Settings, model: BaseChatModel | None, *, told: int | None = None) -> int:
     """Tokens for the prompt: `max_context_tokens`, or what the model's window leaves beside the reply.
 
-    Where neither the model nor the profile nor the provider (`told`) tells the window, `max_context_tokens` is taken
+    Where neither the model nor the profile nor the provider (`told`) names the window, `max_context_tokens` is taken
     for it.
     """
     own = input_window(model) if model is not None else None

@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 @cache
 def read_ahead() -> None:
-    """Begin to read them in a thread, once in a process. What cannot be read is told by the turn that needs it."""
+    """Begin to read them in a thread, once in a process. What cannot be read is reported by the turn that needs it."""
     threading.Thread(target=_read, name="everthread-read-ahead", daemon=True).start()
 
 

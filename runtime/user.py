@@ -80,7 +80,7 @@ class User:
         self._background.begin("facts", self.id, step)
 
     async def let_go(self) -> None:
-        """Drop what this process holds of the user's memory: the next recall reads it anew."""
+        """Drop what this process holds of the user's memory: the next recall reads it again."""
         await self._memories.drop(self.id)
 
     async def caught_up(self, kind: Kind) -> None:

@@ -57,7 +57,7 @@ class FileLocks(ThreadLocks):
     async def _give_back_between_processes(self, thread_id: str) -> None:
         claim: _Claim | None = self._claims.pop(thread_id, None)
         lock = self._held.pop(thread_id, None)
-        if claim is None or lock is None:  # lost, and not to be had anew
+        if claim is None or lock is None:  # lost, and not to be had again
             return
         if not await asyncio.to_thread(claim.is_lost):  # else the file is another's
             claim.is_given_back = True

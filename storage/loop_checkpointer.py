@@ -190,7 +190,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         await io_thread.run(self._unwritten.catch_up(thread_id))
 
     async def closed(self) -> None:
-        """Write what waits, before the storage is closed; what cannot be written is told in the log."""
+        """Write what waits, before the storage is closed; what cannot be written is logged."""
         await self.caught_up()
         self._unwritten.give_up()
 

@@ -1,4 +1,4 @@
-"""`MessageSerializer`: LangGraph's serializer, which brings messages back without validating each anew.
+"""`MessageSerializer`: LangGraph's serializer, which brings messages back without validating each again.
 
 A thread's state has hundreds of messages, which every turn reads: made as pickle makes them, they take a fifth of the
 time.

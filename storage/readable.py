@@ -25,7 +25,7 @@ _NAMED: Final = 3
 """Rows that a sentence names; of more, it gives the number."""
 
 _REMEMBERED: Final = 1_000
-"""Rows that are told of at once, at most."""
+"""Rows that are named at once, at most."""
 
 
 class Skipped:
@@ -85,7 +85,7 @@ def readable(rows: Rows, table: str, found: Iterable[R], make: Callable[[R], T])
 
 
 def id_of(row: Any) -> object:
-    """What names a row that is told of."""
+    """What names a row to a person."""
     if not isinstance(row, dict):
         return row[1]
     row = row["row"] if isinstance(row.get("row"), dict) else row

@@ -154,7 +154,7 @@ async def test_what_was_stopped_goes_on_with_the_next_run(settings: Settings) ->
     with pytest.raises(InputError, match="257 partitions: expected 1"):
         await partitioned(settings, 257)
     with pytest.raises(RuntimeError, match="stopped"):
-        await on_database(settings, lambda database: partition(database, 3, told=stopped))
+        await on_database(settings, lambda database: partition(database, 3, advance=stopped))
     assert await tables_of(settings) == {first: 3, second: 3, **dict.fromkeys(rest, 1)}
     assert await partitioned(settings, 3) == len(rest)
 

@@ -125,10 +125,10 @@ async def _run(visit: Visit, job: Job, file: Path) -> None:
 async def _import(visit: Visit, job: Job, file: Path) -> None:
     resources = visit.site.graph.resources
 
-    def told(progress: Progress) -> None:
+    def advance(progress: Progress) -> None:
         job.progress = progress
 
-    work = Import(visit.user.rows, file, await asyncio.to_thread(check_file, file), told)
+    work = Import(visit.user.rows, file, await asyncio.to_thread(check_file, file), advance)
     if resources.store is None:
         job.counts = await work.with_vectors(resources.embedder)
     else:

@@ -130,7 +130,7 @@ class PostgresLocks(ThreadLocks):
     async def _draw(self, thread_id: str) -> int | None:
         """Draw a ticket; returns it where it is the lowest.
 
-        What the last turn of this process could not write yet comes first: once the thread is given anew, it is late.
+        What the last turn of this process could not write yet comes first: once the thread is given again, it is late.
         """
         await self._database.unwritten.catch_up(thread_id)
         self._claimed.add(thread_id)

@@ -69,13 +69,13 @@ async def partitions_of(database: Database) -> list[Partitioned]:
     return await database.run(work)
 
 
-async def partition(database: Database, number: int, told: Callable[[str], None] = lambda table: None) -> int:
+async def partition(database: Database, number: int, advance: Callable[[str], None] = lambda table: None) -> int:
     """Bring every table of users into so many hash partitions; returns how many tables were moved.
 
     Args:
         database: whose login owns the tables.
         number: of partitions, in [1, `MOST`]; 1 brings a table back into one piece.
-        told: is called with the name of each table when it was moved.
+        advance: is called with the name of each table when it was moved.
 
     Raises:
         InputError: that is no number of partitions.
@@ -87,7 +87,7 @@ async def partition(database: Database, number: int, told: Callable[[str], None]
     moved = [table for table in await partitions_of(database) if table.partitions != number]
     for table in moved:
         await io_thread.run(_move(database, table, number))
-        told(table.name)
+        advance(table.name)
     return len(moved)
 
 

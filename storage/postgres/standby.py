@@ -54,7 +54,7 @@ def standby_of(url: str | None, options: dict[str, Any], size: int) -> Standby |
 def _has_standbys(url: str) -> bool:
     try:
         parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # which is told where it is connected to
+    except psycopg.ProgrammingError:  # which is reported where it is connected to
         return False
     return "," in str(parts.get("host", "")) and "target_session_attrs" not in parts
 

@@ -41,7 +41,7 @@ class ThreadLocks:
             await io_thread.run(self._give_back(thread_id, here_alone=here_alone))
 
     async def retake(self, thread_id: str) -> None:
-        """Claim a held thread anew, whose claim between processes was lost. Nobody of this process comes in between.
+        """Claim a held thread again, whose claim between processes was lost. Nobody of this process comes in between.
 
         Raises:
             StorageError: another process has had it for longer than ten minutes.

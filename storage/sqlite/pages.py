@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 _INCREMENTAL: Final = 2
-"""What SQLite calls a file that can give pages back without being written anew."""
+"""What SQLite calls a file that can give pages back without being written again."""
 
 _SPARE: Final = 256
 """Free pages that a file keeps for what is written next: a megabyte."""
@@ -30,7 +30,7 @@ def give_back_pages(connection: sqlite3.Connection) -> None:
 
 
 def give_back_all_pages(connection: sqlite3.Connection) -> None:
-    """Give all free pages back; a file of an earlier version is written anew for it. Outside of a transaction."""
+    """Give all free pages back; a file of an earlier version is written again for it. Outside of a transaction."""
     if not connection.execute("PRAGMA freelist_count").fetchone()[0]:
         return
     if _is_incremental(connection):
