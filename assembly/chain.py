@@ -62,13 +62,13 @@ def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> C
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return ChainParts(
         written="\n\n".join(written),
-        earlier=list(units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]], turn_before))),
+        earlier=list(_units(_without_refused_media([_in_three_roles(m) for m in spoken[:asked]], turn_before))),
         question=spoken[asked] if asked < len(spoken) else None,
-        tail=list(units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
+        tail=list(_units([_in_three_roles(m) for m in spoken[asked + 1 :]])),
     )
 
 
-def units(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
+def _units(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]:
     """What may not be parted: each message alone, but a call of tools with the results that follow it.
 
     Of a call that has not all of its results only the text stays; a result without its call is left out.

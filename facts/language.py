@@ -38,7 +38,7 @@ AFTER_WORD: Final = f"(?![{_MARKS}])"
 """What stands around a whole word."""
 
 
-class Patterns(Mapping[str, re.Pattern[str]]):
+class _Patterns(Mapping[str, re.Pattern[str]]):
     """The pattern of each list, compiled when it is first asked for.
 
     Args:
@@ -93,9 +93,9 @@ class Language:
     expand: Mapping[str, str]
     pronoun: str
     """What stands before a predicate whose subject, the user, was named before; empty where verbs tell it."""
-    lists: Patterns
-    predicates: Patterns
-    attribute_words: Patterns
+    lists: _Patterns
+    predicates: _Patterns
+    attribute_words: _Patterns
     data: Mapping[str, Any]
     """The file it is made from."""
 
@@ -212,9 +212,9 @@ def _compiled(code: str, data: dict[str, Any]) -> Language:
         pronoun=pronoun + " " if pronoun and spaced else pronoun,
         stop=frozenset(stop | stop_words(code)),
         expand=expand,
-        lists=Patterns(lists, spaced=spaced),
-        predicates=Patterns(data["predicates"], spaced=spaced),
-        attribute_words=Patterns(data.get("attribute_words", {}), spaced=spaced),
+        lists=_Patterns(lists, spaced=spaced),
+        predicates=_Patterns(data["predicates"], spaced=spaced),
+        attribute_words=_Patterns(data.get("attribute_words", {}), spaced=spaced),
         data=data,
     )
 

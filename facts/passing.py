@@ -28,10 +28,10 @@ def is_passing(clause: Clause, rest: str, language: Language) -> bool:
         return False
     if language["momentary"].search(plain):
         return not language.predicates["commitment"].search(rest)
-    return any(language["past"].match(rest, at) for at in adverbs(rest, language))
+    return any(language["past"].match(rest, at) for at in _adverbs(rest, language))
 
 
-def adverbs(rest: str, language: Language) -> list[int]:
+def _adverbs(rest: str, language: Language) -> list[int]:
     """Where the predicate may begin: at the start, and after each adverb there."""
     starts = [0]
     while match := language["adverbs"].match(rest, starts[-1]):
@@ -56,7 +56,7 @@ def passing(rest: str, language: Language) -> re.Match[str] | None:
     """What says nothing that lasts: what one thinks, feels, wants of the reader just now."""
     if language.verb_last:
         return language["passing"].search(rest)
-    found = [match for at in adverbs(rest, language) if (match := language["passing"].match(rest, at))]
+    found = [match for at in _adverbs(rest, language) if (match := language["passing"].match(rest, at))]
     return max(found, key=lambda match: match.end(), default=None)
 
 
@@ -67,7 +67,7 @@ def predicate(rest: str, language: Language, kind: FactKind, *, anywhere: bool =
         return None
     if language.verb_last or anywhere:
         return pattern.search(rest)
-    return next((match for at in adverbs(rest, language) if (match := pattern.match(rest, at))), None)
+    return next((match for at in _adverbs(rest, language) if (match := pattern.match(rest, at))), None)
 
 
 def is_alone(plain: str, language: Language) -> bool:

@@ -39,7 +39,7 @@ _NAMED: Final = 4
 _QUESTION: Final = 4_000
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What a message asks of the facts.
 
     Attributes:
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     needed: frozenset[str] = frozenset()
 
 
-def asked_by(message: str, *, asks: bool = True) -> Asked:
+def asked_by(message: str, *, asks: bool = True) -> _Asked:
     """What a message asks of the facts; one that asks for nothing names none."""
     text = message[:_QUESTION]
     language, topics = language_in(text), topics_of(text)
@@ -65,7 +65,7 @@ def asked_by(message: str, *, asks: bool = True) -> Asked:
         most = None
     needed = {attribute for attribute, bears_on in _BEARS.items() if topics & bears_on}
     needed |= {named} if (named := attribute_named(text, language)) else set()
-    return Asked(asked_terms(text, language), most, frozenset(needed))
+    return _Asked(asked_terms(text, language), most, frozenset(needed))
 
 
 def _is_standing(fact: Fact) -> bool:
@@ -90,7 +90,7 @@ def weight(fact: Fact) -> float:
     return _WEIGHTS[fact.kind] + (_SETTLED if settled else 0.0) + (_STANDING if first else 0.0) + fact.confidence
 
 
-def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: Asked) -> FactSheet:
+def choose(found: Iterable[Fact], pins: Sequence[Pin], max_facts: int, asked: _Asked) -> FactSheet:
     """The sheet of a turn: what every turn needs, the same from turn to turn; then what this one needs or names.
 
     A fact in the words of a pin, or of a fact before it, is not shown again.

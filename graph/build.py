@@ -66,7 +66,7 @@ class ConversationGraph(StateGraph[Any, Any, Any, Any]):
 
         self.add_conditional_edges(
             START,
-            Edge(at_start),
+            Edge(_at_start),
             {
                 "a /command": "command",
                 "keyword_check": "keyword_check",
@@ -129,20 +129,20 @@ def _with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[An
     return made[0], made[1], made[2]
 
 
-class Asked(TypedDict, total=False):
+class _Asked(TypedDict, total=False):
     """What the start of a turn depends on."""
 
     messages: list[AnyMessage]
     compression: dict[str, Any]
 
 
-class Searched(TypedDict):
+class _Searched(TypedDict):
     """What a web search depends on."""
 
     search: SearchOutcome
 
 
-class Replied(TypedDict, total=False):
+class _Replied(TypedDict, total=False):
     """What tool calls depend on."""
 
     messages: list[AnyMessage]
@@ -154,8 +154,8 @@ def is_answered(_state: ConversationState, _turn: Turn) -> bool:
     return True
 
 
-def at_start(
-    state: Asked,
+def _at_start(
+    state: _Asked,
 ) -> Literal["a /command", "nothing to answer"] | list[Literal["keyword_check", "memory_retrieval"]]:
     """Where the turn begins: a command is answered at once; else both retrievals run side by side.
 
@@ -169,7 +169,7 @@ def at_start(
     return ["keyword_check", "memory_retrieval"]
 
 
-def after_keywords(state: Searched) -> Literal["hit", "no hit", "no search"]:
+def after_keywords(state: _Searched) -> Literal["hit", "no hit", "no search"]:
     """Where the turn goes after the keyword check."""
     needed = state["search"].needed
     if needed is None:
@@ -177,12 +177,12 @@ def after_keywords(state: Searched) -> Literal["hit", "no hit", "no search"]:
     return "hit" if needed else "no search"
 
 
-def after_router(state: Searched) -> Literal["yes", "no"]:
+def after_router(state: _Searched) -> Literal["yes", "no"]:
     """Where the turn goes after the small model decided."""
     return "yes" if state["search"].needed else "no"
 
 
-def tools_called(state: Replied, turn: Turn) -> list[Send] | Literal["answer"]:
+def tools_called(state: _Replied, turn: Turn) -> list[Send] | Literal["answer"]:
     """Where the turn goes after a reply: each call of a tool is a task of its own."""
     tasks = tool_tasks(state["messages"], state.get("unreadable") or {}, turn.settings, turn.resources.toolbox)
     return [Send("tools", task) for task in tasks] or "answer"

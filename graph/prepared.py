@@ -22,14 +22,14 @@ async def llm_call(state: ConversationState, turn: Turn) -> Update:
     """
     if state.get("recall") is not None or is_nothing_to_ask(state, turn):
         return await answer(state, turn)
-    state, update = await prepared(state, turn)
+    state, update = await _prepared(state, turn)
     answered = await answer(state, turn)
     if "messages" in update:
         answered["messages"] = Whole([*state["messages"], *answered["messages"]])
     return {**update, **answered}
 
 
-async def prepared(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
+async def _prepared(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update]:
     """The state with what was remembered and searched for this turn, and what of that it lacked.
 
     Where the state had no chain, that may be all of its messages, as a `Whole`.

@@ -55,7 +55,7 @@ async def recognized(
         new = new_by_content(given, [*(cast("AnyMessage", row.message) for row in earlier), *said], said)
     if len(new) == len(given) and any(message.id for message in given):
         older = await archive.older_ids(thread_id, [str(m.id) for m in given if m.id], _first_id(said))
-        new = by_id(given, said, older)
+        new = _by_id(given, said, older)
     if new or not said or not snapshot.tasks:
         return new
     if ended := await _ended(archive, thread_id, said[-1]):  # what follows its reply is done once more
@@ -93,10 +93,10 @@ def new_in(given: Sequence[AnyMessage], said: Sequence[AnyMessage]) -> list[AnyM
     """What of an input is new where nothing but the messages of the state is at hand."""
     if len(given) > 1 and not _are_named(given, said):
         return new_by_content(given, said, said)
-    return by_id(given, said, set())
+    return _by_id(given, said, set())
 
 
-def by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:
+def _by_id(given: Sequence[AnyMessage], said: Sequence[AnyMessage], older: set[str]) -> list[AnyMessage]:
     """The messages that are not among those said, by their ids, and those that are with another content.
 
     A last message of the user's with another content is an edit: what followed it is removed, and it is answered again.

@@ -19,7 +19,7 @@ from .transfer_format import Checked, is_ours
 from .transfer_lines import Counts
 
 
-async def read_for_facts(rows: UserRows, advance: Callable[[int], None]) -> int:
+async def _read_for_facts(rows: UserRows, advance: Callable[[int], None]) -> int:
     """Read what of a user's messages was not read for facts yet, such as what was imported; returns how many changed.
 
     It may be ended at any time: the user's next turn goes on with it, in the background.
@@ -122,7 +122,7 @@ class Import:
         return await import_rows(self._rows, self._file, self._checked, added=self._added)
 
     async def _read_for_facts(self) -> None:
-        self.learned = await read_for_facts(self._rows, lambda count: self._tell(for_facts=count))
+        self.learned = await _read_for_facts(self._rows, lambda count: self._tell(for_facts=count))
 
     def _added(self, added: Added) -> None:
         self._tell(read=added.lines, to_embed=added.pending)

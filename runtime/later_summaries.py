@@ -53,7 +53,7 @@ _TOLD_LATER: Final = 1_000
 
 
 @dataclass
-class Outcome:
+class _Outcome:
     """What the next turn is told of what was done since the last one."""
 
     degraded: list[str] = field(default_factory=list)
@@ -102,7 +102,7 @@ class LaterSummaries:
     def __init__(self, background: Background) -> None:
         self._background = background
         self._asked: dict[str, _Asked] = {}
-        self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
+        self._outcomes: OrderedDict[str, _Outcome] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self.may_be_behind = MOST_BEHIND
 
@@ -133,9 +133,9 @@ class LaterSummaries:
         self.begin(state, turn, at_end=False)
         return state, update
 
-    def told(self, turn: Turn) -> Outcome:
+    def told(self, turn: Turn) -> _Outcome:
         """What was done for the thread since this was last asked."""
-        return self._outcomes.pop(_key(turn), None) or Outcome()
+        return self._outcomes.pop(_key(turn), None) or _Outcome()
 
     async def _step(self, key: str) -> bool:
         asked = self._asked.get(key)
@@ -227,8 +227,8 @@ class LaterSummaries:
             turn.user.embed_later(settings.timeouts.embedding)
         return True
 
-    def _tell(self, key: str) -> Outcome:
-        outcome = self._outcomes.setdefault(key, Outcome())
+    def _tell(self, key: str) -> _Outcome:
+        outcome = self._outcomes.setdefault(key, _Outcome())
         while len(self._outcomes) > _TOLD_LATER:
             self._outcomes.popitem(last=False)
         return outcome

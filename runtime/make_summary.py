@@ -151,7 +151,7 @@ async def shrink(
     if isinstance(made := (known or {}).get(id_), Summary):
         await turn.user.archive.add_summary(turn.thread_id, made)
         return compress(chain, batch, made), Written(made)
-    if turn.resources.models.summarizes(settings) and (found := await archived([batch], view, settings, turn)):
+    if turn.resources.models.summarizes(settings) and (found := await _archived([batch], view, settings, turn)):
         ((batch, made),) = found
         return compress(chain, batch, made), Written(made)
     written = await make_summary(batch, settings, turn, standing=summaries_of(view))
@@ -162,7 +162,7 @@ async def shrink(
     return compress(chain, batch, written.summary), written
 
 
-async def archived(
+async def _archived(
     batches: Sequence[Batch], view: ChainView, settings: Settings, turn: Turn
 ) -> list[tuple[Batch, Summary]]:
     """The summaries of these batches that the archive has, up to the first one that it has not.
@@ -198,7 +198,7 @@ async def with_archived(state: ConversationState, turn: Turn) -> tuple[Conversat
     while control_of(state).enabled and turn.live(state).chain.get("ends"):
         live = turn.live(state)
         plan = planned(live.chain, live.view, settings, thread_id=turn.thread_id, most=LOOK_AHEAD)
-        found = await archived(plan, live.view, settings, turn) if plan else []
+        found = await _archived(plan, live.view, settings, turn) if plan else []
         chain = live.chain
         for batch, summary in found:
             chain = compress(chain, batch, summary)

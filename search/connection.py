@@ -25,7 +25,7 @@ class ForbiddenAddressError(Exception):
     """A host is not, or not only, at addresses that may be connected to."""
 
 
-async def resolve(host: str, port: int) -> list[str]:
+async def _resolve(host: str, port: int) -> list[str]:
     """The addresses that the system's resolver knows for a host.
 
     Raises:
@@ -47,7 +47,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     def __init__(
         self,
         allows: Callable[[Address], bool] = is_public,
-        resolver: Resolve = resolve,
+        resolver: Resolve = _resolve,
         network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         self._allows = allows

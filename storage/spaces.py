@@ -50,7 +50,7 @@ def is_space(owner: str) -> bool:
 
 
 @cache
-def right_for(query: str) -> Right:
+def _right_for(query: str) -> Right:
     """The right that a statement asks for, by its name; one that is given as it is counts by its text."""
     if not _WRITES.search(read_queries("postgres").get(query, query)):
         return "read"
@@ -78,7 +78,7 @@ class Member(NamedTuple):
         """Raises:
         RightsError: one of the statements asks for a right that is not among these; nothing was done.
         """
-        for right in dict.fromkeys(map(right_for, queries)):
+        for right in dict.fromkeys(map(_right_for, queries)):
             if right not in rights:
                 name = name_of_space(self.space)
                 raise RightsError(

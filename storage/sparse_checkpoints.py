@@ -167,7 +167,7 @@ class RunCheckpoints:
         if is_end(step) and self._passing:
             replaced, self._passing = tuple(self._passing), []
             step = step._replace(config=_behind(step.config, replaced[0].parent_id))
-        elif is_passing(step):
+        elif _is_passing(step):
             self._passing.append(Passing(id_, step.config["configurable"].get("checkpoint_id"), step.versions))
         return Stored(step, replaced)
 
@@ -212,7 +212,7 @@ def thins(step: Step) -> bool:
     return run_of(step.config) is not None and is_end(step)
 
 
-def is_passing(step: Step) -> bool:
+def _is_passing(step: Step) -> bool:
     """Whether a stored step lies between the question and the end of a turn."""
     following = waiting_nodes(step.checkpoint)
     return step.metadata.get("source") == "loop" and bool(following) and following <= _BETWEEN

@@ -21,7 +21,7 @@ _STATES: Final = {"": "known now", "current": "sure", "conflicting": "doubtful",
                   "forgotten": "set aside", "all": "all"}  # fmt: skip
 
 
-class Interval(NamedTuple):
+class _Interval(NamedTuple):
     """A fact on the timeline: its fact, and where its bar begins and how wide it is."""
 
     fact: Fact
@@ -62,7 +62,7 @@ def _is_in(fact: Fact, state: str) -> bool:
     return state == "all" or (fact.is_open if not state else fact.state == state)
 
 
-def _intervals(shown: Sequence[Fact], until: datetime) -> list[Interval]:
+def _intervals(shown: Sequence[Fact], until: datetime) -> list[_Interval]:
     """The facts on a scale from the first to now; a bar is never too thin to be seen."""
     if not shown:
         return []
@@ -72,7 +72,7 @@ def _intervals(shown: Sequence[Fact], until: datetime) -> list[Interval]:
     for fact in shown:
         x = min(max(0.0, (fact.valid_from - first).total_seconds() * scale), WIDTH - 4)
         width = ((fact.valid_to or until) - fact.valid_from).total_seconds() * scale
-        placed.append(Interval(fact, round(x, 1), round(min(max(4.0, width), WIDTH - x), 1)))
+        placed.append(_Interval(fact, round(x, 1), round(min(max(4.0, width), WIDTH - x), 1)))
     return placed
 
 

@@ -26,7 +26,7 @@ TABLE: Final = 20
 """Turns of the table of numbers."""
 
 
-class Figures(NamedTuple):
+class _Figures(NamedTuple):
     """The numbers of one turn.
 
     Attributes:
@@ -82,13 +82,13 @@ async def plots(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-def _figures(thread: str, report: TurnReport, said: Sequence[tuple[datetime, int]], prices: Prices) -> Figures:
+def _figures(thread: str, report: TurnReport, said: Sequence[tuple[datetime, int]], prices: Prices) -> _Figures:
     before = bisect_left(said, report.started_at, key=lambda one: one[0])
     tokens = [(call.input_tokens, call.cached_tokens or 0) for call in report.calls if call.input_tokens]
     similarity = max((m.similarity for m in report.memories if m.similarity is not None), default=None)
     if similarity is None and report.recall is not None:
         similarity = report.recall.nearest
-    return Figures(
+    return _Figures(
         thread,
         report.turn,
         report.context.tokens if report.context else None,
@@ -101,7 +101,7 @@ def _figures(thread: str, report: TurnReport, said: Sequence[tuple[datetime, int
     )
 
 
-def _pictures(reports: Sequence[TurnReport], rows: Sequence[Figures]) -> dict[str, Any]:
+def _pictures(reports: Sequence[TurnReport], rows: Sequence[_Figures]) -> dict[str, Any]:
     sections = _names((section.name, section.tokens) for r in reports if r.context for section in r.context.sections)
     nodes = _names(node for report in reports for node in nodes_in_order(report))
     by_section = [

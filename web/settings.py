@@ -13,7 +13,7 @@ from ..settings.settings import Settings
 from .visit import Visit
 
 
-class Shown(NamedTuple):
+class _Shown(NamedTuple):
     """A setting as the page shows it."""
 
     name: str
@@ -31,7 +31,7 @@ async def settings(visit: Visit) -> Response:
     return await visit.show("settings.html", groups=groups, profile=in_force.profile)
 
 
-def _shown(in_force: Settings, name: str) -> Shown:
+def _shown(in_force: Settings, name: str) -> _Shown:
     field, value = Settings.model_fields[name], getattr(in_force, name)
     text = "hidden" if isinstance(value, SecretStr) else shown(value)
-    return Shown(name, field.title or name, field.description or "", text, in_force.origin(name))
+    return _Shown(name, field.title or name, field.description or "", text, in_force.origin(name))

@@ -16,7 +16,7 @@ _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-class StaticFile(NamedTuple):
+class _StaticFile(NamedTuple):
     """A file as it is sent; `version` is the beginning of its hash."""
 
     content: bytes
@@ -25,11 +25,11 @@ class StaticFile(NamedTuple):
 
 
 @cache
-def static_files() -> Mapping[str, StaticFile]:
+def static_files() -> Mapping[str, _StaticFile]:
     """The files by their names (blocking the first time)."""
     found = {file.name: (file.read_bytes(), kind) for file in FOLDER.iterdir() if (kind := _KINDS.get(file.suffix))}
     return {
-        name: StaticFile(content, kind, hashlib.sha256(content).hexdigest()[:12])
+        name: _StaticFile(content, kind, hashlib.sha256(content).hexdigest()[:12])
         for name, (content, kind) in found.items()
     }
 

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 """The numbers of the first and the last message under a summary."""
 
 
-class Block(NamedTuple):
+class _Block(NamedTuple):
     """A summary in the picture; `id` is empty for a band of many."""
 
     x: float
@@ -57,7 +57,7 @@ async def summaries(visit: Visit) -> Response:
         "pyramid.html",
         thread=thread,
         name=await thread_name(visit, thread),
-        rows=rows_of(drawn, spans, replaced),
+        rows=_rows_of(drawn, spans, replaced),
         number=len(outline),
         standing=[texts[id_] for id_ in standing if id_ in texts],
         under=under,
@@ -81,9 +81,9 @@ def _spans_of(outline: Sequence[Outlined], places: Mapping[str, int]) -> dict[st
     return spans
 
 
-def rows_of(
+def _rows_of(
     outline: Sequence[Outlined], spans: Mapping[str, Span], replaced: set[str]
-) -> list[tuple[str, Sequence[Block]]]:
+) -> list[tuple[str, Sequence[_Block]]]:
     """The rows of the picture, the highest level first, with their names."""
     drawn = [made for made in outline if made.id in spans]
     if not drawn:
@@ -93,22 +93,22 @@ def rows_of(
     levels: dict[int, list[Outlined]] = {}
     for made in drawn:
         levels.setdefault(made.level, []).append(made)
-    rows: list[tuple[str, Sequence[Block]]] = []
+    rows: list[tuple[str, Sequence[_Block]]] = []
     for level in sorted(levels, key=lambda level: (level != MASTER_LEVEL, -level)):
         name = "master" if level == MASTER_LEVEL else f"level {level}"
         of_level = levels[level]
         if len(of_level) > BLOCKS:
-            rows.append((name, [Block(0, WIDTH, "", f"{len(of_level):,} summaries of {name}", False)]))
+            rows.append((name, [_Block(0, WIDTH, "", f"{len(of_level):,} summaries of {name}", False)]))
             continue
         rows.append((name, [_block(made, spans[made.id], first, scale, replaced) for made in of_level]))
-    rows.append(("messages", [Block(0, WIDTH, "", f"messages {first} to {last}", False)]))
+    rows.append(("messages", [_Block(0, WIDTH, "", f"messages {first} to {last}", False)]))
     return rows
 
 
-def _block(made: Outlined, span: Span, first: int, scale: float, replaced: set[str]) -> Block:
+def _block(made: Outlined, span: Span, first: int, scale: float, replaced: set[str]) -> _Block:
     x, width = (span[0] - first) * scale, (span[1] - span[0] + 1) * scale
     label = f"messages {span[0]} to {span[1]}"
-    return Block(round(x, 2), round(width, 2), made.id, label, made.id not in replaced)
+    return _Block(round(x, 2), round(width, 2), made.id, label, made.id not in replaced)
 
 
 def _under(outline: Sequence[Outlined], id_: str) -> list[Outlined]:
@@ -134,7 +134,7 @@ async def summary(visit: Visit) -> Response:
         summary=made,
         above=await visit.user.summaries.above(thread, made.id),
         versions=[
-            (version, *differences(version.content, after))
+            (version, *_differences(version.content, after))
             for version, after in reversed(list(zip(versions, following, strict=True)))
         ],
         **await _below(visit, thread, made),
@@ -187,7 +187,7 @@ Marked = list[tuple[str, bool]]
 """Parts of a text, each with whether the other text lacks it."""
 
 
-def differences(old: str, new: str) -> tuple[Marked, Marked]:
+def _differences(old: str, new: str) -> tuple[Marked, Marked]:
     """Two texts in parts: those that only one of them has are marked. Very long ones are not compared."""
     before, after = old.split(" "), new.split(" ")
     if len(before) + len(after) > _WORDS:

@@ -28,7 +28,7 @@ _OPENING: Final = 200
 _LONGEST_TURN: Final = timedelta(hours=1)
 
 
-class Entry(NamedTuple):
+class _Entry(NamedTuple):
     """A message of a page.
 
     Attributes:
@@ -112,12 +112,12 @@ async def thread_name(visit: Visit, thread_id: str) -> str:
     return one_line(openings.get(thread_id, ""), 60) or thread_id
 
 
-async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage]) -> list[Entry]:
+async def _entries(visit: Visit, thread_id: str, shown: Sequence[ArchivedMessage]) -> list[_Entry]:
     ids = [message.id for message in shown]
     ends = _ends(shown, await Overview(visit.user.rows).summaries_of(thread_id, ids))
     turns = await _turns(visit, thread_id, shown)
     return [
-        Entry(
+        _Entry(
             message,
             beginning(message.text, SHOWN),
             len(message.text) > SHOWN,

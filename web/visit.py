@@ -207,20 +207,20 @@ def templates() -> Environment:
         "day": lambda moment: f"{moment:%Y-%m-%d}" if moment else "",
         "line": one_line,
         "count": lambda number: f"{number:,}",
-        "amount": amount,
-        "ms": duration,
+        "amount": _amount,
+        "ms": _duration,
     }
     for name in found.list_templates():
         found.get_template(name)
     return found
 
 
-def duration(milliseconds: float) -> str:
+def _duration(milliseconds: float) -> str:
     """A time as people write it."""
     return f"{milliseconds:,.0f} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:,.1f} s"
 
 
-def amount(size: float) -> str:
+def _amount(size: float) -> str:
     """A number of bytes as people write it."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:

@@ -71,7 +71,7 @@ def drop_lock(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def is_free(path: Path, operation: int) -> bool:
+def _is_free(path: Path, operation: int) -> bool:
     """Tell whether the lock could be taken at this moment; take nothing."""
     descriptor = take_lock(path, operation)
     if descriptor is None:
@@ -110,7 +110,7 @@ def stop_unsupervised(pgdata: Path) -> None:
 
 def is_supervised(data_dir: Path) -> bool:
     """Tell whether the server of this folder has a supervisor."""
-    return not is_free(data_dir / SUPERVISOR_LOCK, fcntl.LOCK_SH)
+    return not _is_free(data_dir / SUPERVISOR_LOCK, fcntl.LOCK_SH)
 
 
 def log_tail(log: Path, offset: int) -> str:
@@ -223,7 +223,7 @@ def _watch(orders: Orders, server: subprocess.Popen[bytes], wakeups: int) -> Non
     while server.poll() is None and data_dir.exists():
         if select.select([wakeups], [], [], check)[0] and {signal.SIGTERM, signal.SIGINT} & {*os.read(wakeups, 64)}:
             return
-        if not is_free(data_dir / CLIENTS_LOCK, fcntl.LOCK_EX):
+        if not _is_free(data_dir / CLIENTS_LOCK, fcntl.LOCK_EX):
             deserted_since = None
         elif deserted_since is None:
             deserted_since = time.monotonic()
@@ -237,7 +237,7 @@ def _stop_if_deserted(data_dir: Path, server: subprocess.Popen[bytes]) -> None:
     if start is None:
         return
     try:
-        if is_free(data_dir / CLIENTS_LOCK, fcntl.LOCK_EX):
+        if _is_free(data_dir / CLIENTS_LOCK, fcntl.LOCK_EX):
             _stop(server.pid, lambda: server.poll() is not None)
     finally:
         drop_lock(start)

@@ -20,7 +20,7 @@ from ..memory_changes import array_bytes, vector_bytes, vector_of
 Row = dict[str, Any]
 
 
-def stored(value: Any) -> Any:
+def _stored(value: Any) -> Any:
     """A parameter as SQLite takes it: times as text that sorts, arrays and objects as JSON."""
     if isinstance(value, Jsonb):
         return (value.dumps or json.dumps)(value.obj)
@@ -29,15 +29,15 @@ def stored(value: Any) -> Any:
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, list | tuple):
-        return json.dumps(value, default=stored)
+        return json.dumps(value, default=_stored)
     return value
 
 
 def parameters(values: Mapping[str, Any] | Sequence[Any] | None) -> Any:
     """All parameters of a statement as SQLite takes them."""
     if isinstance(values, Mapping):
-        return {name: stored(value) for name, value in values.items()}
-    return [stored(value) for value in values or ()]
+        return {name: _stored(value) for name, value in values.items()}
+    return [_stored(value) for value in values or ()]
 
 
 def readers(names: Sequence[str]) -> list[tuple[int, Callable[[Any], Any]]]:
