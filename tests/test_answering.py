@@ -104,7 +104,7 @@ async def test_where_no_model_answers_each_is_named_with_its_reason(reopen: Call
 
 async def test_a_slow_model_is_given_up_and_the_next_answers(reopen: Callable[..., open_graph]) -> None:
     slow = scripted(30, "late", name="slow")
-    async with reopen(model=slow, fallbacks=[scripted("quick")], timeouts={"model": 0.2}) as graph:
+    async with reopen(model=slow, fallbacks=[scripted("quick")], timeouts={"model": 1}) as graph:
         state = await say(graph, "hello")
         assert state["messages"][-1].text == "quick"
         assert state["reply"].calls[0].failure == "timeout"

@@ -152,6 +152,7 @@ async def test_any_text_is_answered_archived_and_checkpointed(
     assert (await reopen().resources.of_user("ada").archive.messages("t1"))[0].text == kept
 
 
+@pytest.mark.slow
 async def test_a_megabyte_is_kept_whole_and_sent_within_the_budget_with_its_end(
     graph: CompiledConversation, reopen: Callable[..., open_graph], echo: EchoModel
 ) -> None:

@@ -124,6 +124,7 @@ async def test_a_claim_that_nobody_took_over_holds_however_late_it_is(
     assert execute("SELECT * FROM thread_claims") == []
 
 
+@pytest.mark.slow
 async def test_cut_connections_lose_no_turn_of_two_that_talk_at_once(
     settings: Settings, embeddings: Embeddings, other: CompiledConversation, execute: Execute
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_prompt_begins_anew_where_what_led_it_is_gone() -> None:
 
 
 @given(sizes=sizes, budget=st.integers(700, 8000))
+@pytest.mark.slow
 def test_the_conversation_as_said_stays_under_its_high_mark_and_the_prompt_within_its_budget(
     sizes: list[int], budget: int
 ) -> None:

@@ -283,6 +283,7 @@ async def test_an_agent_remembers_across_threads_and_not_across_users(middleware
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_an_agents_prompt_stays_within_the_budget_and_its_messages_stay_whole(
     settings: Settings, embeddings: Embeddings, echo: EchoModel
 ) -> None:

@@ -56,7 +56,7 @@ def stored(plain: Settings) -> Settings:
     return plain.but(encryption_key=KEY)
 
 
-@pytest.fixture(params=EACH_STORAGE)
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.slow), "sqlite", "json"])
 def in_folder(request: pytest.FixtureRequest, settings: Settings, own_server: Path) -> Settings:
     """Settings on each storage, without encryption, in a folder in which nobody else writes."""
     return settings.but(database_url=request.param, data_dir=own_server, database_schema="everthread")

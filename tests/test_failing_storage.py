@@ -157,6 +157,7 @@ async def test_a_full_disk_keeps_the_reply_and_refuses_what_follows_until_there_
         assert await kept(graph) == SAID[:8]
 
 
+@pytest.mark.slow
 async def test_postgres_that_is_stopped_while_the_model_answers(
     settings: Settings, own_server: Path, embeddings: Any
 ) -> None:

@@ -353,6 +353,7 @@ async def test_what_was_said_of_oneself_is_known_at_once_where_a_memory_imports_
         assert (await memory.aimport_(written(tmp_path, MEM0))).facts == 2
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
     (trip, _) = chatgpt()

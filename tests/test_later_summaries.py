@@ -144,6 +144,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_killed_process_leaves_it_to_the_next(
     ours: Settings, environment: dict[str, str], embeddings: Embeddings
 ) -> None:
@@ -261,6 +262,7 @@ async def test_several_summaries_come_with_one_call(ours: Settings, embeddings: 
         assert {message.id for message in messages} <= reached
 
 
+@pytest.mark.slow
 async def test_a_thread_that_was_brought_in_is_caught_up_with_over_several_turns(
     ours: Settings, embeddings: Embeddings
 ) -> None:

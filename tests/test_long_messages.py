@@ -15,7 +15,6 @@ from everthread.assembly.cut import Cut, Marks, cut
 from everthread.assembly.layout import Layout
 from everthread.assembly.material import found_tokens
 from everthread.runtime.prompt import token_budget
-from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView
 from everthread.state.records import Place, now
@@ -63,7 +62,10 @@ def stands(message: AnyMessage, made: Assembled) -> bool:
 
 # What five messages of so many words take leaves room beside them at the default budget; hybrid's is 3,000 tokens.
 FIT: list[Any] = [
-    (profile, words) for profile in PROFILES for words in (100, 400, 800) if (profile, words) != ("hybrid", 800)
+    pytest.param(*profile.values, words, marks=profile.marks)
+    for profile in EACH_PROFILE
+    for words in (100, 400, 800)
+    if (*profile.values, words) != ("hybrid", 800)
 ]
 
 

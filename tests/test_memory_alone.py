@@ -40,7 +40,7 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"langgraph", "langc
 """
 
 
-@pytest.mark.parametrize("storage", ["sqlite", "json"])
+@pytest.mark.parametrize("storage", ["sqlite", pytest.param("json", marks=pytest.mark.slow)])
 def test_nothing_of_langgraph_or_of_agents_is_imported(tmp_path: Path, storage: str) -> None:
     url = f"{storage}:///{tmp_path / 'memory'}"
     done = subprocess.run(

