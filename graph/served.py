@@ -18,7 +18,7 @@ from ..runtime.run_settings import is_authenticated
 from ..settings.client import client_context, client_form, may_choose
 from ..settings.operator import NO_COMMANDS
 from ..settings.run_context import RunContext
-from ..state.errors import InputError
+from ..state.errors import EverthreadError, InputError
 from ..state.messages import message_text, read_input, role_of
 from ..storage.open import locks_of
 from ..storage.postgres.checkpointer import shared_database
@@ -28,6 +28,15 @@ from .conversation import Conversation
 resources = Resources(shared_database().settings, database=shared_database())
 """What the turns of the server share."""
 resources.locks = locks_of(resources.database)
+
+
+def _as_json(error: EverthreadError) -> dict[str, str]:
+    """An error as clients of MCP and A2A hear of it, who are told what stands under `error` alone."""
+    return {"error": f"{type(error).__name__}: {error}", "message": str(error)}
+
+
+# Here alone, where the server asks each error for it: a checkpointer of LangGraph's would take it for a model of ours.
+EverthreadError.model_dump = _as_json  # type: ignore[attr-defined]  # which no class of ours has elsewhere
 
 
 class _ServedConversation(Conversation):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from pydantic import ValidationError
@@ -123,9 +122,7 @@ def _broken_off(newest: CheckpointTuple) -> TurnReport | None:
 
 
 def _sentence(error: Any) -> str:
-    """What an error says; a checkpoint keeps ours as JSON, and others as Python shows them, with their kind around."""
-    if isinstance(error, Mapping):
-        return str(error.get("message") or error.get("error"))
+    """What an error says; a checkpoint keeps it as Python shows it, with its kind around."""
     shown = str(error)
     found = _SHOWN.fullmatch(shown.strip())
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress, count
 from typing import Final
 
 import numpy as np
@@ -45,13 +46,13 @@ class HeldVectors:
         vectors = matrix(rows)
         size = vectors.shape[1]
         packed, held, at = self._by_size.setdefault(size, (PackedVectors(size), Column(np.int64), {}))
-        for row in rows:
-            for _, owners_before, places in self._by_size.values():
-                if (old := places.pop(row.id, None)) is not None:
-                    owners_before.values[old] = NOBODY
-        lengths = np.linalg.norm(vectors, axis=1)
+        ids = [row.id for row in rows]
+        for _, owners_before, places in self._by_size.values():
+            for id_ in places.keys() & ids:
+                owners_before.values[places.pop(id_)] = NOBODY
+        lengths = np.einsum("nd,nd->n", vectors, vectors)
         good = np.isfinite(lengths) & (lengths > 0)
-        at.update((rows[n].id, place) for place, n in enumerate(np.flatnonzero(good).tolist(), start=len(packed)))
+        at.update(zip(compress(ids, good), count(len(packed))))
         packed.extend(vectors[good])
         held.extend(owners[good])
 

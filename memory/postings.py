@@ -39,8 +39,6 @@ class Postings:
         """Add entries."""
         self._keys.extend(keys)
         self._rows.extend(rows)
-        if len(self._keys.values) > max(_TAIL, len(self._sorted_keys) // 8):
-            self._sort()
 
     def forget(self, rows: Indices) -> None:
         """Take out the entries of these rows."""
@@ -49,6 +47,7 @@ class Postings:
 
     def rows_of(self, key: int) -> Indices:
         """The rows that hold a term, each as often as it does; in no order."""
+        self._sort_in()
         start, stop = (int(np.searchsorted(self._sorted_keys, key, side)) for side in _SIDES)
         found: Indices = np.concatenate([self._sorted_rows[start:stop], self._rows.values[self._keys.values == key]])
         held: Indices = found[found != NOBODY]
@@ -61,6 +60,7 @@ class Postings:
             rows: whose terms.
             without: keys of terms that are left out.
         """
+        self._sort_in()
         every = [(self._sorted_keys, self._sorted_rows), (self._keys.values, self._rows.values)]
         wanted = np.setdiff1d(np.concatenate([keys[np.isin(held, rows)] for keys, held in every]), without)
         starts, stops = (np.searchsorted(self._sorted_keys, wanted, side) for side in _SIDES)
@@ -71,10 +71,13 @@ class Postings:
             if len(found) > 1:
                 yield found[found != NOBODY]
 
-    def _sort(self) -> None:
+    def _sort_in(self) -> None:
+        """Sort in what was added, where that is much: when it is looked for, once after all that is read at once."""
+        if len(self._keys.values) <= max(_TAIL, len(self._sorted_keys) // 8):
+            return
         keys = np.concatenate([self._sorted_keys, self._keys.values])
         rows = np.concatenate([self._sorted_rows, self._rows.values])
         held = rows != NOBODY
-        order = np.argsort(keys[held], kind="stable")
+        order = np.argsort(keys[held])
         self._sorted_keys, self._sorted_rows = keys[held][order], rows[held][order]
         self._keys, self._rows = Column(np.int64), Column(np.int64)

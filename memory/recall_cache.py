@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from cachetools import LRUCache
@@ -83,16 +84,17 @@ class RecallCache:
         key = (rows.user_id, self._model())
         held = self._held.setdefault(key, _Held())
         async with held.lock:
-            changes = await changes_since(rows, key[1], held.horizon)
-            if held.removals not in {None, changes.removals}:
+            standing, changes = await changes_since(rows, key[1], held.horizon)
+            if held.removals not in {None, standing.removals}:
                 held.memory, held.horizon = UserMemory(), ALL
                 self._forget()
-                changes = await changes_since(rows, key[1], ALL)
-            if changes.messages or changes.vectors:
-                await _take(held.memory, changes)
-            held.horizon, held.removals = changes.horizon, changes.removals
+                standing, changes = await changes_since(rows, key[1], ALL)
+            async with aclosing(changes):
+                async for part in changes:
+                    await _take(held.memory, part)
+            held.horizon, held.removals = standing.horizon, standing.removals
         self._held[key] = held  # its size has changed
-        return Known(held.memory, changes.without_terms, changes.without_vectors)
+        return Known(held.memory, standing.without_terms, standing.without_vectors)
 
 
 async def _take(memory: UserMemory, changes: Changes) -> None:

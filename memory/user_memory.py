@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import compress
 from sys import intern
 from typing import Any, Final, NamedTuple
 
@@ -108,26 +109,29 @@ class UserMemory:
 
     def add_messages(self, rows: Sequence[MessageRow]) -> None:
         """Add messages; one that is known keeps its row."""
-        news = [row for row in {(row[0], row[1]): row for row in rows}.values() if self._is_news(row)]
-        if not news:
+        latest = {(row[0], row[1]): row for row in rows}
+        at = np.fromiter(map(self._row, latest), np.int64, len(latest))
+        hashes = np.fromiter(map(hash, latest.values()), np.int64, len(latest))
+        is_news = at < 0
+        is_news[~is_news] = self._hashes.values[at[~is_news]] != hashes[~is_news]
+        if not is_news.any():
             return
+        news = list(compress(latest.values(), is_news))
+        at, hashes = at[is_news], hashes[is_news]
         keys, sizes = term_numbers(row.keys for row in news)
-        at = np.array([self._row(row[0], row[1]) for row in news], dtype=np.int64)
-        values = np.array([self._values(row, size) for row, size in zip(news, sizes.tolist(), strict=True)], _MESSAGE)
+        values = self._values(news, sizes)
         known, fresh, first = at >= 0, at < 0, len(self)
         if known.any():
             self._postings.forget(at[known])
         self.messages[at[known]] = values[known]
-        for row, index in zip(news, at.tolist(), strict=True):
-            if index >= 0:
-                self._hashes.values[index] = hash(row)
+        self._hashes.values[at[known]] = hashes[known]
         at[fresh] = np.arange(first, first + fresh.sum())
-        new = [row for row, is_fresh in zip(news, fresh.tolist(), strict=True) if is_fresh]
+        new = list(compress(news, fresh))
         ids = [(intern(row[0]), row[1]) for row in new]  # which come with each row again
         self._rows.update(zip(ids, range(first, first + len(ids)), strict=True))
         self.ids.extend(ids)
-        self.roles.extend(intern(row.role) for row in new)
-        self._hashes.extend([hash(row) for row in new])
+        self.roles.extend(intern(row[3]) for row in new)
+        self._hashes.extend(hashes[fresh])
         self._messages.extend(values[fresh])
         self._postings.add(keys, np.repeat(at, sizes))
         self._whole = None if known.any() else self._grown(first)
@@ -135,12 +139,14 @@ class UserMemory:
     def add_vectors(self, rows: Sequence[VectorRow]) -> None:
         """Add vectors; one that is known, or comes twice, counts as it came last. Those of messages that are not known
         are left out."""
-        by_size: dict[int, list[tuple[VectorRow, int]]] = {}
-        for row in {row.id: row for row in rows}.values():
+        by_size: dict[int, tuple[list[VectorRow], list[int]]] = {}
+        for row in {row[0]: row for row in rows}.values():
             if (owner := self._owner(row)) != NOBODY:
-                by_size.setdefault(len(row.numbers), []).append((row, owner))
-        for alike in by_size.values():
-            self._vectors.add([row for row, _ in alike], np.array([owner for _, owner in alike], dtype=np.int64))
+                alike, owners = by_size.setdefault(len(row[6]), ([], []))
+                alike.append(row)
+                owners.append(owner)
+        for alike, owners in by_size.values():
+            self._vectors.add(alike, np.array(owners, dtype=np.int64))
 
     def view(self, thread_id: str | None = None) -> View:
         """The messages of this thread, or of all where it is None, in the order they were said."""
@@ -213,7 +219,7 @@ class UserMemory:
         """The same from what another store found: the kind of each source, the source, its cosine."""
         near = np.full(len(self), np.nan)
         for kind, source, cosine in found:
-            if kind == "message" and (row := self._row(source.thread_id, source.id)) >= 0:
+            if kind == "message" and (row := self._row((source.thread_id, source.id))) >= 0:
                 near[row] = cosine
         return Near(near, [(source, cosine) for kind, source, cosine in found if kind == "summary"])
 
@@ -221,26 +227,27 @@ class UserMemory:
         """When a message was said."""
         return said_at(self.messages["micros"][row])
 
-    def _row(self, thread_id: str, id_: str) -> int:
-        return self._rows.get((thread_id, id_), -1)
+    def _row(self, source: tuple[str, str]) -> int:
+        return self._rows.get(source, -1)
 
-    def _is_news(self, row: MessageRow) -> bool:
-        index = self._row(row[0], row[1])
-        return index < 0 or int(self._hashes.values[index]) != hash(row)
-
-    def _values(self, row: MessageRow, length: int) -> tuple[int, int, int, int, int, bool, bool, bool]:
-        thread_id, _, seq, role, name, micros, ending, _ = row
-        thread = self._threads.setdefault(thread_id, len(self._threads))
-        speaker = self._speakers.setdefault(name, len(self._speakers))
-        is_reply = role == "assistant" and not name
-        return thread, seq, micros, length, speaker, ending in _QUESTION_MARKS, is_reply, role == "system"
+    def _values(self, rows: Sequence[MessageRow], lengths: Indices) -> NDArray[Any]:
+        threads, _, seqs, roles, names, micros, endings, _, _ = zip(*rows, strict=True)
+        values = np.empty(len(rows), _MESSAGE)
+        values["thread"] = [self._threads.setdefault(thread, len(self._threads)) for thread in threads]
+        values["seq"], values["micros"], values["length"] = seqs, micros, lengths
+        values["speaker"] = [self._speakers.setdefault(name, len(self._speakers)) for name in names]
+        values["asks"] = [ending in _QUESTION_MARKS for ending in endings]
+        values["is_reply"] = [role == "assistant" and not name for role, name in zip(roles, names, strict=True)]
+        values["is_system"] = [role == "system" for role in roles]
+        return values
 
     def _owner(self, row: VectorRow) -> int:
-        if row.source_type != "summary":
-            return self._row(row.thread_id, row.source_id)
-        number = self._summary_numbers.setdefault((row.thread_id, row.source_id), len(self._summaries))
+        _, thread_id, source_type, source_id, role, micros, _, _ = row
+        if source_type != "summary":
+            return self._row((thread_id, source_id))
+        number = self._summary_numbers.setdefault((thread_id, source_id), len(self._summaries))
         if number == len(self._summaries):
-            self._summaries.append(SummarySource(row.thread_id, row.source_id, row.role, said_at(row.micros)))
+            self._summaries.append(SummarySource(thread_id, source_id, role, said_at(micros)))
         return -2 - number
 
     def _positions(self, rows: Indices) -> Indices:

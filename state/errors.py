@@ -16,10 +16,6 @@ SearchFault = Literal[
 class EverthreadError(RuntimeError):
     """The base of every error that everthread raises on purpose."""
 
-    def model_dump(self) -> dict[str, str]:
-        """The error as JSON: a LangGraph server asks for it so, and would else hide the sentence from some clients."""
-        return {"error": f"{type(self).__name__}: {self}", "message": str(self)}
-
 
 class SettingsError(EverthreadError, ValueError):
     """A setting has a value that is not allowed, or an unknown name."""

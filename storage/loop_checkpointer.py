@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -16,17 +16,10 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import INTERRUPT
 
-from ..state.compression_records import ThreadCompression
 from ..state.errors import StorageUnreachable
-from ..state.fact_records import FactSheet
 from ..state.messages import clean, is_empty
-from ..state.records import Recall, Record
-from ..state.report_records import Progress, TurnReport
-from ..state.search_records import SearchOutcome
-from ..state.turn_records import AfterReply, ContextReport, ReplyReport
 from .archive import Archive
 from .damaged_checkpoints import newest_readable
 from .loop_thread import io_thread
@@ -38,20 +31,8 @@ from .thread_copy import copy_archive, owner_of
 from .unwritten import Write
 from .user_rows import UserRows
 
-EARLIER_RECORDS: Final[tuple[type[Record], ...]] = (
-    ThreadCompression, SearchOutcome, Recall, FactSheet, ContextReport, ReplyReport, AfterReply, Progress, TurnReport,
-    *Record.__subclasses__(),
-)  # fmt: skip
-"""The records that checkpoints of earlier versions hold; today's hold plain data."""
-
-
 Fence = tuple[Any, Mapping[str, Any]] | None
 """What fails where the claim of a thread is lost, that held when a step was made: see `Storage.fence`."""
-
-
-def serializer() -> JsonPlusSerializer:
-    """LangGraph's serializer, which in strict mode, too, brings back the records that earlier versions kept."""
-    return MessageSerializer().with_msgpack_allowlist(EARLIER_RECORDS)
 
 
 class LoopCheckpointer(BaseCheckpointSaver[str]):
@@ -68,7 +49,7 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
     """
 
     def __init__(self, storage: Storage, serde: SerializerProtocol | None = None) -> None:
-        super().__init__(serde=serde or serializer())
+        super().__init__(serde=serde or MessageSerializer())
         self._storage = storage
         self._unwritten = storage.unwritten
         self.before_deletion: Callable[[str], Awaitable[None]] | None = None

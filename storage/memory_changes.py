@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..state.errors import RightsError, StorageUnreachable
 from .archive_rows import check_message
-from .readable import readable
+from .readable import UNREADABLE, readable
 from .user_rows import UserRows
 
 ALL: Final = "0"
@@ -25,12 +25,21 @@ _ARRAY_HEAD: Final = 20
 _VECTOR_HEAD: Final = 4
 """Bytes before the numbers of a vector, as pgvector sends it."""
 
+BATCH: Final = 10_000
+"""Rows of either kind that are read at once; more where they were changed together. Vectors of them take 15 MB."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
 
+R = TypeVar("R")
+_Rows = list[tuple[Any, ...]]
+
 
 class MessageRow(NamedTuple):
-    """A message: `micros` are microseconds since 1970, `ending` its last character, `keys` its terms, big-endian."""
+    """A message: `micros` are microseconds since 1970, `ending` its last character, `keys` its terms, big-endian.
+
+    `changed` counts transactions, or changes, up to the last that it was changed in.
+    """
 
     thread_id: str
     id: str
@@ -40,10 +49,14 @@ class MessageRow(NamedTuple):
     micros: int
     ending: str
     keys: bytes | None
+    changed: Any
 
 
 class VectorRow(NamedTuple):
-    """A vector of a message or summary; `numbers` are single precision, big-endian, after a head of 4 bytes."""
+    """A vector of a message or summary; `numbers` are single precision, big-endian, after a head of 4 bytes.
+
+    `changed` is as for `MessageRow`.
+    """
 
     id: str
     thread_id: str
@@ -52,77 +65,108 @@ class VectorRow(NamedTuple):
     role: str
     micros: int
     numbers: bytes
+    changed: Any
 
 
-class Changes(NamedTuple):
-    """What changed, and how things stand.
+class Standing(NamedTuple):
+    """How things stand with what is kept of a user.
 
     Attributes:
-        messages: new ones, and some that are known.
-        vectors: the same.
         horizon: what to ask for the next time.
         removals: how often rows of the user were deleted.
         without_terms: whether a message's terms were not found yet.
         without_vectors: whether a message or summary was not embedded yet.
     """
 
-    messages: Sequence[MessageRow]
-    vectors: Sequence[VectorRow]
     horizon: str
     removals: int
     without_terms: bool
     without_vectors: bool
 
 
-async def changes_since(rows: UserRows, model: str, since: str) -> Changes:
-    """What of the user's memory was committed since `horizon` was given; `ALL` for all of it.
+class Changes(NamedTuple):
+    """A part of what changed: new ones, and some that are known. No vector comes before its message."""
 
-    The horizon is read first: what is committed while the rest is read is read again the next time.
+    messages: Sequence[MessageRow]
+    vectors: Sequence[VectorRow]
+
+
+Parts = AsyncGenerator[Changes, None]
+
+
+async def changes_since(rows: UserRows, model: str, since: str) -> tuple[Standing, Parts]:
+    """What of the user's memory was committed since `horizon` was given, in parts; `ALL` for all of it.
+
+    The horizon is read first: what is committed while the rest is read is read again the next time. All of it comes
+    from a standby where one answers, and what is newer than that from the storage: it may be behind at will.
 
     Raises:
-        StorageError: the database fails.
+        StorageError: the database fails; also while the parts are read.
     """
-    head, vectors, messages = await (_all_of(rows, model) if since == ALL else _since(rows, model, since))
-    horizon, removals, without_terms, without_vectors, restored = head[0]
+    if since == ALL and (standby := rows.of_standby()) is not None:
+        with suppress(StorageUnreachable, RightsError):  # a right that was given a moment ago
+            past, before = await _since(standby, model, ALL)
+            standing, newer = await _since(rows, model, past.horizon)
+            if standing.removals == past.removals:  # nothing was deleted meanwhile
+                return standing, _both(before, newer, lambda: _since(rows, model, ALL))
+    return await _since(rows, model, since)
+
+
+async def _both(before: Parts, newer: Parts, instead: Callable[[], Awaitable[tuple[Standing, Parts]]]) -> Parts:
+    """What a standby has, and what is newer; all of it from elsewhere where the standby ends meanwhile."""
+    try:
+        async for part in before:
+            yield part
+    except (StorageUnreachable, RightsError):
+        _, newer = await instead()
+    async for part in newer:
+        yield part
+
+
+async def _since(rows: UserRows, model: str, since: str) -> tuple[Standing, Parts]:
+    head, vectors, messages = await rows.tuples(
+        ("memory.head", {"model": model}), _part("memory.vectors", model, since), _part("memory.messages", model, since)
+    )
+    *standing, restored = head[0]
     if restored:
         await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
-    return Changes(
-        readable(rows, "messages", messages, _message),
-        readable(rows, "vectors", vectors, _vector),
-        horizon,
-        removals,
-        without_terms,
-        without_vectors,
-    )
+    return Standing(*standing), _parts(rows, model, messages, vectors)
 
 
-_Read = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]
-"""The head, the vectors, the messages."""
+async def _parts(rows: UserRows, model: str, messages: _Rows, vectors: _Rows) -> Parts:
+    """What begins with these rows."""
+    if len(messages) < BATCH and len(vectors) < BATCH:  # as after a turn
+        yield Changes(_messages(rows, messages), _vectors(rows, vectors))
+        return
+    async with aclosing(_batches(rows, "memory.messages", model, messages)) as batches:
+        async for found in batches:
+            yield Changes(await asyncio.to_thread(_messages, rows, found), ())
+    async with aclosing(_batches(rows, "memory.vectors", model, vectors)) as batches:
+        async for found in batches:
+            yield Changes((), await asyncio.to_thread(_vectors, rows, found))
 
 
-async def _since(rows: UserRows, model: str, since: str) -> _Read:
-    head, vectors, messages = await rows.tuples(*_queries(model, since))
-    return head, vectors, messages
+async def _batches(rows: UserRows, query: str, model: str, first: _Rows) -> AsyncGenerator[_Rows, None]:
+    """Rows after rows; the next are read while those before are worked with."""
+
+    async def following(last: _Rows) -> _Rows:
+        (found,) = await rows.tuples(_part(query, model, str(max(int(row[-1]) for row in last) + 1)))
+        return found
+
+    found = first
+    while found:
+        reading = asyncio.ensure_future(following(found)) if len(found) >= BATCH else None
+        try:
+            yield found
+        except BaseException:
+            if reading is not None:
+                reading.cancel()
+            raise
+        found = await reading if reading is not None else []
 
 
-async def _all_of(rows: UserRows, model: str) -> _Read:
-    """All of it: from a standby where one answers, and what is newer than that, so that it may be behind at will."""
-    if (standby := rows.of_standby()) is not None:
-        with suppress(StorageUnreachable, RightsError):  # a right that was given a moment ago
-            past, *before = await _since(standby, model, ALL)
-            head, *newer = await _since(rows, model, past[0][0])
-            if head[0][1] == past[0][1]:  # nothing was deleted meanwhile
-                vectors, messages = ([*old, *new] for old, new in zip(before, newer, strict=True))
-                return head, vectors, messages
-    first, *rest = _queries(model, ALL)
-    (head,) = await rows.tuples(first)
-    (vectors,), (messages,) = await asyncio.gather(*(rows.tuples(query) for query in rest))
-    return head, vectors, messages
-
-
-def _queries(model: str, since: str) -> list[tuple[str, dict[str, str]]]:
-    values = {"model": model, "since": since}
-    return [(name, values) for name in ("memory.head", "memory.vectors", "memory.messages")]
+def _part(query: str, model: str, since: str) -> tuple[str, dict[str, Any]]:
+    return query, {"model": model, "since": since, "limit": BATCH}
 
 
 def said_at(micros: int) -> datetime:
@@ -137,33 +181,64 @@ def said_at(micros: int) -> datetime:
         raise ValueError("a time is between the years 1 and 9999") from None
 
 
-def _message(values: Sequence[Any]) -> MessageRow:
-    row = MessageRow._make(values)
-    check_message(row.seq, row.role, said_at(row.micros))
-    if row.keys is not None and max(len(memoryview(row.keys)) - _ARRAY_HEAD, 0) % _NUMBER.itemsize:
-        raise ValueError("terms are numbers")
-    return row
+def _messages(rows: UserRows, found: _Rows) -> list[MessageRow]:
+    return _sound(rows, "messages", list(map(MessageRow._make, found)), _check_messages)
 
 
-def _vector(values: Sequence[Any]) -> VectorRow:
-    row = VectorRow._make(values)
-    check_message(1, row.role, said_at(row.micros))
-    if (size := len(memoryview(row.numbers))) <= _VECTOR_HEAD or size % 4:
-        raise ValueError("a vector has numbers")
-    return row
+def _vectors(rows: UserRows, found: _Rows) -> list[VectorRow]:
+    return _sound(rows, "vectors", list(map(VectorRow._make, found)), _check_vectors)
+
+
+def _sound(rows: UserRows, table: str, made: list[R], check: Callable[[Sequence[R]], None]) -> list[R]:
+    """Records without those that are damaged, which are looked for one by one where the check finds any."""
+
+    def alone(row: R) -> R:
+        check([row])
+        return row
+
+    try:
+        check(made)
+    except UNREADABLE:
+        return readable(rows, table, made, alone)
+    return made
+
+
+def _check_messages(rows: Sequence[MessageRow]) -> None:
+    if rows:
+        _, _, seqs, roles, _, micros, _, keys, _ = zip(*rows, strict=True)
+        _check(seqs, roles, micros)
+        sizes = {max(len(memoryview(of)) - _ARRAY_HEAD, 0) for of in keys if of is not None}
+        if any(size % _NUMBER.itemsize for size in sizes):
+            raise ValueError("terms are numbers")
+
+
+def _check_vectors(rows: Sequence[VectorRow]) -> None:
+    if rows:
+        _, _, _, _, roles, micros, numbers, _ = zip(*rows, strict=True)
+        _check((1,), roles, micros)
+        if any(size <= _VECTOR_HEAD or size % 4 for size in {len(memoryview(of)) for of in numbers}):
+            raise ValueError("a vector has numbers")
+
+
+def _check(seqs: Sequence[Any], roles: Sequence[Any], micros: Sequence[Any]) -> None:
+    if not {*map(type, seqs), *map(type, micros)} <= {int}:
+        raise TypeError("places and times are numbers")
+    for role in set(roles):
+        check_message(min(seqs), role, said_at(min(micros)))
+        check_message(max(seqs), role, said_at(max(micros)))
 
 
 def term_numbers(arrays: Iterable[bytes | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of several arrays, one after the other, and how many each has."""
     bodies = [b"" if array is None else array[_ARRAY_HEAD:] for array in arrays]
-    sizes = np.array([len(body) // _NUMBER.itemsize for body in bodies], dtype=np.int64)
+    sizes = np.fromiter(map(len, bodies), np.int64, len(bodies)) // _NUMBER.itemsize
     return np.frombuffer(b"".join(bodies), _NUMBER)["value"].astype(np.int64), sizes
 
 
 def matrix(rows: Sequence[VectorRow]) -> NDArray[np.float32]:
     """The vectors of rows that have the same number of dimensions, one a row."""
-    body = b"".join(row.numbers[_VECTOR_HEAD:] for row in rows)
-    return np.frombuffer(body, ">f4").astype(np.float32).reshape(len(rows), -1)
+    whole = np.frombuffer(b"".join([row[6] for row in rows]), ">f4").reshape(len(rows), -1)
+    return whole[:, _VECTOR_HEAD // 4 :].astype(np.float32)
 
 
 def array_bytes(numbers: Sequence[int]) -> bytes:

@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Overwrite
 
 from everthread.state.records import Recall
-from everthread.storage.loop_checkpointer import serializer
+from everthread.storage.message_serializer import MessageSerializer
 
 CALL = {"name": "weather", "args": {"city": "Oslo", "days": [1, 2]}, "id": "c1", "type": "tool_call"}
 MESSAGES: list[BaseMessage] = [
@@ -42,8 +42,8 @@ MESSAGES: list[BaseMessage] = [
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_a_message_is_what_it_was(message: BaseMessage) -> None:
-    stored = serializer().dumps_typed([message, {"inside": message}, Overwrite([message])])
-    mine, theirs = serializer().loads_typed(stored), JsonPlusSerializer().loads_typed(stored)
+    stored = MessageSerializer().dumps_typed([message, {"inside": message}, Overwrite([message])])
+    mine, theirs = MessageSerializer().loads_typed(stored), JsonPlusSerializer().loads_typed(stored)
     assert mine == theirs
     for read, by_theirs in zip((mine[0], mine[1]["inside"]), (theirs[0], theirs[1]["inside"]), strict=True):
         assert (type(read), read, repr(read)) == (type(message), message, repr(by_theirs))
@@ -58,7 +58,7 @@ def test_messages_of_another_version_and_records_are_read_as_before() -> None:
         new: int = 3
 
     Changed.__module__, Changed.__name__ = HumanMessage.__module__, "HumanMessage"
-    stored = serializer().dumps_typed([Changed("Hello"), Recall()])
-    read = serializer().loads_typed(stored)
+    stored = MessageSerializer().dumps_typed([Changed("Hello"), Recall()])
+    read = MessageSerializer().loads_typed(stored)
     assert read[0].text == "Hello"
     assert read == JsonPlusSerializer().loads_typed(stored)

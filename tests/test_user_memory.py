@@ -17,7 +17,7 @@ HOUR = 3_600_000_000
 
 def said(thread: str, seq: int, hour: int, terms: Sequence[int]) -> MessageRow:
     role = "assistant" if seq % 2 else "user"
-    return MessageRow(thread, f"{thread}{seq}", seq, role, None, hour * HOUR, "?", array_bytes(terms))
+    return MessageRow(thread, f"{thread}{seq}", seq, role, None, hour * HOUR, "?", array_bytes(terms), seq)
 
 
 rows = st.lists(
