@@ -28,7 +28,7 @@ from ..state.fact_records import FactSheet
 from ..state.messages import message_text
 from ..state.offload import offload
 from ..state.records import Recall
-from ..state.report_records import Progress, TurnReport
+from ..state.report_records import Progress, reply_and_context
 from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
 from ..state.update import Update
@@ -247,8 +247,7 @@ def _reply_and_context(state: ConversationState) -> tuple[ReplyReport | None, Co
     """Those of this turn, after a round of tools; else those of the turn before."""
     if (reply := state.get("reply")) is not None:
         return reply, state.get("context_report")
-    before = TurnReport.read(state.get("report"))
-    return (before.reply, before.context) if before is not None else (None, None)
+    return reply_and_context(state.get("report"))
 
 
 def _is_same_model(answered: str, asked: str) -> bool:

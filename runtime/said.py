@@ -8,7 +8,7 @@ from ..assembly.cut import Marks
 from ..assembly.layout import Layout
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
-from ..state.report_records import TurnReport
+from ..state.report_records import reply_and_context
 from ..state.update import Update
 from .turn import Turn
 
@@ -62,9 +62,7 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
 
 def begins_of(state: ConversationState) -> tuple[str, ...]:
     """With what the prompt before this one began: see `assembly.cut`."""
-    report = state.get("context_report")
-    if report is None and (turn_before := TurnReport.read(state.get("report"))) is not None:
-        report = turn_before.context
+    report = state.get("context_report") or reply_and_context(state.get("report"))[1]
     return report.begins if report is not None else ()
 
 

@@ -117,6 +117,12 @@ class TurnReport(Record):
         return _read_record(cls, value)
 
 
+def reply_and_context(report: Any) -> tuple[ReplyReport | None, ContextReport | None]:
+    """Of the report in a channel these two alone: each turn asks for them, and the rest is much to read."""
+    parts = report if isinstance(report, Mapping) else dict(report) if isinstance(report, TurnReport) else {}
+    return _read_record(ReplyReport, parts.get("reply")), _read_record(ContextReport, parts.get("context"))
+
+
 def _read_record(kind: type[R], value: Any) -> R | None:
     """A record from the plain data of a channel, or as earlier versions kept it; None where it cannot be read."""
     if isinstance(value, kind):

@@ -130,6 +130,7 @@ async def _since(rows: UserRows, model: str, since: str) -> tuple[Standing, Part
     *standing, restored = head[0]
     if restored:
         await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
+        return await _since(rows, model, since)
     return Standing(*standing), _parts(rows, model, messages, vectors)
 
 

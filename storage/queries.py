@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -23,6 +23,15 @@ _COMMENT: Final = re.compile(r"^--.*\n", re.MULTILINE)
 _PART: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
 _PARAMETER: Final = re.compile(r"('(?:[^']|'')*'|--[^\n]*|::)|:([a-z_]+)|%")
 """Literals, comments and casts, which stay as they are; a parameter; a percent sign."""
+
+_USER: Final = ("%(user_id)s", ":user_id")
+"""How the statements of Postgres and of SQLite ask for the user."""
+
+
+@lru_cache(maxsize=1_024)
+def asks_for_user(statement: str) -> bool:
+    """Whether a statement filters by the user."""
+    return any(user in statement for user in _USER)
 
 
 @cache

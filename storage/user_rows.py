@@ -12,17 +12,13 @@ from psycopg.rows import DictRow, tuple_row
 from ..state.errors import RightsError, StorageError
 from ..state.messages import clean_text
 from .entering import across_users, enter
-from .queries import Query
+from .queries import Query, asks_for_user
 from .readable import Skipped
 from .sealed_columns import Sealing, UnderKey
 from .spaces import RIGHTS, Member, is_space
 from .storage import Connection, Reader, Storage
 
 T = TypeVar("T")
-
-_USER: Final = ("%(user_id)s", ":user_id")
-"""How the statements of Postgres and of SQLite ask for the user."""
-
 
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
@@ -243,7 +239,7 @@ class UserRows:
         if self._member is not None:
             self._member.check(rights, [name])
         query = self._database.queries.get(name, name)
-        if isinstance(query, str) and not any(user in query for user in _USER):
+        if isinstance(query, str) and not asks_for_user(query):
             raise StorageError(f"The query {name!r} for a user's data does not filter by the user: add the filter.")
         return query
 

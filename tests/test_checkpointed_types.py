@@ -1,4 +1,4 @@
-"""LangGraph will refuse types in checkpoints that nobody told it of: none of ours is among them, whatever keeps them."""
+"""LangGraph will refuse types in checkpoints that nobody told it of: none is ours, whatever keeps them."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,8 +11,12 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Settings
+from everthread.memory.vectors import NearSource
 from everthread.runtime.resources import Resources
+from everthread.state.errors import StorageUnreachable
+from everthread.storage import memory_changes
 from everthread.storage.postgres.queries import QUERIES
+from everthread.storage.user_rows import UserRows
 
 
 @pytest.fixture
@@ -48,6 +53,49 @@ async def sql(settings: Settings, schema: str) -> psycopg.AsyncConnection[tuple[
     connection = await psycopg.AsyncConnection.connect(settings.database_url.get_secret_value())
     await connection.execute(f'SET search_path TO "{schema}", public')
     return connection
+
+
+async def all_by_meaning(resources: Resources) -> list[NearSource]:
+    await resources.of_user("ada").let_go()
+    return await resources.of_user("ada").search.nearest("locker", limit=1_000, timeout=60)
+
+
+async def test_a_large_memory_is_read_in_parts_as_if_it_were_read_at_once(
+    stored: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = Resources(stored, embeddings=DeterministicFakeEmbedding(size=8))
+    for thread in ("t1", "t2", "t3"):
+        await say(resources, *(f"{thread}: {text}" for text in CHAT), thread=thread)  # more than a part together
+        await resources.of_user("ada").vectors.embed_pending(timeout=60)
+    at_once = await all_by_meaning(resources)
+    assert len(at_once) == 3 * len(CHAT)
+    monkeypatch.setattr(memory_changes, "BATCH", 3)
+    assert await all_by_meaning(resources) == at_once
+    await say(resources, "My locker is QX-4471.", *(f"More {n}" for n in range(9)), thread="t2")
+    assert "My locker is QX-4471." in await found(resources, "QX-4471")
+    assert len(await all_by_meaning(resources)) == len(at_once) + 10
+    await resources.close()
+
+
+async def test_where_a_standby_ends_while_it_is_read_the_server_is_read(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(resources, *CHAT, "My locker is QX-4471.")
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
+    at_once, read = await all_by_meaning(resources), UserRows.tuples
+
+    class Ending(UserRows):
+        is_over = False
+
+        async def tuples(self, *queries: Any) -> list[list[tuple[Any, ...]]]:
+            if self.is_over:
+                raise StorageUnreachable("The standby has ended.")
+            self.is_over = True
+            return await read(self, *queries)
+
+    monkeypatch.setattr(UserRows, "of_standby", lambda self: Ending(self.storage, self.user_id))
+    monkeypatch.setattr(memory_changes, "BATCH", 3)
+    assert await all_by_meaning(resources) == at_once
 
 
 async def test_what_another_process_wrote_is_found_by_the_next_question(
