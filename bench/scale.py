@@ -19,7 +19,9 @@ import sys
 import time
 import uuid
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,6 +46,8 @@ from everthread.storage.postgres.server import Connection
 from everthread.storage.term_keys import message_keys
 
 NOISE = 0.02
+TOGETHER = 5_000
+"""Rows of a transaction."""
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 INDEXES = """
 SELECT indexdef, schemaname || '.' || indexname AS name FROM pg_indexes
@@ -61,14 +65,14 @@ MORE_MESSAGES = """
 INSERT INTO messages (user_id, thread_id, id, seq, role, text, message, tokens, embedded_with, created_at, term_keys)
 SELECT user_id, thread_id, id || '-' || n, seq + n * 1000000, role, text, message, tokens, embedded_with,
        created_at + make_interval(days => n * 100), term_keys
-FROM messages CROSS JOIN generate_series(1, %(more)s) AS n
+FROM messages CROSS JOIN (SELECT %(n)s::int AS n) AS times WHERE strpos(id, '-') = 0
 """
 MORE_VECTORS = """
 INSERT INTO vectors (langchain_id, content, embedding, user_id, thread_id, source_type, source_id, role, model,
                      created_at)
 SELECT gen_random_uuid(), content, embedding, user_id, thread_id, source_type, source_id || '-' || n, role, model,
        created_at + make_interval(days => n * 100)
-FROM vectors CROSS JOIN generate_series(1, %(more)s) AS n
+FROM vectors CROSS JOIN (SELECT %(n)s::int AS n) AS times WHERE strpos(source_id, '-') = 0
 """
 COPY_VECTORS = """
 COPY vectors (langchain_id, content, embedding, user_id, thread_id, source_type, source_id, role, model, created_at)
@@ -98,27 +102,27 @@ class Fill:
         return (user * 977 + position) % len(self.texts)
 
     async def grow(self, resources: Resources, each: int) -> None:
-        """Fill up to `each` messages a user; the indexes are made anew afterwards, as for any large load."""
-        model = resources.embedder.name
+        """Fill up to `each` messages a user, in transactions of some thousands, as turns and imports write them.
 
-        async def work(connection: Connection) -> None:
-            await register_vector_async(connection)
-            indexes = await (await connection.execute(INDEXES)).fetchall()
-            for index in indexes:
-                await connection.execute(f"DROP INDEX {index['name']}")
-            await self._copy_messages(connection, model, each)
-            await self._copy_vectors(connection, model, each)
+        The indexes are made anew afterwards, as for any large load.
+        """
+        database, model = resources.database, resources.embedder.name
+        indexes = await database.run(_without_indexes)
+        step = max(1, TOGETHER // self.users)
+        for start in range(self.each, each, step):
+            positions = range(start, min(start + step, each))
+            await database.run(partial(self._copy_messages, model=model, positions=positions))
+            await database.run(partial(self._copy_vectors, model=model, positions=positions))
+        for n in range(1, self.times):
             for statement in (MORE_MESSAGES, MORE_VECTORS):
-                await connection.execute(statement.encode(), {"more": self.times - 1})
-            for index in indexes:
-                await connection.execute(index["indexdef"].replace(" ON ONLY ", " ON "))
-
-        await resources.database.run(work)
+                await database.run(partial(_done, statement=statement, values={"n": n}))
+        for index in indexes:
+            await database.run(partial(_done, statement=index["indexdef"].replace(" ON ONLY ", " ON ")))
         self.each = each
 
-    async def _copy_messages(self, connection: Connection, model: str, each: int) -> None:
+    async def _copy_messages(self, connection: Connection, model: str, positions: Sequence[int]) -> None:
         async with connection.cursor() as cursor, cursor.copy(COPY_MESSAGES) as copy:
-            for position in range(self.each, each):
+            for position in positions:
                 for user in range(self.users):
                     text = self.texts[self.turn(user, position)]
                     said_at = BEGIN + timedelta(minutes=17 * position)
@@ -130,10 +134,11 @@ class Fill:
                         said_at, "{" + ",".join(map(str, keys)) + "}",
                     ))  # fmt: skip
 
-    async def _copy_vectors(self, connection: Connection, model: str, each: int) -> None:
+    async def _copy_vectors(self, connection: Connection, model: str, positions: Sequence[int]) -> None:
+        await register_vector_async(connection)
         async with connection.cursor() as cursor, cursor.copy(COPY_VECTORS) as copy:
             copy.set_types(TYPES)
-            for position in range(self.each, each):
+            for position in positions:
                 turns = [self.turn(user, position) for user in range(self.users)]
                 noise = self.random.normal(0, NOISE, (self.users, self.vectors.shape[1])).astype(np.float32)
                 rows = self.vectors[turns] + noise
@@ -146,6 +151,17 @@ class Fill:
                         id_, self.texts[turns[user]], row, f"u{user}", f"u{user}/t", "message", f"m{position}",
                         "user" if position % 2 == 0 else "assistant", model, BEGIN + timedelta(minutes=17 * position),
                     ))  # fmt: skip
+
+
+async def _without_indexes(connection: Connection) -> list[Any]:
+    indexes = await (await connection.execute(INDEXES)).fetchall()
+    for index in indexes:
+        await connection.execute(f"DROP INDEX {index['name']}")
+    return indexes
+
+
+async def _done(connection: Connection, statement: str, values: dict[str, Any] | None = None) -> None:
+    await connection.execute(statement.encode(), values)
 
 
 async def measure(resources: Resources, fill: Fill, questions: list[str], users: list[int]) -> dict[str, Any]:
