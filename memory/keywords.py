@@ -19,7 +19,8 @@ from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
-from ..text.related import related_terms
+from ..text.language import language_of
+from ..text.related import names_in, related_terms
 from ..text.terms import search_terms
 from .fusion import Flags, Numbers, day_scores, lexical
 from .timeline import Timeline
@@ -61,12 +62,14 @@ class KeywordHits(NamedTuple):
     Attributes:
         scores: of the positions that the question's words and days reach best; else 0.
         met: how much of each term of the question is said there and around it: of all 1.
+        of_names: which positions hold each name in the question, in rows; none in German, where nouns look like them.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
         keys: the terms of the question, as many as it has.
     """
 
     scores: Numbers
     met: NDArray[np.float32]
+    of_names: Flags
     tells_time_asked_for: Flags
     keys: Sequence[int]
 
@@ -82,6 +85,7 @@ def keyword_hits(
         return sealing.terms(term_keys(sealing.user_id, list(of)))
 
     of_terms, of_related = keys(terms), [keys(words) for words in related]
+    names = frozenset[str]() if language_of(question) == "de" else names_in(question)
     asked_for = keys([TELLS_WHEN] if asks_when(question) else [])
     with memory.lock:
         view = memory.view(thread_only)
@@ -93,8 +97,10 @@ def keyword_hits(
             held = memory.counts(view, numbers) > 0
             np.maximum(row, (held * worth[:, None]).max(axis=0, initial=0), out=row)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
+    of_names: Flags = counts[[term in names for term in terms]] >= 1
     found = lexical(view.timeline, counts)
-    return view, KeywordHits(_by_words(question, view.timeline, found.scores, moment), found.met, telling, of_terms)
+    scores = _by_words(question, view.timeline, found.scores, moment)
+    return view, KeywordHits(scores, found.met, of_names, telling, of_terms)
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:

@@ -34,6 +34,9 @@ FEWEST: Final = 15
 FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
 
+_TELLING: Final = 0.5
+"""Rarity of a name, as a share of that of one that is in one message, from which something is told of it."""
+
 
 class Candidates(NamedTuple):
     """Messages, and after them summaries, with their scores: arrays of one length.
@@ -45,6 +48,7 @@ class Candidates(NamedTuple):
         lexical: of the keyword arm; 0 where it did not find it.
         cosines: of the vector arm; NaN where it did not find it.
         asks: whether it ends in a question mark.
+        leads: whether it is the best of those that hold a name in the question.
         sure: log odds that what is asked for was said.
         rarest: idf of a term that is in one message.
     """
@@ -55,6 +59,7 @@ class Candidates(NamedTuple):
     lexical: Numbers
     cosines: Numbers
     asks: Flags
+    leads: Flags
     sure: float
     rarest: float
 
@@ -187,7 +192,7 @@ def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, met, telling, keys = words
+    by_words, met, of_names, telling, keys = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
@@ -212,13 +217,15 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         scores = bridged(memory, view, at, scores, by_people=~messages["is_reply"], asked=keys)
     if scope == "order":
         scores = spread(scores, view.timeline.sittings[at], memory.echoes(view, at))
+    no_summary = np.zeros(len(of_summaries), dtype=bool)
     return Candidates(
         view.rows[at],
         [source for source, _ in near.summaries],
         np.concatenate([scores, by_summary]),
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         every_cosine,
-        np.concatenate([messages["asks"], np.zeros(len(of_summaries), dtype=bool)]),
+        np.concatenate([messages["asks"], no_summary]),
+        np.concatenate([_leads(of_names, at, scores, ~messages["asks"], rarest), no_summary]),
         sure,
         rarest,
     )
@@ -232,6 +239,16 @@ def _named(memory: UserMemory, question: str) -> list[int]:
         for name, number in memory.speakers.items()
         if name and not words.isdisjoint(search_terms(name, keep_stop_words=True))
     ]
+
+
+def _leads(of_names: Flags, at: Indices, scores: Numbers, answers: Flags, rarest: float) -> Flags:
+    """Of each name that is not everywhere, which of the positions that hold it and answer has the best score."""
+    leads = np.zeros(len(at), dtype=bool)
+    for holding in of_names:
+        own = holding[at] & answers
+        if own.any() and idf(len(holding), np.array([holding.sum()]))[0] >= _TELLING * rarest:
+            leads[np.where(own, scores, -np.inf).argmax()] = True
+    return leads
 
 
 def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
@@ -253,6 +270,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
     relevant = relevances(candidates.scores, candidates.asks, candidates.rarest)
+    relevant[candidates.leads] = np.maximum(relevant[candidates.leads], LEAST["one"].relevance)
     if candidates.sure < least.certainty:
         relevant[:] = 0
 
@@ -262,7 +280,7 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     order = sorted(recalled.tolist(), key=lambda n: (-candidates.scores[n], source(n)[1]))
     for rank, n in enumerate(order[:limit], start=1):
         if rank > FEWEST and relevant[n] < least.relevance:
-            return
+            continue
         thread_id, id_ = source(n)
         row = int(candidates.rows[n]) if n < known else None
         yield Hit(

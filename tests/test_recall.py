@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.breadth import BELOW, CROWD, relevances
+from everthread.memory.breadth import BELOW, CROWD, LEAST, LEAST_FOR_REMARK, relevances
 from everthread.memory.fusion import lexical
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
@@ -179,6 +179,20 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
     await resources.of_user("ada").archive.add_messages("t1", talk)
     recall = await find(resources, "What does Ann like painting?", limit=3)
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
+
+
+async def test_of_each_name_in_a_question_something_is_told(resources: Resources) -> None:
+    tools = [
+        "Kubernetes runs our services in Dublin.", "Redis keeps the sessions, and nobody else may write there.",
+        "Biome checks the style of what we write.", "Grafana shows the load of each night and each day of the month.",
+    ]  # fmt: skip
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, 2 * n) for n, text in enumerate(tools)])
+    question = "What may write to Redis, does Kubernetes run, and who looks at Grafana and at Biome?"
+    recall = await find(resources, question, least=LEAST["one"])
+    told = [hit for hit in recall.hits if hit.relevance >= recall.least]
+    assert {hit.source_id for hit in told} == {"m0", "m2", "m4", "m6"}
+    remark = await find(resources, question, least=LEAST_FOR_REMARK)
+    assert len([hit for hit in remark.hits if hit.relevance >= remark.least]) < len(tools)
 
 
 async def test_a_clear_answer_stands_alone_a_remark_brings_nothing_and_what_much_bears_on_brings_much(

@@ -40,6 +40,11 @@ ONE = [
     "Onde deixei a chave?", "Come si chiama mia sorella?", "Dove ho lasciato la chiave?", "Hoe heet mijn zus?",
     "Waar ligt de sleutel?", "Kız kardeşimin adı ne?", "Anahtarı nereye koydum?", "Как зовут мою сестру?",
     "Где лежит ключ?", "ما اسم أختي؟", "أين تركت المفتاح؟", "मेरी बहन का नाम क्या है?", "चाबी कहाँ रखी है?",
+    "How many weeks ago did I meet Ana?", "Vor wie vielen Tagen war ich beim Arzt?", "Il y a combien de jours ai-je couru ?",
+    "¿Hace cuántos meses vendí el coche?",
+    "Há quantas semanas vi a Ana?", "Quanti giorni fa ho corso?",
+    "Hoeveel weken geleden zag ik Ana?", "Ana'yı kaç gün önce gördüm?", "Сколько дней назад я был у врача?",
+    "قبل كم يوم زرت الطبيب؟", "कितने दिन पहले मैं दौड़ा?", "我多少天前看了医生？", "何日前に走った？",
     "我妹妹叫什么名字？", "钥匙放在哪里？", "妹の名前は何？", "鍵はどこに置いた？",
 ]  # fmt: skip
 

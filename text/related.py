@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from .data import load
+from .fold import bare
 from .language import language_of
 from .stems import stem
 from .terms import ENGLISH
@@ -28,9 +29,14 @@ def related_terms(question: str, terms: Sequence[str]) -> list[dict[str, float]]
     """
     if len(terms) > _MOST or language_of(question) not in (None, ENGLISH):
         return [{} for _ in terms]
-    written = words(question)
-    names = {stem(word.lower().removesuffix("'s"), ENGLISH) for word in written[1:] if word[0].isupper()}
+    names = names_in(question)
     return [_near(term) if term not in names else {} for term in terms]
+
+
+def names_in(question: str) -> frozenset[str]:
+    """The terms of the words that a question writes with a capital letter, but for its first."""
+    written = words(question)[1:]
+    return frozenset(stem(bare(word.lower().removesuffix("'s")), ENGLISH) for word in written if word[0].isupper())
 
 
 def _near(term: str) -> dict[str, float]:

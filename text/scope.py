@@ -27,10 +27,10 @@ def scope_of(question: str) -> Scope:
     """What the words of a question ask for; the lists of all languages are in `data/scope.json`.
 
     "order" is that of events, "whole" a summary or how something developed; "many" is all, how many, which, a
-    comparison, or what follows from several things that were said ("would she ...").
+    comparison, or what follows from several things that were said ("would she ..."); how many days ago asks for one.
     """
     text = fold(question[:_CHARACTERS])
-    groups: tuple[Scope, ...] = ("order", "whole", "many")
+    groups: tuple[Scope, ...] = ("order", "whole", "one", "many")
     return next((group for group in groups if _phrase("scope", group).search(text)), "one")
 
 
