@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..text.bm25 import idf
 from ..text.scope import Scope
 
 CROWD: Final = 100
@@ -82,6 +83,9 @@ NOTHING: Final = 16.0
 """How far above the last of the crowd the answer mostly stands, where there is one; by trial on LoCoMo, with questions
 about another conversation beside its own."""
 
+TELLING: Final = 0.5
+"""Rarity of a name, as a share of that of one that is in one message, from which something is told of it."""
+
 Numbers = NDArray[np.float64]
 
 
@@ -127,3 +131,23 @@ def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbe
     shares: Numbers = np.exp((scores - best) / SPREAD) / total
     shares[scores < scores.max(where=~asks, initial=scores.min()) - BELOW * rarest] = 0
     return shares
+
+
+def leads(
+    of_names: NDArray[np.bool_], at: NDArray[np.int64], scores: Numbers, answers: NDArray[np.bool_], rarest: float
+) -> NDArray[np.bool_]:
+    """Of each name that is not everywhere, which of the positions that hold it and answer has the best score.
+
+    Args:
+        of_names: which of all positions hold each name, in rows.
+        at: the positions that are asked for.
+        scores: theirs.
+        answers: which of them are no question.
+        rarest: idf of a term that is in one message.
+    """
+    found = np.zeros(len(at), dtype=bool)
+    for holding in of_names:
+        own = holding[at] & answers
+        if own.any() and idf(len(holding), np.array([holding.sum()]))[0] >= TELLING * rarest:
+            found[np.where(own, scores, -np.inf).argmax()] = True
+    return found

@@ -16,7 +16,7 @@ from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.terms import search_terms
-from .breadth import ALL, LEAST, Bounds, certainty, relevances
+from .breadth import ALL, LEAST, Bounds, certainty, leads, relevances
 from .bridges import bridged
 from .fusion import Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
@@ -33,9 +33,6 @@ FEWEST: Final = 15
 
 FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
-
-_TELLING: Final = 0.5
-"""Rarity of a name, as a share of that of one that is in one message, from which something is told of it."""
 
 
 class Candidates(NamedTuple):
@@ -225,7 +222,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         every_cosine,
         np.concatenate([messages["asks"], no_summary]),
-        np.concatenate([_leads(of_names, at, scores, ~messages["asks"], rarest), no_summary]),
+        np.concatenate([leads(of_names, at, scores, ~messages["asks"], rarest), no_summary]),
         sure,
         rarest,
     )
@@ -239,16 +236,6 @@ def _named(memory: UserMemory, question: str) -> list[int]:
         for name, number in memory.speakers.items()
         if name and not words.isdisjoint(search_terms(name, keep_stop_words=True))
     ]
-
-
-def _leads(of_names: Flags, at: Indices, scores: Numbers, answers: Flags, rarest: float) -> Flags:
-    """Of each name that is not everywhere, which of the positions that hold it and answer has the best score."""
-    leads = np.zeros(len(at), dtype=bool)
-    for holding in of_names:
-        own = holding[at] & answers
-        if own.any() and idf(len(holding), np.array([holding.sum()]))[0] >= _TELLING * rarest:
-            leads[np.where(own, scores, -np.inf).argmax()] = True
-    return leads
 
 
 def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
