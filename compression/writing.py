@@ -55,6 +55,9 @@ WORDS_A_TOKEN: Final = 0.7
 _OF_MESSAGES, _OF_SUMMARIES = 0.4, 0.5
 """The share of its source that a summary may have: people's, of 260 dialogues, have a sixth to a fourth, few more."""
 
+_MANY, _MOST = 50, 150
+"""Messages that a summary stands for, from which an extractive one may have twice and three times the tokens."""
+
 _LEAST_ASKED: Final = 40
 """Tokens of a summary that are asked for of however short a source."""
 
@@ -269,5 +272,7 @@ def _prompt(
 
 
 async def _extracted(turns: Turns, settings: RunSettings, covers: Sequence[int] = ()) -> str:
-    text = await asyncio.to_thread(extract, turns, settings.summary_length, covers)
+    covered = sum(covers)
+    length = settings.summary_length * (1 + (covered >= _MANY) + (covered >= _MOST))
+    text = await asyncio.to_thread(extract, turns, length, covers)
     return beginning(text, settings.max_summary_chars) or NO_WORDS

@@ -163,13 +163,41 @@ def test_a_summary_of_summaries_keeps_who_said_what_and_leaves_cheers_and_captio
     assert not any(filler in summary for filler in ("photo", "Wow", "cool", "thanks"))
 
 
+@pytest.mark.parametrize("names", [("user", "assistant"), ("Ada", "Ben"), ("ada", "ben")])
+def test_a_summary_of_summaries_is_of_all_of_them_whatever_the_names_are(names):
+    said = ["The harbour opens at nine", "Two boats were sold to Luca", "The crane is broken", "Rita paints the pier"]
+    summaries = [
+        ("", f"{names[0]}: {one} on Monday morning. {names[1]}: Good to know about {number} then.")
+        for number, one in enumerate(said, start=1)
+    ]
+    summary = extract_summary(summaries, 60, [9, 9, 9, 9])
+    assert sum(one in summary for one in said) >= 3
+
+
+def test_what_the_user_said_weighs_more_than_advice_in_lists():
+    talk = [
+        ("user", "My mother Rosario retired in April and wants to learn the accordion."),
+        ("assistant", "# Plan\n\n1. **Practice**: Ten minutes each day.\n\n| Day | Song |\n|---|---|\n| May | Waltz |"),
+        ("user", "Her teacher is called Bruno."),
+    ]
+    summary = extract_summary(talk, 40)
+    assert "Rosario" in summary
+    assert "Bruno" in summary
+    assert "|" not in summary
+
+
+def test_of_a_quotation_nothing_stands_without_its_marks():
+    talk = [("user", "Look at this: «The clinic is new. I live in Chile and work with doctor Araya. It opens.» Odd!")]
+    assert "I live in Chile" not in extract_summary(talk, 40)
+
+
 def test_what_the_talk_begins_with_weighs_more():
     said = [
         "They plan a party near the old fountain.", "The neighbours bring wooden benches and lamps.",
         "The bakery delivers three lemon cakes early.", "My brother plays guitar near the gate.",
         "Her colleagues bring flowers, candles, records.",
     ]  # fmt: skip
-    talk = [("user" if position % 2 else "assistant", text) for position, text in enumerate(said)]
+    talk = [("assistant" if position % 2 else "user", text) for position, text in enumerate(said)]
     assert "plan a party" in extract_summary(talk, 24)
     assert "plan a party" not in extract_summary([("", text) for text in said], 24)
 

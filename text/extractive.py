@@ -22,6 +22,7 @@ from .fold import fold
 from .language import language_of
 from .sentences import sentences
 from .shorten import ELLIPSIS, truncate_to_tokens
+from .stop_words import stop_words
 from .terms import search_terms, terms
 from .tokens import estimate_tokens
 from .words import is_question, words
@@ -39,10 +40,22 @@ _MISSES: Final = 50
 _OVER: Final = 0.5
 """The share of its last sentence by which a turn may go over its room."""
 _CAPTION: Final = 0.15
+_ITEM: Final = 0.3
+_REPLY: Final = 0.5
+"""What an assistant's sentence counts beside the user's: what is to be remembered is mostly the user's own."""
 _CHEER: Final = 0.3
 _FEW_WORDS: Final = 4
 _SPEAKER: Final = re.compile(r"([^\s:：][^\s:：.!?]{0,30}(?: [^\s:：.!?]{1,20})?): ")
 """Who said what follows, in a summary."""
+_NEXT_SPEAKER: Final = re.compile(
+    r" (?=(?:user|assistant|tool): )|(?<=[.!?…\"”»)\]]) (?=[^\W\d_A-Z][^\s:：.!?]{0,30}: )"
+)
+"""Where a summary goes on with what another one said, whose name begins no sentence by itself."""
+_LISTED: Final = re.compile(r"(?:[-*•]|\d+[.)])\s|\*\*")
+"""How an item of a list begins."""
+_ROW: Final = re.compile(r"#{1,6}\s|\|.*\|")
+"""A heading, or a row of a table: nothing is told by it alone."""
+_QUOTED: Final = re.compile('[«“„「『][^«»“”„「」『』]{1,4000}[»”“」』]|"[^"\n]{1,4000}"')
 _CAPITALIZED: Final = re.compile(r"(?<=[\w,;:] )[^\W\d_a-z][\w-]+")
 
 
@@ -153,30 +166,32 @@ def _units(turns: Sequence[tuple[str, str]], language: str | None) -> list[_Unit
     stop = _contracted(language)
     for turn, (speaker, text) in enumerate(turns):
         opening = 1 + _OPENING * exp(-turn / 2) if speaker else 1.0
-        for position, (name, piece) in enumerate(_said(speaker, text)):
+        for position, (name, piece) in enumerate(_said(speaker, text, language)):
             if piece in seen:
                 continue
             seen.add(piece)
             found = dict.fromkeys(terms(piece, language, stop=stop))
-            if found:
+            if found and any(map(str.isalpha, piece)) and not _ROW.match(piece):
                 size = len(set(terms(piece, language, keep_stop_words=True)))
                 bonus = opening * (1.15 if position == 0 else 1.0) * _worth(piece, len(found), is_told=not speaker)
+                bonus *= _REPLY if name == "assistant" else 1.0
                 units.append(_Unit(turn, name, piece, found, size, bonus))
     return units
 
 
-def _said(speaker: str, text: str) -> Iterator[tuple[str, str]]:
+def _said(speaker: str, text: str, language: str | None) -> Iterator[tuple[str, str]]:
     """The pieces of a turn, each with who said it: of a summary, the one who is named before it."""
     name = speaker
-    for piece in _pieces(text):
+    for piece in _pieces(text if speaker else _NEXT_SPEAKER.sub("\n", text)):
         told = None if speaker else _SPEAKER.match(piece)
+        told = None if told and not stop_words(language).isdisjoint(words(fold(told[1]))) else told
         name = told[1] if told else name
         if rest := piece[told.end() :] if told else piece:
             yield name, rest
 
 
 def _worth(piece: str, telling: int, *, is_told: bool) -> float:
-    """What a piece counts by its kind: code, a caption and, once its talk is over, a cheer tell little by themselves.
+    """What a piece counts by its kind: code, captions, an item of a list and, once its talk is over, a cheer tell less.
 
     Args:
         piece: a sentence, or a part of a long one.
@@ -187,6 +202,8 @@ def _worth(piece: str, telling: int, *, is_told: bool) -> float:
         return 0.3
     if piece[0] in "[(" and piece[-1] in "])":
         return _CAPTION
+    if _LISTED.match(piece):
+        return _ITEM
     return _CHEER if is_told and piece[-1] in "!！" and telling <= _FEW_WORDS else 1.0
 
 
@@ -196,8 +213,14 @@ def _contracted(language: str | None) -> frozenset[str]:
     return frozenset(load("contractions").get(language or "", "").split())
 
 
+def _quoted(match: re.Match[str]) -> str:
+    """A quotation with its first sentence alone: a later one by itself would be said by who quotes it."""
+    first, *rest = sentences(match[0][1:-1]) or [""]
+    return f"{match[0][0]}{first.rstrip('.!?。！？')}{ELLIPSIS}{match[0][-1]}" if rest else match[0]
+
+
 def _pieces(text: str) -> Iterator[str]:
-    for sentence in sentences(text):
+    for sentence in sentences(_QUOTED.sub(_quoted, text)):
         flat = " ".join(sentence.split())
         start = 0
         while len(flat) - start > 2 * _PIECE_CHARS:
@@ -266,6 +289,8 @@ def _rendered(units: Sequence[_Unit]) -> str:
     parts: list[str] = []
     speaker = ""
     for unit in units:
+        if parts and parts[-1][-1].isalnum():
+            parts[-1] += "."
         parts.append(unit.text if unit.speaker == speaker else f"{unit.speaker}: {unit.text}")
         speaker = unit.speaker
     return " ".join(parts)
