@@ -9,6 +9,7 @@ the most relevant nearest the question.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,7 @@ from ..state.search_records import SearchResult
 from ..state.turn_records import ContextReport, Section
 from ..text.shorten import ELLIPSIS
 from .chain import in_turn, joined, opening, take_apart
+from .days import dated
 from .draft import PromptDraft, PromptSources, draft
 from .fence import fenced
 from .fit import fit_message
@@ -71,6 +73,8 @@ def assemble(
     light: Collection[str] = (),
     unfolded: Collection[str] = (),
     importance: Mapping[str, float] = MappingProxyType({}),
+    days: Mapping[str, date] = MappingProxyType({}),
+    found: Sequence[str] = (),
 ) -> Assembled:
     """The messages for the model, and what they cost; on one day the same for the same arguments.
 
@@ -95,6 +99,8 @@ def assemble(
         unfolded: ids of summaries in whose place their messages stand in the chain.
         importance: of messages of the chain, by their ids: which of the recent ones stay where not all fit; without it
             the newest.
+        days: of messages of the chain that begin another day, by their ids: it is told before them.
+        found: ids of what the search found, the best first: what stands beside it in a memory has less room.
 
     Raises:
         SettingsError: the definitions of the tools take most of the budget.
@@ -111,9 +117,9 @@ def assemble(
     parts = take_apart(chain, turn_before)
     instructions = "\n\n".join(text for text in (clean_text(system_prompt).strip(), parts.written) if text)
     asked = message_text(parts.question) if parts.question is not None else ""
-    material = Material(results, memories, asked, layout, counter, thread_id, unfolded)
+    material = Material(results, memories, asked, layout, counter, thread_id, unfolded, found)
     known = fact_entries(facts, counter), fact_entries(news, counter)
-    sources = PromptSources(instructions, parts, *known, material, frozenset(light), importance)
+    sources = PromptSources(instructions, parts, *known, material, frozenset(light), importance, days)
     made, prompt, tokens = _within(sources, layout, room, counter, thread_id)
     report = ContextReport(
         budget=budget,
@@ -133,7 +139,7 @@ def _within(
     target = room
     for attempt in range(_ATTEMPTS):
         made = draft(sources, layout, target, counter)
-        prompt = _laid_out(made, layout, key)
+        prompt = _laid_out(made, layout, key, sources.days)
         tokens = counter.prompt(prompt)
         if tokens <= room:
             return made, prompt, tokens
@@ -143,7 +149,7 @@ def _within(
     return made, prompt, counter.prompt(prompt)
 
 
-def _laid_out(made: PromptDraft, layout: Layout, key: str) -> list[AnyMessage]:
+def _laid_out(made: PromptDraft, layout: Layout, key: str, days: Mapping[str, date]) -> list[AnyMessage]:
     """The parts in the layout's order as messages whose roles alternate."""
     before, after = layout.before, layout.after
     if made.question is None:
@@ -152,12 +158,13 @@ def _laid_out(made: PromptDraft, layout: Layout, key: str) -> list[AnyMessage]:
     found = fenced([made.blocks[name] for name in after if name in made.blocks], key)
     # What changes with the next cut stands behind what may outlast it.
     at = max((n for n, message in enumerate(made.earlier, start=1) if is_summary(message)), default=0)
-    body: list[AnyMessage] = [*made.earlier]
+    body: list[AnyMessage] = [dated(message, days) for message in made.earlier]
     if leading:
         body.insert(at, HumanMessage(leading))
     if made.question is not None:
-        content = joined(found, made.question.content)
-        body.append(made.question.model_copy(update={"content": content}) if found else made.question)
+        question = dated(made.question, days)
+        content = joined(found, question.content)
+        body.append(question.model_copy(update={"content": content}) if found else question)
     body = with_summary_messages([*body, *made.tail])
     if body and isinstance(body[-1], AIMessage):
         # Some providers refuse to go on with what the assistant has begun.

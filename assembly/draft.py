@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -36,6 +37,7 @@ class PromptSources(NamedTuple):
         material: what was found for the question.
         light: ids of messages of the chain of which only a part is there.
         importance: of messages of the chain, by their ids, where that says which stay.
+        days: of messages of the chain that begin another day, by their ids.
     """
 
     instructions: str
@@ -45,6 +47,7 @@ class PromptSources(NamedTuple):
     material: Material
     light: frozenset[str]
     importance: Mapping[str, float] = MappingProxyType({})
+    days: Mapping[str, date] = MappingProxyType({})
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from ..memory.pairing import fragment_tokens, with_fragments
+from ..memory.pairing import fragment_tokens, is_reply, with_fragments
 from ..models.counting import TokenCounter
 from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text
@@ -29,6 +29,15 @@ _TRIES: Final = 3
 
 _JOINTS: Final = 4
 """Tokens more that the parts of an entry may take together than each by itself."""
+
+_WHOLE: Final = 80
+"""Tokens up to which a message that was found is shown whole, however many a memory has."""
+
+_REPLY: Final = 0.25
+"""The share of a message's tokens that a reply may have which was not found itself, beside the question that was."""
+
+_WORTH_A_CUT: Final = 30
+"""Tokens below which a message is left out rather than cut."""
 
 
 def fact_entries(facts: Sequence[str], counter: TokenCounter) -> RankedEntries:
@@ -70,6 +79,7 @@ class Material:
         counter: what counts.
         thread_id: the thread of the chain; empty where ids are unique over all threads.
         unfolded: ids of summaries in whose place their messages stand.
+        found: ids of the messages and summaries that the search found, the best first; none where that is not known.
     """
 
     results: Sequence[SearchResult]
@@ -79,6 +89,7 @@ class Material:
     counter: TokenCounter
     thread_id: str
     unfolded: Collection[str] = ()
+    found: Sequence[str] = ()
     _known: dict[tuple[int, frozenset[str], bool], Entry] = field(default_factory=dict, init=False)
 
     def __bool__(self) -> bool:
@@ -160,7 +171,7 @@ class Material:
         """A memory of these fragments, each cut to the passages that bear on the question where it is long."""
         counter = self.counter
         memory = with_fragments(memory, [fragment for fragment in fragments if fragment.content.strip()])
-        limits = [fragment_tokens(memory, fragment, self.layout.memory_tokens) for fragment in memory.fragments]
+        limits = [self._limit(memory, fragment) for fragment in memory.fragments]
 
         def made(limits: Sequence[int]) -> Entry:
             cut = [self._excerpt(fragment, limit) for fragment, limit in zip(memory.fragments, limits, strict=True)]
@@ -172,14 +183,38 @@ class Material:
             bare = [f.model_copy(update={"content": "." + other_days(memory, f)}) for f in memory.fragments]
             frame = counter.text(memory_entry(with_fragments(memory, bare), summarized=is_summarized))
             costs = [min(self._set_in(f.content), most) for f, most in zip(memory.fragments, limits, strict=True)]
-            entry = made(share_out(costs, limit - frame - _JOINTS))
+            entry = made(self._shared(memory, costs, limit - frame - _JOINTS))
             return entry if entry.text else None
 
         return made(limits)
 
+    def _limit(self, memory: Memory, fragment: Fragment) -> int:
+        """Tokens of a message in a memory, at most."""
+        limit, most = fragment_tokens(memory, fragment, self.layout.memory_tokens), self.layout.memory_tokens
+        if not self.found:
+            return limit
+        if is_reply(fragment):
+            return limit if fragment.id in self.found else min(limit, int(_REPLY * most))
+        return max(limit, min(_WHOLE, most))
+
+    def _shared(self, memory: Memory, costs: Sequence[int], room: int) -> list[int]:
+        """Tokens of each message of a memory that has no room whole: people's first, the best found first."""
+        if not self.found:
+            return share_out(costs, room)
+        shares = [0] * len(costs)
+        rank = {id_: at for at, id_ in enumerate(self.found)}
+        parts = [(is_reply(f), rank.get(f.id, len(rank)), at) for at, f in enumerate(memory.fragments)]
+        for _, _, at in sorted(parts):
+            if (share := min(costs[at], room)) >= min(costs[at], _WORTH_A_CUT):
+                shares[at] = share
+                room -= share
+        return shares
+
     def _excerpt(self, fragment: Fragment, limit: int) -> Fragment:
         """The fragment in `limit` tokens, as the model counts them and as they stand in an entry."""
         content = fragment.content
+        if limit <= 0:
+            return fragment.model_copy(update={"content": ""})
         if (size := self._set_in(content)) <= limit:
             return fragment
         estimated = limit * estimate_tokens(content) // size

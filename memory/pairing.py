@@ -83,8 +83,9 @@ def candidates(memories: Sequence[Memory], chain: Collection[Source], count: int
 def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Source]) -> list[Memory]:
     """The memories as they are told: the first `_WITH_PARTNERS` outside the chain whole, of others what was found.
 
-    At equal tokens a message that ranks lower is worth more than the partner of one that was found. Those that were
-    said on one day stand together, in the place of the most relevant. Summaries and calls of tools stay as they are.
+    At equal tokens a message that ranks lower is worth more than the partner of one that was found, but for what the
+    user said in few words before a reply. Those that were said on one day stand together, in the place of the most
+    relevant. Summaries and calls of tools stay as they are.
 
     Args:
         memories: the most relevant first.
@@ -104,6 +105,8 @@ def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Sour
             kept.append(memory)
         else:
             hit = [fragment for fragment in memory.fragments if (memory.thread_id, fragment.id) in found]
+            if any(map(is_reply, hit)):
+                hit = [fragment for fragment in memory.fragments if fragment in hit or _is_short_question(fragment)]
             at = of_day.setdefault(day, len(kept))
             if at < len(kept):
                 kept[at] = with_fragments(kept[at], merged(kept[at].fragments, hit))
@@ -111,6 +114,15 @@ def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Sour
                 kept.append(with_fragments(memory, hit))
         left -= is_new
     return kept
+
+
+def is_reply(fragment: Fragment) -> bool:
+    """Whether a message is an assistant's, and not that of a person with a name: advice more than what happened."""
+    return fragment.role == "assistant" and not fragment.name
+
+
+def _is_short_question(fragment: Fragment) -> bool:
+    return fragment.role == "user" and not fragment.name and estimate_tokens(fragment.content) <= _WHOLE
 
 
 def merged(first: Sequence[Fragment], second: Sequence[Fragment]) -> tuple[Fragment, ...]:

@@ -42,6 +42,9 @@ SUMMARIES = "Summaries of what was said before:"
 SUMMARY_LINE = "- {summary}"
 """One of these summaries."""
 
+DAY = "[{day}]"
+"""Stands before what the user said on another day than what is shown before it."""
+
 BEGINS = "[The conversation begins.]"
 """The user's side of a conversation that the assistant opened."""
 

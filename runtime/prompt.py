@@ -12,6 +12,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
 from ..assembly.cut import Cut, Marks, cut
+from ..assembly.days import days_of
 from ..assembly.layout import Layout
 from ..assembly.material import found_tokens
 from ..facts.sheet import parted
@@ -27,7 +28,7 @@ from ..state.errors import StorageError
 from ..state.fact_records import FactSheet
 from ..state.messages import message_text
 from ..state.offload import offload
-from ..state.records import Recall
+from ..state.records import Recall, now
 from ..state.report_records import Progress, reply_and_context
 from ..state.tool_calls import results_after_calls, with_results
 from ..state.turn_records import Context, ContextReport, ReplyReport
@@ -101,6 +102,7 @@ async def assembled(
     known = parted(sheet, thread_id=turn.thread_id, shown=said, since=shown.since)
     results = search.results if search is not None else ()
 
+    days = days_of(chain, state.get("places") or {}, now().date())
     importance = await _importance(chain, turn) if layout.by_importance else {}
 
     def make() -> Assembled:
@@ -120,6 +122,8 @@ async def assembled(
             light=light,
             unfolded=shown.unfolded,
             importance=importance,
+            days=days,
+            found=[hit.source_id for hit in recall.hits],
         )
 
     weight = sum(len(str(message.content)) for message in chain)

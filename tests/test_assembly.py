@@ -224,3 +224,50 @@ def test_a_long_memory_is_cut_once_to_what_bears_on_the_question(limit: int, bud
     assert "The accordion is in the cellar." in shown[0].fragments[0].content
     assert estimate_tokens(shown[0].fragments[0].content) <= limit
     assert report.tokens == count_message_tokens(prompt) <= budget
+
+
+def exchange(number: int, asked: str, reply: str) -> Memory:
+    said_at = datetime(2026, 3, number, tzinfo=UTC)
+    return Memory(
+        fragments=(
+            Fragment(id=f"u{number}", role="user", content=asked, seq=2 * number, created_at=said_at),
+            Fragment(id=f"a{number}", role="assistant", content=reply, seq=2 * number + 1, created_at=said_at),
+        ),
+        source_type="message", source_ids=(f"u{number}", f"a{number}"), thread_id="t", similarity=0.9, score=1.0,
+        vector_rank=number, keyword_rank=None, rank=number, created_at=said_at,
+    )  # fmt: skip
+
+
+ADVICE = "".join(f"Tip number {n} is to rest on the pier and to count the gulls.\n" for n in range(60))
+
+
+def test_a_long_reply_that_was_not_found_itself_takes_less_room_than_the_next_memories() -> None:
+    memories = [exchange(n, f"On trip {n} we saw lighthouse {n}.", ADVICE) for n in range(1, 6)]
+    question = HumanMessage("Which lighthouses did we see?", id="q")
+    found = [f"u{n}" for n in range(1, 6)]
+    shown = [
+        assemble([question], memories, (), system_prompt="Help.", budget=1500, thread_id="t", found=ids)
+        for ids in (found, ())
+    ]
+    told = [[n for n in range(1, 6) if f"lighthouse {n}." in made.messages[-1].text] for made in shown]
+    assert told[0] == [1, 2, 3, 4, 5]
+    assert len(told[1]) < 5
+
+
+def test_where_a_memory_of_many_messages_has_no_room_the_best_found_stand_whole_and_no_shreds_of_all() -> None:
+    day = [
+        exchange(1, f"On day {n} of the trip we saw the old lighthouse number {n} and its keeper.", ADVICE)
+        for n in range(30)
+    ]
+    fragments = tuple(
+        part.model_copy(update={"id": f"{part.id}-{n}", "seq": 2 * n + at})
+        for n, one in enumerate(day)
+        for at, part in enumerate(one.fragments)
+    )
+    memory = day[0].model_copy(update={"fragments": fragments, "source_ids": tuple(part.id for part in fragments)})
+    found = [f"a1-{n}" for n in range(29, -1, -1)]
+    question = HumanMessage("Summarize the trip.", id="q")
+    made = assemble([question], [memory], (), system_prompt="Help.", budget=1200, thread_id="t", found=found)
+    lines = made.messages[-1].text.splitlines()
+    assert sum("of the trip we saw the old lighthouse" in line for line in lines) >= 10
+    assert "On day 29 of the trip" in made.messages[-1].text

@@ -291,3 +291,16 @@ def test_memories_in_the_chain_do_not_count_among_those_that_are_wanted() -> Non
     chain = {("t", f"m{n}") for n in (0, 2, 3, 7)}
     assert [memory.source_ids[0] for memory in candidates(memories, chain, 2)] == ["m0", "m1", "m2", "m3", "m4"]
     assert candidates(memories, chain, 0) == []
+
+
+def test_a_reply_that_was_found_behind_the_first_memories_comes_with_the_short_question_before_it() -> None:
+    def exchange(n: int, asked: str) -> tuple[Fragment, Fragment]:
+        said_at = datetime(2024, 3, 1 + n, 10, tzinfo=UTC)
+        return (
+            Fragment(id=f"u{n}", role="user", content=asked, seq=2 * n, created_at=said_at),
+            Fragment(id=f"a{n}", role="assistant", content="Advice.", seq=2 * n + 1, created_at=said_at),
+        )
+
+    exchanges = {("t", f"a{n}"): exchange(n, "word " * 300 if n == 6 else "I sold the boat.") for n in range(7)}
+    hits = [hit(f"a{n}", n + 1) for n in range(7)]
+    assert [ids(memory) for memory in told(paired(hits, exchanges), hits, set())[5:]] == [["u5", "a5"], ["a6"]]

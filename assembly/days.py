@@ -1,0 +1,41 @@
+"""On which day something was said: told where the conversation that is shown goes on on another day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from ..prompts.context import DAY
+from ..state.chain import is_summary
+from ..state.records import Place
+from .chain import joined
+
+
+def days_of(messages: Iterable[AnyMessage], places: Mapping[str, Place], today: date) -> dict[str, date]:
+    """By their ids the user's messages that begin another day; none where all that is shown was said today.
+
+    Args:
+        messages: what is shown, in its order.
+        places: when messages were said; one without a place is said now.
+        today: the day of the question.
+    """
+    days: dict[str, date] = {}
+    told: date | None = None
+    for message in messages:
+        if is_summary(message) or not isinstance(message, HumanMessage):
+            continue
+        place = places.get(str(message.id))
+        if (day := place.said_at.date() if place is not None else today) != told:
+            days[str(message.id)] = told = day
+    return {} if set(days.values()) <= {today} else days
+
+
+def dated(message: AnyMessage, days: Mapping[str, date]) -> AnyMessage:
+    """The message behind its day, where it begins one."""
+    day = days.get(str(message.id))
+    if day is None:
+        return message
+    told: AnyMessage = message.model_copy(update={"content": joined(DAY.format(day=day), message.content)})
+    return told
