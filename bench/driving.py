@@ -54,12 +54,25 @@ class Exchange(NamedTuple):
 
 
 def exchanges(haystack: Haystack, prefix: str = "") -> Iterator[Exchange]:
-    """A conversation of two people as exchanges: who begins is the user, what one says in a row is one message."""
+    """A conversation of two people as exchanges: who begins is the user, what one says in a row is one message.
+
+    A sitting that begins with who ended the one before is a message of its own, with its own date: the other one is
+    silent between them.
+    """
     messages = haystack.threads["one"]
-    runs = [list(run) for _, run in itertools.groupby(messages, key=lambda message: message.type)]
+    runs: list[list[AnyMessage]] = []
+    for (kind, _), run in itertools.groupby(messages, key=lambda m: (m.type, m.additional_kwargs.get("created_at"))):
+        if runs and runs[-1][0].type == kind:
+            runs.append([_silence(runs[-1][-1])])
+        runs.append(list(run))
     for asked, replied in zip(runs[::2], runs[1::2], strict=False):
         ids = tuple(str(message.id) for message in (*asked, *replied))
         yield Exchange(_joined(HumanMessage, asked, prefix), _joined(AIMessage, replied, prefix), ids)
+
+
+def _silence(message: AnyMessage) -> AnyMessage:
+    other = AIMessage if isinstance(message, HumanMessage) else HumanMessage
+    return other("", id=f"{message.id}-silence", additional_kwargs=message.additional_kwargs)
 
 
 def _joined(kind: type[Any], run: Sequence[AnyMessage], prefix: str) -> AnyMessage:
