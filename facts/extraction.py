@@ -242,9 +242,15 @@ def _of_user(rest: str, context: _Context) -> list[Fact]:
     for kind in KINDS:
         if (match := predicate(rest, language, kind)) and weighs_more(match, fleeting, language):
             return [_plain_fact(kind, rest, match, context)]
-    if fleeting is None and language.habit and size > (_SHORTEST if language.spaced else _UNSPACED):
+    if fleeting is None and _is_habit(context) and size > (_SHORTEST if language.spaced else _UNSPACED):
         return [_fact(context, kind="biography", negated=denies(rest, language), confidence=_HABIT)]
     return []
+
+
+def _is_habit(context: _Context) -> bool:
+    """Whether any verb may tell a habit: with a word for how often, where the language has a list of these."""
+    clause, language = context.clause, context.language
+    return language.habit and ("usual" not in language.lists or language["usual"].search(clause.plain) is not None)
 
 
 def _of_mine(rest: str, context: _Context) -> list[Fact]:
