@@ -6,7 +6,7 @@ And whether a question asks for a time, and a message tells one.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -78,7 +78,8 @@ def asks_when(question: str) -> bool:
 def tells_when(text: str) -> bool:
     """Whether a text names a day, a month or a year, such as "yesterday", "in June" or "2019"."""
     text = read(text)
-    return any(phrase.search(text) for phrase in _telling())
+    units = _those_in(text, date_words()["units"])
+    return bool(_telling().search(text)) or any(_ago_phrase(unit).search(text) for unit in units)
 
 
 def read(text: str) -> str:
@@ -93,19 +94,27 @@ def named_days(text: str, today: date) -> Iterator[Named]:
         text: folded.
         today: from where "yesterday" is told.
     """
-    for name, phrase in _phrases().items():
+    words = date_words()  # of whose patterns only those are compiled that may fit
+    for name in _those_in(text, words["periods"]):
+        phrase = _phrase(name)
         yield from (Named(match.start(), match[0], _DAYS[name](today)) for match in phrase.finditer(text))
         # "the day before yesterday" is not yesterday as well
         text = phrase.sub(lambda match: " " * len(match[0]), text)
-    for unit, phrase in _ago_phrases().items():
-        for match in phrase.finditer(text):
+    for unit in _those_in(text, words["units"]):
+        for match in _ago_phrase(unit).finditer(text):
             number = match.group("number")
-            days = _ago(unit, date_words()["numbers"].get(number) or int(number), today)
-            yield Named(match.start(), match[0], days)
+            yield Named(match.start(), match[0], _ago(unit, words["numbers"].get(number) or int(number), today))
+    if not _those_in(text, words["weekdays"]):
+        return
     for match in _weekday_phrase().finditer(text):
-        wanted = next(days.index(match["day"]) for days in date_words()["weekdays"].values() if match["day"] in days)
+        wanted = next(days.index(match["day"]) for days in words["weekdays"].values() if match["day"] in days)
         day = today - timedelta((today.weekday() - wanted - 1) % 7 + 1)
         yield Named(match.start(), match[0], (day, day))
+
+
+def _those_in(text: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names of the lists of which a phrase is in a text, be it inside of a word."""
+    return [name for name, phrases in lists.items() if any(phrase in text for phrase in phrases)]
 
 
 def week(day: date, off: int) -> Days:
@@ -159,21 +168,19 @@ END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}])"
 
 
 @cache
-def _phrases() -> dict[str, regex.Pattern[str]]:
-    return {name: regex.compile(BEGIN + any_of(phrases) + END) for name, phrases in date_words()["periods"].items()}
+def _phrase(period: str) -> regex.Pattern[str]:
+    return regex.compile(BEGIN + any_of(date_words()["periods"][period]) + END)
 
 
 @cache
-def _ago_phrases() -> dict[str, regex.Pattern[str]]:
+def _ago_phrase(unit: str) -> regex.Pattern[str]:
     words = date_words()
     number = rf"(?P<number>\d{{1,3}}|{any_of(words['numbers'])})"
-    return {
-        unit: regex.compile(
-            rf"{BEGIN}{number}\s*{any_of(names)}\s*{any_of(words['ago_behind'])}{END}"
-            rf"|{BEGIN}{any_of(words['ago_before'])}\s+{number}\s*{any_of(names)}{END}"
-        )
-        for unit, names in words["units"].items()
-    }
+    names = any_of(words["units"][unit])
+    return regex.compile(
+        rf"{BEGIN}{number}\s*{names}\s*{any_of(words['ago_behind'])}{END}"
+        rf"|{BEGIN}{any_of(words['ago_before'])}\s+{number}\s*{names}{END}"
+    )
 
 
 @cache
@@ -193,7 +200,7 @@ def _asking() -> regex.Pattern[str]:
 
 
 @cache
-def _telling() -> tuple[regex.Pattern[str], ...]:
+def _telling() -> regex.Pattern[str]:
     words = date_words()
     lists = [
         *words["periods"].values(),
@@ -202,4 +209,4 @@ def _telling() -> tuple[regex.Pattern[str], ...]:
         *words["months"].values(),
     ]
     named = {phrase for phrases in lists for phrase in phrases}.union(words["coming_or_morning"]) - {_A_VERB}
-    return regex.compile(f"{BEGIN}{any_of(named)}{END}|{_YEAR}|\\d月"), *_ago_phrases().values()
+    return regex.compile(f"{BEGIN}{any_of(named)}{END}|{_YEAR}|\\d月")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, Literal
 
 import regex
@@ -31,16 +32,21 @@ def scope_of(question: str) -> Scope:
     """
     text = fold(question[:_CHARACTERS])
     groups: tuple[Scope, ...] = ("order", "whole", "one", "many")
-    return next((group for group in groups if _phrase("scope", group).search(text)), "one")
+    return next((group for group in groups if _has(text, phrases("scope", group))), "one")
 
 
 def topics_of(message: str) -> frozenset[Topic]:
     """Which of these a message names ("near me", "recipe", "what time"); the lists are in `data/topics.json`."""
     text = fold(message[:_CHARACTERS])
     topics: tuple[Topic, ...] = ("place", "food", "clock")
-    return frozenset(topic for topic in topics if _phrase("topics", topic).search(text))
+    return frozenset(topic for topic in topics if _has(text, phrases("topics", topic)))
 
 
-@cache
-def _phrase(file: str, group: str) -> regex.Pattern[str]:
-    return regex.compile(f"{_BEGIN}(?:{'|'.join(map(regex.escape, phrases(file, group)))}){_END}")
+def _has(text: str, listed: Iterable[str]) -> bool:
+    """Whether one of the phrases stands there, and not inside of a word; only those that are there are compiled."""
+    return any(_whole(phrase).search(text) for phrase in listed if phrase in text)
+
+
+@lru_cache(2_048)
+def _whole(phrase: str) -> regex.Pattern[str]:
+    return regex.compile(f"{_BEGIN}{regex.escape(phrase)}{_END}")
