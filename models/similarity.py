@@ -62,13 +62,18 @@ def scale_of(questions: Sequence[Sequence[float]], answers: Sequence[Sequence[fl
 def calibrated(cosines: Numbers, scale: Scale) -> Numbers:
     """Cosines on the scale of the default model: -1 and 1 stay, and what lies between answers as there.
 
+    Beyond answers the same line goes on, as far as 1: else it would be flat where a model's cosines lie close together.
+
     Args:
         cosines: as the model gives them, in [-1, 1].
         scale: of the model.
     """
     if scale == USUAL:
         return cosines
-    return np.interp(cosines, (-1, *scale, 1), (-1, *USUAL, 1))
+    found = np.interp(cosines, (-1, *scale, 1), (-1, *USUAL, 1))
+    rise = (USUAL.answered - USUAL.unrelated) / (scale.answered - scale.unrelated)
+    beyond = USUAL.answered + rise * (cosines - scale.answered)
+    return np.where(cosines > scale.answered, np.clip(beyond, found, 1), found)
 
 
 def similarities(cosines: Numbers) -> Numbers:

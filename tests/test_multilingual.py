@@ -60,6 +60,22 @@ def test_a_question_finds_its_answer_in_another_language(model: Multilingual) ->
         assert int((told @ model.embed_query(question)).argmax()) == answer
 
 
+OTHERS = {
+    "en": ("What is my dog called?", "Interest rates rose by half a percent.", "Tomatoes need a lot of water."),
+    "fr": ("Comment s'appelle mon chien ?", "Les taux ont monté d'un demi pour cent.", "Les tomates boivent beaucoup."),
+    "zh": ("我的狗叫什么名字？", "利率上涨了半个百分点。", "西红柿需要很多水。"),
+    "hi": ("मेरे कुत्ते का नाम क्या है?", "ब्याज दर आधा प्रतिशत बढ़ी।", "टमाटर को बहुत पानी चाहिए।"),
+    "ko": ("내 개 이름이 뭐야?", "금리가 반 퍼센트 올랐어요.", "토마토는 물이 많이 필요해요."),
+}
+
+
+def test_what_has_nothing_to_do_with_a_question_is_as_unlike_it_in_any_language(model: Multilingual) -> None:
+    by_language = []
+    for question, *told in OTHERS.values():
+        by_language.append(np.mean(np.array(model.embed_documents(told)) @ model.embed_query(question)))
+    assert max(by_language) - min(by_language) < 0.13
+
+
 def test_a_long_text_is_cut(model: Multilingual) -> None:
     assert len(model.embed_documents(["word " * 20_000])[0]) == 384
 

@@ -99,7 +99,7 @@ def test_the_default_model_is_the_scale(embeddings: Embeddings) -> None:
     assert Embedder(BUNDLED_MODEL).scale == USUAL
     of_alike = scale_by(Alike(embeddings))
     assert of_alike == pytest.approx([0.75 + 0.25 * cosine for cosine in USUAL], abs=0.01)
-    assert calibrated(np.array([0.75, 0.85]), of_alike) == pytest.approx([0, 0.4], abs=0.02)
+    assert calibrated(np.array([0.75, 0.85, 0.95, 0.999]), of_alike) == pytest.approx([0, 0.4, 0.8, 1], abs=0.02)
 
 
 def test_vectors_that_mean_nothing_have_no_scale() -> None:
