@@ -72,8 +72,9 @@ class Multilingual(Encoder):
         return {"embedded": words + self._places[: tokens.shape[1]]}
 
     def _vectors(self, texts: list[list[int]]) -> Vectors:
-        vectors = super()._vectors(texts) - self._mean
-        return unit(vectors - vectors @ self._languages.T @ self._languages)
+        vectors: Vectors = super()._vectors(texts) - self._mean
+        vectors -= vectors @ self._languages.T @ self._languages
+        return unit(vectors)
 
 
 def columns(weight: str) -> int:
