@@ -37,7 +37,7 @@ def run(environment: dict[str, str], *words: str, typed: str | bytes = "", cwd: 
 def run_process(environment: dict[str, str], *words: str, typed: str = "") -> Done:
     """Call the command in a process of its own."""
     return subprocess.run(
-        [EVERTHREAD, *words], input=typed, env=environment, capture_output=True, text=True, timeout=250, check=False
+        [EVERTHREAD, *words], input=typed, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -19,7 +19,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from logins import login
 from schemas import Schemas
 from test_package import ROOMS
-from variants import EACH_STORAGE
+from variants import EACH_STORAGE, each
 
 from bench.server_folder import stop_server
 from everthread.compression import together
@@ -200,7 +200,7 @@ def own_server() -> Iterator[Path]:
     subprocess.run(["rm", "-rf", str(folder)], check=False)
 
 
-@pytest.fixture(params=["superuser", "owner"])
+@pytest.fixture(params=each(["superuser", "owner"], quick={"owner"}))
 def owned(request: pytest.FixtureRequest) -> Iterator[Settings]:
     """Settings for a schema of a superuser, as the embedded server has, and for one of a login that policies bind."""
     given: Settings = request.getfixturevalue("settings")

@@ -24,7 +24,7 @@ def opened(settings: Settings) -> open_graph:
 
 
 def run(tool: str, *words: str | Path) -> None:
-    done = subprocess.run([BIN / tool, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([BIN / tool, *map(str, words)], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from odd_conversations import conversations
+from variants import costly
 
 from bench.compressed import below
 from everthread.compression.engine import forced_batch
@@ -130,6 +131,7 @@ def test_what_is_removed_from_the_conversation_leaves_the_chain_and_nothing_else
         assert not removed & {str(message.id) for message in thread.view}
 
 
+@costly
 @given(any_settings(), st.integers(1, 3))
 def test_the_chain_stays_bounded_however_long_the_conversation(settings: Settings, replies: int) -> None:
     thread = Thread(settings)

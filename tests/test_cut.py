@@ -11,7 +11,7 @@ from chains import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from variants import EACH_PROFILE
+from variants import EACH_PROFILE, costly
 
 from everthread.assembly.assemble import assemble
 from everthread.assembly.cut import Cut, Marks, cut
@@ -67,6 +67,7 @@ sizes = st.lists(st.integers(1, 80), min_size=30, max_size=70)
 
 
 @pytest.mark.parametrize("profile", EACH_PROFILE)
+@costly
 @given(sizes=sizes)
 def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes: list[int]) -> None:
     talk = Talk(profile)
@@ -82,6 +83,7 @@ def test_the_newest_messages_stand_as_said_and_none_is_lost(profile: str, sizes:
 
 
 @pytest.mark.parametrize("profile", EACH_PROFILE)
+@costly
 @given(sizes=sizes)
 def test_between_cuts_what_is_shown_only_grows_at_its_end(profile: str, sizes: list[int]) -> None:
     """And it is cut rarely: not before the conversation has grown by a good part of what may stand in it."""
@@ -122,6 +124,7 @@ def test_a_prompt_begins_anew_where_what_led_it_is_gone() -> None:
     assert covered(anew.view, talk) >= {str(message.id) for message in talk.thread.said}
 
 
+@costly
 @given(sizes=sizes, budget=st.integers(700, 8000))
 @pytest.mark.slow
 def test_the_conversation_as_said_stays_under_its_high_mark_and_the_prompt_within_its_budget(

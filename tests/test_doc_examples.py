@@ -115,10 +115,11 @@ def test_what_is_set_by_a_variable_is_a_setting() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, timeout=250, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=850, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "site" / "api.html").read_text()

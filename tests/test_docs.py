@@ -51,7 +51,7 @@ def test_the_python_example_of_the_readme_runs(default_environment: dict[str, st
     (example,) = re.findall(r"```python\n(import asyncio.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-c", example],
-        env=default_environment, capture_output=True, text=True, timeout=120, check=False,
+        env=default_environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "not a language model" in done.stdout

@@ -19,7 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
 from scripted import ScriptedModel
 from typer.testing import CliRunner
-from variants import EACH_PROFILE
+from variants import EACH_PROFILE, each
 
 from bench.compressed import below
 from everthread import Checkup, InputError, Settings, examine, open_graph, regenerate_rejected, thread_id
@@ -162,8 +162,8 @@ async def test_a_message_of_the_chain_that_the_archive_lost_is_archived_again_in
     assert await texts(graph) == before
 
 
-@pytest.mark.parametrize("visible", [200, 4])
-@pytest.mark.parametrize("ids", [["q0"], ["r1", "q1"], ["a2", "t2"], ["q0", "r0", "q1", "r1"]])
+@pytest.mark.parametrize("visible", each([200, 4], quick=1))
+@pytest.mark.parametrize("ids", each([["r1", "q1"], ["q0"], ["a2", "t2"], ["q0", "r0", "q1", "r1"]], quick=1))
 async def test_a_summarized_message_that_the_archive_lost_comes_back_from_the_state_or_an_older_one(
     settings: Settings, embeddings: Embeddings, echo: EchoModel, ids: list[str], visible: int
 ) -> None:
@@ -304,7 +304,7 @@ async def test_what_is_queued_for_embedding_is_no_fault(graph: CompiledConversat
     assert (await checked(graph)).findings == ()
 
 
-@pytest.mark.parametrize("what", ["message", "summary", "both"])
+@pytest.mark.parametrize("what", each(["both", "message", "summary"], quick=1))
 async def test_what_fell_out_of_the_chain_is_put_back_in_its_place(graph: CompiledConversation, what: str) -> None:
     await feed(graph, 9)
     before = await chain(graph)

@@ -15,7 +15,7 @@ from command import run
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from variants import EACH_STORAGE
+from variants import EACH_STORAGE, each
 
 from everthread import (
     ConversationMemory,
@@ -56,7 +56,7 @@ def stored(plain: Settings) -> Settings:
     return plain.but(encryption_key=KEY)
 
 
-@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.slow), "sqlite", "json"])
+@pytest.fixture(params=each(["postgres", "sqlite", "json"], quick={"sqlite"}))
 def in_folder(request: pytest.FixtureRequest, settings: Settings, own_server: Path) -> Settings:
     """Settings on each storage, without encryption, in a folder in which nobody else writes."""
     return settings.but(database_url=request.param, data_dir=own_server, database_schema="everthread")

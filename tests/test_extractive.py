@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from variants import each
 
 from everthread.text.extractive import best_sentences, extract_summary
 from everthread.text.fold import bare, fold
@@ -220,8 +221,7 @@ def test_a_summary_of_anything(turns, limit):
 
 @pytest.mark.parametrize(
     "unit",
-    ["word ", "我的狗", "Ada met Bob on 4 May. "]
-    + [pytest.param(unit, marks=pytest.mark.slow) for unit in ["a", "a. ", "1", "x'", ".", "`", " ."]],
+    each(["word ", "我的狗", "Ada met Bob on 4 May. ", "a", "a. ", "1", "x'", ".", "`", " ."], quick=3),
     ids=repr,
 )
 def test_a_megabyte_is_summarized_fast(unit):

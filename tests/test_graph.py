@@ -168,6 +168,7 @@ async def test_six_messages_leave_three_and_a_summary_that_names_its_sources(
     assert "Clara" in state["context"].messages[-2].text
 
 
+@pytest.mark.slow
 async def test_the_state_stays_bounded_while_the_archive_grows(
     settings: Settings, embeddings: Embeddings, reopen: Callable[..., open_graph]
 ) -> None:

@@ -550,6 +550,7 @@ class Injected(EchoModel):
 
 
 @pytest.mark.parametrize("profile", EACH_PROFILE)
+@pytest.mark.slow
 async def test_what_a_summary_says_is_never_an_instruction(
     settings: Settings, embeddings: Embeddings, profile: Any
 ) -> None:

@@ -22,7 +22,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from test_summaries import Writer
-from variants import EACH_PROFILE
+from variants import EACH_PROFILE, costly
 
 from bench.compressed import below
 from everthread import Settings, Summary, examine, open_graph
@@ -246,6 +246,7 @@ def together(seconds: float = 0.0, *fail: Any) -> Together:
     return Together(prompts=[], asked=[], seconds=seconds, fail=list(fail))
 
 
+@pytest.mark.slow
 async def test_several_summaries_come_with_one_call(ours: Settings, embeddings: Embeddings) -> None:
     model = together()
     async with open_graph(ours, model=model, embeddings=embeddings) as graph:
@@ -359,6 +360,7 @@ class Talk:
 
 
 @pytest.mark.parametrize("profile", EACH_PROFILE)
+@costly
 @given(turns=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3)), min_size=3, max_size=30), window=st.booleans())
 def test_summaries_that_come_late_are_those_that_would_have_come_at_once(
     profile: Any, turns: list[tuple[int, int]], window: bool

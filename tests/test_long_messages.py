@@ -101,7 +101,7 @@ def test_of_messages_that_do_not_fit_the_newest_exchange_stands_as_said(profile:
 
 @pytest.mark.parametrize("profile", EACH_PROFILE)
 def test_a_message_that_is_larger_than_the_prompt_keeps_its_head_and_its_end(profile: str) -> None:
-    talk = LongTalk(profile, 20_000)
+    talk = LongTalk(profile, 8_000)
     talk.asked()
     made = talk.asked()
     question = str(made.messages[-1].content)

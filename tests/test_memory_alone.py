@@ -12,6 +12,7 @@ import pytest
 from conversation import EchoModel, open_with
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from variants import each
 
 from everthread import Settings, open_graph
 from everthread.state.conversation import ConversationState
@@ -40,7 +41,7 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"langgraph", "langc
 """
 
 
-@pytest.mark.parametrize("storage", ["sqlite", pytest.param("json", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("storage", each(["sqlite", "json"], quick=1))
 def test_nothing_of_langgraph_or_of_agents_is_imported(tmp_path: Path, storage: str) -> None:
     url = f"{storage}:///{tmp_path / 'memory'}"
     done = subprocess.run(
@@ -49,6 +50,7 @@ def test_nothing_of_langgraph_or_of_agents_is_imported(tmp_path: Path, storage: 
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_of_langgraph_is_imported_on_a_postgres_that_has_its_tables(tmp_path: Path, settings: Settings) -> None:
     with open_graph(settings):
         pass
@@ -64,6 +66,7 @@ def _of(settings: Settings) -> dict[str, object]:
     return {"database_url": url, "database_schema": settings.database_schema, "data_dir": str(settings.data_dir)}
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_that_langgraph_makes(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory'}"
     code = f"from everthread import Settings, open_memory\nwith open_memory(Settings(database_url={url!r})): pass"

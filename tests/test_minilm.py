@@ -21,6 +21,7 @@ from everthread.models.embedding_models import load_embeddings
 DATA = Path(__file__).parent / "data"
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_sentence_transformers(real_embeddings: Embeddings) -> None:
     """The file was made with sentence-transformers 6.2.0: texts of many scripts, empty, of one word, and cut off."""
     texts = json.loads((DATA / "minilm_texts.json").read_text())

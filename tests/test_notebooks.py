@@ -30,7 +30,7 @@ def test_a_notebook_runs(name: str, default_environment: dict[str, str], monkeyp
         monkeypatch.setenv(variable, value)
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "strip the outputs before a commit"
-    NotebookClient(notebook, timeout=180, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     printed = "".join(str(output.get("text", "")) for output in outputs)
     for text in SHOWN[name]:

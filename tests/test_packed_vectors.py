@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from variants import each
 
 from everthread.memory.packed_vectors import PackedVectors
 
@@ -16,7 +17,7 @@ def packed(vectors: NDArray[np.float32]) -> PackedVectors:
     return found
 
 
-@pytest.mark.parametrize("dimensions", [384, pytest.param(1536, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dimensions", each([384, 1536], quick=1))
 def test_the_ten_nearest_are_those_of_the_vectors_as_they_were(dimensions: int) -> None:
     chance = np.random.default_rng(1)
     vectors = chance.normal(size=(4000, dimensions)).astype(np.float32)

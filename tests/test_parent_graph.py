@@ -17,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 from scripted import calls, scripted
 from typing_extensions import TypedDict
+from variants import each
 
 from everthread import Settings, SettingsError, StorageError, build_graph, open_graph
 from everthread.graph.build import ConversationGraph
@@ -60,7 +61,7 @@ def parent_of(part: Any, state: Any = MessagesState, **options: Any) -> Any:
     return graph.compile(checkpointer=InMemorySaver())
 
 
-@pytest.mark.parametrize("state", [MessagesState, Richer])
+@pytest.mark.parametrize("state", each([MessagesState, Richer], quick=1))
 async def test_the_parents_messages_are_the_conversation_however_long(resources: Resources, state: Any) -> None:
     parent = parent_of(ConversationGraph(resources).compile(), state)
     context = {"user_id": "ada"}
@@ -75,6 +76,7 @@ async def test_the_parents_messages_are_the_conversation_however_long(resources:
     assert len({summary.source_ids for summary in summaries}) == len(summaries)
 
 
+@pytest.mark.slow
 async def test_24_turns_cost_as_many_summaries_as_in_a_graph_of_their_own(
     resources: Resources, settings: Settings, embeddings: Embeddings
 ) -> None:

@@ -103,6 +103,7 @@ async def test_a_rejected_summary_is_made_again_in_a_later_turn_once_the_model_b
         assert all(state["chain_texts"][id_] == kept[id_] for id_ in in_chain)
 
 
+@pytest.mark.slow
 async def test_a_model_that_keeps_failing_is_asked_ever_less_often(ours: Settings, embeddings: Embeddings) -> None:
     model = moody(ConnectionError("down"))
     async with open_graph(ours.but(n_sum=4, facts=False), model=model, embeddings=embeddings) as graph:

@@ -168,6 +168,7 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_while_another_process_moves_to_a_new_model_the_old_index_serves(
     database: Database, settings: Settings, environment: dict[str, str]
 ) -> None:

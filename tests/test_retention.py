@@ -198,6 +198,7 @@ async def test_values_and_writes_of_checkpoints_that_went_do_not_stay(settings: 
         assert sizes[-1][1] == 0
 
 
+@pytest.mark.slow
 async def test_the_file_of_sqlite_shrinks(settings: Settings, tmp_path: Path) -> None:
     stored = settings.but(database_url="sqlite", data_dir=tmp_path, visible_messages=2_000)
     async with open_with(stored, model=EchoModel(prompts=[]), retention="checkpoints=forever") as graph:

@@ -90,6 +90,7 @@ async def test_pgvector_may_be_in_a_schema_of_its_own(
         administrate(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.slow
 async def test_a_database_that_takes_no_writes_is_read(
     administrate: Administrate,
     settings: Settings,

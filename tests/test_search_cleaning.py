@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from processor import assert_cannot_keep_busy
+from variants import each
 
 from everthread.search.citations import cited
 from everthread.search.cleaning import clean_results, harmless, page_url, plain_text, trimmed, url_key
@@ -41,7 +42,8 @@ def test_plain_text(raw: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile", ["<", "<a ", "<!--", "&", "<script>", "</", "<b <", "&#", "<s ", "<context <", "<|", "[1]"]
+    "hostile",
+    each(["<a ", "<!--", "<", "&", "<script>", "</", "<b <", "&#", "<s ", "<context <", "<|", "[1]"], quick=2),
 )
 def test_hostile_markup_cannot_keep_the_process_busy(hostile: str) -> None:
     assert_cannot_keep_busy(lambda text: harmless(plain_text(text)), hostile, 160_000)

@@ -99,6 +99,7 @@ def test_broken_pages_fail_nothing(markup: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["<br>", "<a>", "<p>x</p>", "<div><a href='x'>y</a></div>"])
+@pytest.mark.slow
 def test_a_page_of_endless_elements_cannot_keep_the_processor_busy(part: str) -> None:
     markup = f"<html><body>{BODY}{part * (1_500_000 // len(part))}"
     started = time.process_time()

@@ -151,7 +151,7 @@ def test_the_docker_file_is_written_and_installs_this_package(project: Path) -> 
     shutil.copy(ROOT / "pyproject.toml", project / "pyproject.toml")
     (project / ".env").write_text("")
     done = subprocess.run(
-        [LANGGRAPH, "dockerfile", str(target)], cwd=project, capture_output=True, text=True, timeout=60, check=False
+        [LANGGRAPH, "dockerfile", str(target)], cwd=project, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = target.read_text().splitlines()

@@ -74,6 +74,7 @@ async def test_every_rule_of_the_previous_message_is_in_the_next_prompt(
     assert all(rule in text_of(echo.prompts[-1]) for rule in rules)
 
 
+@pytest.mark.slow
 async def test_a_new_process_goes_on_where_the_prompt_was(reopen: Callable[..., open_graph]) -> None:
     prompts = []
     for half in range(2):
@@ -108,6 +109,7 @@ async def test_a_fact_is_not_told_beside_the_message_that_says_it(graph: Compile
     assert text_of(echo.prompts[-1]).count(": I live in Porto") == 2  # said, and echoed
 
 
+@pytest.mark.slow
 async def test_the_other_doors_show_the_same(settings: Settings, embeddings: Embeddings) -> None:
     async with open_memory(settings, user_id="ada", embeddings=embeddings) as memory:
         contexts = []

@@ -327,6 +327,7 @@ async def test_json_is_written_as_if_every_row_were_new(as_json: Settings, tmp_p
         assert (tmp_path / "anew.json").read_bytes() == (tmp_path / "memory.json").read_bytes()
 
 
+@pytest.mark.slow
 async def test_json_keeps_the_newest_checkpoint_of_a_thread(as_json: Settings, tmp_path: Path) -> None:
     async with graph_on(as_json) as graph:
         for n in range(33):

@@ -10,6 +10,7 @@ from everthread.settings.settings import Settings
 
 
 @pytest.mark.parametrize("profile", ["multi_strategy", "sliding_summary", "hybrid", "archive", "layered"])
+@pytest.mark.slow
 async def test_odd_conversations_lose_nothing_and_no_prompt_is_invalid(profile: str) -> None:
     for name, messages in conversations():
         counts = await through(messages, Settings(profile=profile))

@@ -52,6 +52,7 @@ def application(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_mypy_sees_what_is_misspelt(application: Path) -> None:
     cache = str(PACKAGE / ".mypy_cache" / "application")
     done = subprocess.run(
@@ -63,6 +64,7 @@ def test_mypy_sees_what_is_misspelt(application: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_pyright_sees_what_is_misspelt(application: Path) -> None:
     config = {"typeCheckingMode": "standard", "extraPaths": ["packages"], "include": ["application.py"]}
     (application / "pyrightconfig.json").write_text(json.dumps(config))

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import hypothesis
 import pytest
 
 from everthread.settings.profiles import PROFILES
 
 
-def _quick(names: Any, quick: set[str]) -> list[Any]:
-    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in names]
+def each(values: Any, *, quick: Any) -> list[Any]:
+    """Parameters, those that are not `quick` marked as slow; `quick` may be the number of the first."""
+    first = list(values)[:quick] if isinstance(quick, int) else quick
+    return [pytest.param(value, marks=[] if value in first else [pytest.mark.slow]) for value in values]
 
 
-EACH_PROFILE = _quick(PROFILES, {"multi_strategy", "archive"})
+EACH_PROFILE = each(PROFILES, quick={"multi_strategy", "archive"})
 """The profiles; `make test` runs the default, and the one that is the least like it."""
 
-EACH_STORAGE = _quick(["postgres", "sqlite", "json"], {"postgres", "sqlite"})
+EACH_STORAGE = each(["postgres", "sqlite", "json"], quick={"postgres", "sqlite"})
 """The storages; the rows of a JSON file are held in SQLite."""
+
+
+def costly(test: Any) -> Any:
+    """Fewer examples, for what has a long conversation in each."""
+    return hypothesis.settings(max_examples=max(8, hypothesis.settings.default.max_examples // 4))(test)  # type: ignore[union-attr]
