@@ -26,6 +26,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -75,7 +76,7 @@ class Ledger:
             just_said: the exchange before it.
             seconds: of processor time, which the turn took.
         """
-        self.tokens.append(count_message_tokens(prompt))
+        self.tokens.append(sum(map(_size, prompt)))
         self.prefix.append(unchanged(self._before, prompt))
         self.seconds.append(seconds)
         if just_said is not None:
@@ -105,14 +106,26 @@ def unchanged(before: Sequence[BaseMessage], prompt: Sequence[BaseMessage]) -> i
     """Tokens with which both prompts begin."""
     tokens = 0
     for old, new in zip(before, prompt, strict=False):
-        if (old.type, old.text) == (new.type, new.text):
-            tokens += count_message_tokens([new])
+        if old is new or (old.type, old.text) == (new.type, new.text):
+            tokens += _size(new)
             continue
         if old.type == new.type:
             same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old.text, new.text)))  # noqa: B905
             tokens += estimate_tokens(new.text[:same].rpartition(" ")[0])
         break
     return tokens
+
+
+def _size(message: BaseMessage) -> int:
+    """Tokens of a message; a whole history has each of them in each of its prompts."""
+    if not isinstance(message.content, str):
+        return count_message_tokens([message])
+    return _counted(type(message), message.content, message.name)
+
+
+@lru_cache(maxsize=100_000)
+def _counted(kind: type[BaseMessage], content: str, name: str | None) -> int:
+    return count_message_tokens([kind(content=content, name=name)])
 
 
 def conversation(data: Path | None, turns: int, kind: str = "locomo") -> list[Exchange]:
