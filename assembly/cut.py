@@ -10,7 +10,6 @@ are rarer.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -19,55 +18,12 @@ from typing import NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..models.counting import TokenCounter
-from ..state.chain import ChainView
+from ..state.chain import ChainView, is_summary
 from ..state.messages import question_at
 from ..state.records import Place
-from .layout import RESERVED_SHARE, Layout
+from .fit import fit_unit
+from .marks import EXCHANGE, NEWEST, Marks
 from .unfold import Node, Texts, is_of_tools, newest, node_of
-
-_LOW = 0.09
-"""The low mark, as a share of what recent messages may take; by trial on LoCoMo, as `Layout.high`."""
-
-
-_EXCHANGE, _NEWEST = 2, 4
-"""Messages of one; and those that stay where two fit."""
-
-_GROWN = 8
-"""Messages by which the conversation grows above the least, however large they are, where there is room."""
-
-_MORE = 1.5
-"""How far above its high mark the conversation is looked at, where it can be cut nowhere within its marks."""
-
-
-class Marks(NamedTuple):
-    """Between which sizes the conversation as said grows.
-
-    Attributes:
-        high: tokens, at most.
-        low: tokens that stay when it is cut, at least.
-        messages: messages that stay, at least, beside calls of tools and their results.
-        room: tokens that all may take together, with the question: of longer messages fewer stay.
-        free: what of the room is left beside what was found for the question.
-    """
-
-    high: int
-    low: int
-    messages: int = 4
-    room: int = sys.maxsize
-    free: int = sys.maxsize
-
-    def is_enough(self, tokens: int, messages: int) -> bool:
-        """Whether so much of the conversation is as much as is looked at to cut it."""
-        return tokens > _MORE * self.high and messages > (
-            self.messages if tokens > self.room else self.messages + _GROWN
-        )
-
-    @classmethod
-    def of(cls, layout: Layout, budget: int, beside: int = 0, found: int = 0) -> Marks:
-        """Those of a layout, for a prompt of so many tokens, less those of instructions, tools, and what was found."""
-        room = min(layout.limit("recent", budget), budget // 2)
-        most = int((1 - RESERVED_SHARE) * budget) - beside
-        return cls(int(room * layout.high), int(room * _LOW), max(layout.kept, _NEWEST), most, most - found)
 
 
 class Cut(NamedTuple):
@@ -78,12 +34,14 @@ class Cut(NamedTuple):
         since: when the first of these was said; None where it is new.
         unfolded: ids of summaries in whose place their messages stand.
         begins: ids of what stands before the conversation as said, and of the message with which that begins.
+        light: ids of messages of which only head and end are shown.
     """
 
     view: ChainView
     since: datetime | None = None
     unfolded: frozenset[str] = frozenset()
     begins: tuple[str, ...] = ()
+    light: frozenset[str] = frozenset()
 
 
 def cut(
@@ -115,20 +73,23 @@ def cut(
     begun = spans.index.get(before[-1], -1) if before else -1
     tree = [node for node in roots if node.id not in view.kept]  # what is kept has its summary there
     stood = _stood(tree, said, spans, before, marks) if begun >= 0 else None
-    if is_whole and said.sizes[0] <= said.limit(0, marks):
-        start, older = 0, list[AnyMessage]()
-    elif stood is not None and counter.messages(stood) + said.sizes[begun] <= said.limit(begun, marks):
+    short = _in_short(stood or (), marks.waiting, counter)
+    if is_whole and said.sizes[0] <= marks.limit(*said.since(0)):
+        start, older, short = 0, list[AnyMessage](), list[AnyMessage]()
+    elif stood is not None and counter.messages(short) + said.sizes[begun] <= marks.limit(*said.since(begun)):
         start, older = begun, stood
     elif (found := _start(roots, said, spans, marks, view, to_low=begun >= 0)) is not None:
         start, older = found, list(_older(tree, spans, found))
+        short = _in_short(older, marks.waiting, counter)
     else:
         return Cut(view)
-    shown = [*older, *said.messages[start:]]
+    shown = [*short, *said.messages[start:]]
     unfolded = (node.id for node in _summaries(roots) if spans.of(node)[0] >= start)
     begins = tuple(str(message.id) for message in shown[: len(older) + 1]) if start < len(said.messages) else ()
     place = places.get(begins[-1]) if begins else None
     since = place.said_at if place is not None else None
-    return Cut(ChainView([*shown, *view[asked:]], view.kept), since, frozenset(unfolded), begins)
+    light = frozenset(str(one.id) for one, whole in zip(short, older, strict=True) if one is not whole)
+    return Cut(ChainView([*shown, *view[asked:]], view.kept), since, frozenset(unfolded), begins, light)
 
 
 class _Said(NamedTuple):
@@ -146,11 +107,9 @@ class _Said(NamedTuple):
     lines: list[float]
     spoken: list[int]
 
-    def limit(self, start: int, marks: Marks) -> int:
-        """Tokens that they may take from here on, with what stands before them, while this is not cut."""
-        if self.sizes[start] <= marks.high:
-            return marks.room
-        return marks.free if self.spoken[start] <= marks.messages + _GROWN else -1
+    def since(self, start: int) -> tuple[int, int]:
+        """Tokens, and messages that are spoken, from there on."""
+        return self.sizes[start], self.spoken[start]
 
 
 def _as_said(
@@ -184,8 +143,8 @@ def _that_fit(said: _Said, marks: Marks, question: int) -> Marks:
     More than two exchanges stay only where they leave half of the room to grow.
     """
     messages, taken, room = marks.messages, dict(zip(said.spoken, said.sizes, strict=True)), marks.room - question
-    while messages > _EXCHANGE and taken.get(messages, 0) > (room // 2 if messages > _NEWEST else room):
-        messages -= _EXCHANGE
+    while messages > EXCHANGE and taken.get(messages, 0) > (room // 2 if messages > NEWEST else room):
+        messages -= EXCHANGE
     return marks._replace(messages=messages, room=room, free=marks.free - question)
 
 
@@ -198,6 +157,15 @@ def _stood(
         return None
     stood = list(_down_to(frozenset(before[:-1]), roots, spans, start))
     return stood if [str(message.id) for message in stood] == list(before[:-1]) else None
+
+
+def _in_short(older: Sequence[AnyMessage], limit: int, counter: TokenCounter) -> list[AnyMessage]:
+    """The same with the messages among them, which are in no summary yet, in so many tokens together.
+
+    They read the same until the next cut, and none is left out.
+    """
+    short = iter(fit_unit([message for message in older if not is_summary(message)], limit, counter))
+    return [message if is_summary(message) else next(short) for message in older]
 
 
 def _down_to(ids: frozenset[str], nodes: Sequence[Node], spans: _Spans, start: int) -> Iterator[AnyMessage]:

@@ -22,8 +22,9 @@ from bench.compressed import Compressed
 from bench.datasets import locomo
 from bench.driving import PROFILE_NAMES
 from everthread.assembly.assemble import assemble
-from everthread.assembly.cut import Marks, cut
+from everthread.assembly.cut import cut
 from everthread.assembly.layout import Layout
+from everthread.assembly.marks import Marks
 from everthread.runtime.prompt import token_budget
 from everthread.settings.settings import Settings
 from everthread.state.chain import ChainView

@@ -11,9 +11,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..assembly.assemble import Assembled, assemble
-from ..assembly.cut import Cut, Marks, cut
+from ..assembly.cut import Cut, cut
 from ..assembly.days import days_of
 from ..assembly.layout import Layout
+from ..assembly.marks import Marks
 from ..assembly.material import found_tokens
 from ..facts.sheet import parted
 from ..models.cache_marks import with_cache_marks
@@ -119,7 +120,7 @@ async def assembled(
             layout=layout,
             thread_id=turn.thread_id,
             turn_before=progress.before if progress is not None else None,
-            light=light,
+            light=light | shown.light,
             unfolded=shown.unfolded,
             importance=importance,
             days=days,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ..assembly.cut import Marks
 from ..assembly.layout import Layout
+from ..assembly.marks import Marks
 from ..assembly.unfold import to_read
 from ..models.counting import TokenCounter
 from ..state.report_records import reply_and_context

@@ -14,8 +14,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from variants import EACH_PROFILE, costly
 
 from everthread.assembly.assemble import assemble
-from everthread.assembly.cut import Cut, Marks, cut
+from everthread.assembly.cut import Cut, cut
 from everthread.assembly.layout import Layout
+from everthread.assembly.marks import Marks
 from everthread.models.counting import TokenCounter
 from everthread.runtime.prompt import token_budget
 from everthread.settings.settings import Settings
