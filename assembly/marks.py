@@ -13,8 +13,11 @@ _LOW = 0.09
 EXCHANGE, NEWEST = 2, 4
 """Messages of one; and those that stay where two fit."""
 
-_GROWN = 8
-"""Messages by which the conversation grows above the least, however large they are, where there is room."""
+_GROWN = 12
+"""Messages by which the conversation grows above the least, however large they are, where there is room.
+
+A cut writes two or three exchanges anew, and each that stands costs a tenth of itself a turn: about seven are cheapest.
+"""
 
 _MORE = 1.5
 """How far above its high mark the conversation is looked at, where it can be cut nowhere within its marks."""
