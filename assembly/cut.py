@@ -191,7 +191,7 @@ def _start(
     ends = [at for at in asked if at and at not in inside and str(said.messages[at - 1].id) not in open_]
     choose = _lowest if to_low else _highest
     found = choose(ends, said, marks)
-    return choose(asked, said, marks) if found is None or said.sizes[found] > marks.high else found
+    return choose(asked, said, marks) if found is None or said.sizes[found] > marks.room // 2 else found
 
 
 def _lowest(starts: Sequence[int], said: _Said, marks: Marks) -> int | None:

@@ -64,7 +64,10 @@ _ARCHIVE = Profile(
     name="archive",
     description="Every N messages of the user all is archived as a chunk and summarized, level over level.",
     source="seed 003",
-    settings={"summary_fallback": False},
+    settings={
+        "summary_length": 200,  # ten of them fit the 2,000 tokens for summaries
+        "summary_fallback": False,
+    },
     window=16_000,
 )
 
