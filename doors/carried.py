@@ -11,7 +11,7 @@ from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
 from ..runtime.resources import Resources
 from ..runtime.user import User
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking
 
 
 class Carried:
@@ -46,10 +46,5 @@ class Carried:
         self.user.embed_later(self.resources.settings.timeouts.embedding)
         return new
 
-    def export(self, file: Path | str, *, thread_id: str | None = None) -> Counts:
-        """`aexport`, blocking."""
-        return node_thread.run_sync(self.aexport(file, thread_id=thread_id))
-
-    def import_(self, file: Path | str) -> Counts:
-        """`aimport_`, blocking."""
-        return node_thread.run_sync(self.aimport_(file))
+    export = blocking(aexport)
+    import_ = blocking(aimport_)

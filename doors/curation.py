@@ -21,7 +21,7 @@ from ..state.messages import message_text
 from ..state.records import Memory, Recall, Summary, now
 from ..state.turn_records import ContextReport
 from ..storage.archive import ArchivedMessage
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking
 from .steps import found_for
 
 _MOST: Final = 500
@@ -177,25 +177,8 @@ class Curated:
             raise InputError(f"There is no pin with the id {pin_id!r}: `pins` lists them.")
         return str(await self.user.facts.forget(pin_id, now()))
 
-    def build_context(
-        self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
-    ) -> BuiltContext:
-        """`abuild_context`, blocking."""
-        built = self.abuild_context(question, thread_id=thread_id, budget=budget, instructions=instructions)
-        return node_thread.run_sync(built)
-
-    def summarize(self, thread_id: str, first_id: str, last_id: str) -> Summary:
-        """`asummarize`, blocking."""
-        return node_thread.run_sync(self.asummarize(thread_id, first_id, last_id))
-
-    def pin(self, text: str, *, thread_id: str, score: float = MANUAL_SCORE, source_id: str | None = None) -> Pin:
-        """`apin`, blocking."""
-        return node_thread.run_sync(self.apin(text, thread_id=thread_id, score=score, source_id=source_id))
-
-    def pins(self) -> list[Pin]:
-        """`apins`, blocking."""
-        return node_thread.run_sync(self.apins())
-
-    def unpin(self, pin_id: str) -> str:
-        """`aunpin`, blocking."""
-        return node_thread.run_sync(self.aunpin(pin_id))
+    build_context = blocking(abuild_context)
+    summarize = blocking(asummarize)
+    pin = blocking(apin)
+    pins = blocking(apins)
+    unpin = blocking(aunpin)

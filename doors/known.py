@@ -9,7 +9,7 @@ from ..runtime.resources import Resources
 from ..runtime.user import User
 from ..state.fact_records import Fact
 from ..state.records import Deleted
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking
 
 
 class Known:
@@ -59,22 +59,8 @@ class Known:
         wanted = await a_fact(self.user, fact_id)
         return await forget(self.user, wanted, asked_by="program", locks=self.resources.locks)
 
-    def facts(self) -> list[Fact]:
-        """`afacts`, blocking."""
-        return node_thread.run_sync(self.afacts())
-
-    def add_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
-        """`aadd_fact`, blocking."""
-        return node_thread.run_sync(self.aadd_fact(text, corrects=corrects))
-
-    def confirm_fact(self, fact_id: str) -> Fact:
-        """`aconfirm_fact`, blocking."""
-        return node_thread.run_sync(self.aconfirm_fact(fact_id))
-
-    def fact_source(self, fact: Fact) -> str | None:
-        """`afact_source`, blocking."""
-        return node_thread.run_sync(self.afact_source(fact))
-
-    def forget_fact(self, fact_id: str, *, keep_said: bool = False) -> Deleted:
-        """`aforget_fact`, blocking."""
-        return node_thread.run_sync(self.aforget_fact(fact_id, keep_said=keep_said))
+    facts = blocking(afacts)
+    add_fact = blocking(aadd_fact)
+    confirm_fact = blocking(aconfirm_fact)
+    fact_source = blocking(afact_source)
+    forget_fact = blocking(aforget_fact)

@@ -24,7 +24,7 @@ from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary, ThreadRow
 from ..state.report_records import TurnReport
 from ..storage.archive import ArchivedMessage
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking
 from .carried import Carried
 from .curation import Curated
 from .known import Known
@@ -62,9 +62,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         """
         return await find_report(self, self.user_id, thread_id, turn)
 
-    def explain(self, thread_id: str, turn: int = -1) -> TurnReport:
-        """`aexplain`, blocking."""
-        return node_thread.run_sync(self.aexplain(thread_id, turn))
+    explain = blocking(aexplain)
 
     def of(self, user_id: str) -> ConversationMemory:
         """The memory of another user, on the same storage and models.
@@ -205,64 +203,15 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         """Wait until all that was kept is embedded and read for facts."""
         await self.resources.background.settled()
 
-    def remember(self, messages: Messages, *, thread_id: str) -> int:
-        """`aremember`, blocking."""
-        return node_thread.run_sync(self.aremember(messages, thread_id=thread_id))
-
-    def recall(
-        self,
-        query: str,
-        *,
-        thread_id: str | None = None,
-        limit: int = 5,
-        as_of: datetime | None = None,
-        spaces: Sequence[str] = (),
-    ) -> list[Memory]:
-        """`arecall`, blocking."""
-        return node_thread.run_sync(self.arecall(query, thread_id=thread_id, limit=limit, as_of=as_of, spaces=spaces))
-
-    def context(
-        self, question: str, *, thread_id: str, budget: int | None = None, instructions: str = ""
-    ) -> list[AnyMessage]:
-        """`acontext`, blocking."""
-        found = self.acontext(question, thread_id=thread_id, budget=budget, instructions=instructions)
-        return node_thread.run_sync(found)
-
-    def history(
-        self, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
-    ) -> list[ArchivedMessage]:
-        """`ahistory`, blocking."""
-        page = self.ahistory(thread_id, before=before, limit=limit, with_left=with_left)
-        return node_thread.run_sync(page)
-
-    def threads(self) -> list[ThreadRow]:
-        """`athreads`, blocking."""
-        return node_thread.run_sync(self.athreads())
-
-    def summaries(self, thread_id: str) -> list[Summary]:
-        """`asummaries`, blocking."""
-        return node_thread.run_sync(self.asummaries(thread_id))
-
-    def forget(
-        self,
-        thread_id: str | None = None,
-        *,
-        messages: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
-        fact: str | None = None,
-    ) -> Deleted:
-        """`aforget`, blocking."""
-        gone = self.aforget(thread_id, messages=messages, since=since, until=until, fact=fact)
-        return node_thread.run_sync(gone)
-
-    def delete(self, thread_id: str | None = None) -> Deleted:
-        """`adelete`, blocking."""
-        return node_thread.run_sync(self.adelete(thread_id))
-
-    def settled(self) -> None:
-        """`asettled`, blocking."""
-        node_thread.run_sync(self.asettled())
+    remember = blocking(aremember)
+    recall = blocking(arecall)
+    context = blocking(acontext)
+    history = blocking(ahistory)
+    threads = blocking(athreads)
+    summaries = blocking(asummaries)
+    forget = blocking(aforget)
+    delete = blocking(adelete)
+    settled = blocking(asettled)
 
     def _turn(self, thread_id: str, *, only_looks: bool = False, **changes: Any) -> Turn:
         settings = self.resources.settings.model_copy(update={"user_id": self.user_id, **changes})

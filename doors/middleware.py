@@ -23,7 +23,7 @@ from ..settings.settings import Settings
 from ..state.errors import ThreadOwnershipError
 from ..state.turn_report import question_id
 from ..state.update import with_update
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking, node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
 from .steps import found_for, kept, prompt_of, sent_again, with_ids
@@ -74,9 +74,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """Give the connections back, when what goes on in the background is done or has taken 2 s."""
         await self.resources.close()
 
-    def close(self) -> None:
-        """`aclose`, blocking."""
-        node_thread.run_sync(self.aclose())
+    close = blocking(aclose)
 
     @hook_config(can_jump_to=["end"])
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from ..runtime.user import User
 from ..state.errors import InputError
 from ..state.records import Deleted
 from ..storage.entering import across_users
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking
 from ..storage.spaces import RIGHTS, Right, name_of_space, owner_of_space
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ class Shared:
         rows = await self.resources.of_user(self._member).rows.fetch("spaces.of_user")
         return {name_of_space(row["space_id"]): row["may"] for row in rows}
 
-    def spaces(self) -> dict[str, Right]:
-        """`aspaces`, blocking."""
-        return node_thread.run_sync(self.aspaces())
+    spaces = blocking(aspaces)
 
 
 class TeamSpace:
@@ -96,21 +94,10 @@ class TeamSpace:
         user = self._resources.upkeep_of(self._owner)
         return await forget(user, await whole_threads(user), asked_by="program", locks=self._resources.locks)
 
-    def give(self, user_id: str, right: Right) -> None:
-        """`agive`, blocking."""
-        node_thread.run_sync(self.agive(user_id, right))
-
-    def take(self, user_id: str) -> None:
-        """`atake`, blocking."""
-        node_thread.run_sync(self.atake(user_id))
-
-    def members(self) -> dict[str, Right]:
-        """`amembers`, blocking."""
-        return node_thread.run_sync(self.amembers())
-
-    def delete(self) -> Deleted:
-        """`adelete`, blocking."""
-        return node_thread.run_sync(self.adelete())
+    give = blocking(agive)
+    take = blocking(atake)
+    members = blocking(amembers)
+    delete = blocking(adelete)
 
     async def _rows(self, query: str, user_id: str, **values: str) -> None:
         await self._resources.of_user(user_id).rows.fetch(query, space_id=self._owner, **values)

@@ -23,7 +23,7 @@ from ..state.messages import read_input
 from ..state.records import Deleted
 from ..state.update import TURN_CHANNELS
 from ..storage.archive import ArchivedMessage
-from ..storage.loop_thread import node_thread
+from ..storage.loop_thread import blocking, node_thread
 from .in_turn import parts_of, parts_of_sync
 from .recognition import note_branch
 from .removed import forget_removed
@@ -66,9 +66,7 @@ class Conversation(TypedConversation):
         wanted = await whole_threads(user, thread_id)
         return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self.scrub)
 
-    def delete(self, user_id: str, thread_id: str | None = None) -> Deleted:
-        """`adelete`, blocking."""
-        return node_thread.run_sync(self.adelete(user_id, thread_id))
+    delete = blocking(adelete)
 
     async def aforget(
         self,
@@ -100,9 +98,7 @@ class Conversation(TypedConversation):
         wanted = await part_named(user, thread_id, messages=messages, since=since, until=until, fact=fact)
         return await forget(user, wanted, asked_by="program", locks=self.resources.locks, also=self.scrub)
 
-    def forget(self, user_id: str, thread_id: str | None = None, **what: Any) -> Deleted:
-        """`aforget`, blocking."""
-        return node_thread.run_sync(self.aforget(user_id, thread_id, **what))
+    forget = blocking(aforget)
 
     async def ahistory(
         self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
@@ -124,20 +120,13 @@ class Conversation(TypedConversation):
         archive = self.resources.of_user(user_id).archive
         return await archive.page(thread_id, before=before, limit=limit, with_left=with_left)
 
-    def history(
-        self, user_id: str, thread_id: str, *, before: str | None = None, limit: int = 50, with_left: bool = False
-    ) -> list[ArchivedMessage]:
-        """`ahistory`, blocking."""
-        page = self.ahistory(user_id, thread_id, before=before, limit=limit, with_left=with_left)
-        return node_thread.run_sync(page)
+    history = blocking(ahistory)
 
     async def asettled(self) -> None:
         """Wait until all that was said is embedded and read for facts, which goes on after each turn."""
         await self.resources.background.settled()
 
-    def settled(self) -> None:
-        """`asettled`, blocking."""
-        node_thread.run_sync(self.asettled())
+    settled = blocking(asettled)
 
     # The signatures are LangGraph's own, which has several for each of the two methods.
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002

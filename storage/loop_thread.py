@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+S = TypeVar("S")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _END_SECONDS: Final = 1.0
@@ -89,3 +92,15 @@ io_thread = LoopThread("everthread-io")
 
 node_thread = LoopThread("everthread-nodes")
 """The loop on which nodes run when the graph is used through `invoke` and `stream`."""
+
+
+def blocking(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[S, P], T]:
+    """The form of an async method `a...` that blocks the calling thread until it is done."""
+
+    @wraps(method)
+    def blocked(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        done: T = node_thread.run_sync(getattr(self, method.__name__)(*args, **kwargs))
+        return done
+
+    blocked.__name__, blocked.__doc__ = method.__name__.removeprefix("a"), f"`{method.__name__}`, blocking."
+    return blocked
