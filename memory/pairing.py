@@ -22,9 +22,6 @@ Source = tuple[str, str]
 _TOOL_SHARE: Final = 0.5
 """The share of a fragment's tokens that a tool's result gets."""
 
-_WITH_PARTNERS: Final = 5
-"""Memories, the most relevant outside the chain, that are shown with their counterparts; of others what was found."""
-
 SUMMARY_SHARE: Final = 2 / 3
 """Tokens of the original messages that recalled summaries bring, as a share of those of one message."""
 
@@ -81,10 +78,10 @@ def candidates(memories: Sequence[Memory], chain: Collection[Source], count: int
 
 
 def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Source]) -> list[Memory]:
-    """The memories as they are told: the first `_WITH_PARTNERS` outside the chain whole, of others what was found.
+    """The memories as they are told: the first outside the chain whole, of others what was found.
 
-    At equal tokens a message that ranks lower is worth more than the partner of one that was found, but for what the
-    user said in few words before a reply. Those that were said on one day stand together, in the place of the most
+    At equal tokens a message that ranks lower is worth more than the counterpart of one that was found, but for what
+    the user said in few words before a reply. What was said on one day stands together, in the place of the most
     relevant. Summaries and calls of tools stay as they are.
 
     Args:
@@ -94,25 +91,22 @@ def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Sour
     """
     found = {(hit.thread_id, hit.source_id) for hit in hits}
     of_day: dict[tuple[str, date], int] = {}
-    left, kept = _WITH_PARTNERS, list[Memory]()
+    is_first, kept = True, list[Memory]()
     for memory in memories:
-        is_new = not all((memory.thread_id, id_) in chain for id_ in memory.source_ids)
         plain = memory.source_type == "message" and all(f.role != "tool" for f in memory.fragments)
         day = memory.thread_id, memory.created_at.date()
-        if left > 0 or not plain:
+        hit = [fragment for fragment in memory.fragments if (memory.thread_id, fragment.id) in found]
+        if any(map(is_reply, hit)):
+            hit = [fragment for fragment in memory.fragments if fragment in hit or _is_short_question(fragment)]
+        if is_first or not plain:
             if plain:
                 of_day.setdefault(day, len(kept))
             kept.append(memory)
+        elif (at := of_day.setdefault(day, len(kept))) < len(kept):
+            kept[at] = with_fragments(kept[at], merged(kept[at].fragments, hit))
         else:
-            hit = [fragment for fragment in memory.fragments if (memory.thread_id, fragment.id) in found]
-            if any(map(is_reply, hit)):
-                hit = [fragment for fragment in memory.fragments if fragment in hit or _is_short_question(fragment)]
-            at = of_day.setdefault(day, len(kept))
-            if at < len(kept):
-                kept[at] = with_fragments(kept[at], merged(kept[at].fragments, hit))
-            else:
-                kept.append(with_fragments(memory, hit))
-        left -= is_new
+            kept.append(with_fragments(memory, hit))
+        is_first = is_first and all((memory.thread_id, id_) in chain for id_ in memory.source_ids)
     return kept
 
 
