@@ -24,6 +24,9 @@ _WORDS: Final = regex.compile(r"\w+")
 _ROOT: Final = 0.7
 """The share of the longer of two stems that both begin with, where they are forms of one word."""
 
+_FEMININE: Final = "\u0629\u062a"
+"""An Arabic ending that is written in another way before a suffix."""
+
 _BENT: Final = 0.4
 _LEAST: Final = 3
 _SHORT: Final = 80
@@ -121,9 +124,12 @@ def _tells(terms: tuple[str, ...], old: Fact, language: Language | None) -> bool
 
 def _is_form(one: str, other: str, *, bends: bool) -> bool:
     """Whether two stems are of one word."""
+    one, other = one.rstrip(_FEMININE), other.rstrip(_FEMININE)
     if one == other:
         return True
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     if bends:
+        if min(len(one), len(other)) >= _LEAST and (one in other or other in one):
+            return True
         return same >= max(_LEAST, _BENT * min(len(one), len(other)))
     return same >= max(_LEAST + 1, _ROOT * max(len(one), len(other)))

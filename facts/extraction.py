@@ -130,11 +130,11 @@ def _told(subject: Subject, context: _Context) -> list[Fact]:
     clause, language = context.clause, context.language
     plain = _without_lead(clause, subject, language)
     framed = _all_framed(language.frames, plain, context)
-    if not framed:
-        if (over := ending(clause, language)) and not language["addressed"].search(clause.plain):
-            return [_ended(over, subject, context)]
-        if is_passing(clause, subject.rest, language):
-            return []
+    over = None if language["addressed"].search(clause.plain) else ending(clause, language)
+    if over and (not framed or (over.how == "over" and not any(fact.negated for fact in framed))):
+        return [_ended(over, subject, context)]
+    if not framed and is_passing(clause, subject.rest, language):
+        return []
     if subject.name == "my":
         return _of_theirs(subject, plain, framed, context)
     return framed or _of_user(subject.rest, context)

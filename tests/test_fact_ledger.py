@@ -104,6 +104,17 @@ def test_what_is_no_longer_so_ends_the_fact() -> None:
     assert list(states(ledger).values()) == ["current", "current"]
 
 
+@pytest.mark.parametrize(
+    ("had", "parted"),
+    [
+        ("I have two dogs", "Both dogs died"), ("I drive a van", "I traded in the van"),
+        ("Je joue du violon", "J'ai laissé tomber le violon"), ("عندي سيارة", "بعت سيارتي"), ("عندي قطة", "ماتت قطتي"),
+    ],
+)  # fmt: skip
+def test_what_somebody_parted_with_is_over(had: str, parted: str) -> None:
+    assert next(iter(states(told((had, 0), (parted, 5))).values())) == "superseded"
+
+
 def test_one_more_contradicts_nothing_and_makes_the_count_before_it_doubtful() -> None:
     ledger = told(("I have two dogs", 0), ("We have three cats", 0), ("We got a third one", 1))
     assert states(ledger) == {
