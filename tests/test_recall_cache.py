@@ -77,6 +77,21 @@ async def test_a_large_memory_is_read_in_parts_as_if_it_were_read_at_once(
     await resources.close()
 
 
+async def test_parts_follow_the_numbers_of_transactions_however_many_digits_they_have(
+    resources: Resources, settings: Settings, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(resources, *(f"Remark {n}" for n in range(30)))
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
+    at_once = await all_by_meaning(resources)
+    async with await sql(settings, schema) as by_hand:
+        for table, id_ in (("messages", "id"), ("vectors", "source_id")):
+            await by_hand.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            await by_hand.execute(f"UPDATE {table} SET changed = ((4 + substr({id_}, 8)::int * 9)::text)::xid8")
+            await by_hand.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+    monkeypatch.setattr(memory_changes, "BATCH", 3)
+    assert await all_by_meaning(resources) == at_once
+
+
 async def test_where_a_standby_ends_while_it_is_read_the_server_is_read(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
