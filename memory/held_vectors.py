@@ -46,7 +46,7 @@ class HeldVectors:
         vectors = matrix(rows)
         size = vectors.shape[1]
         packed, held, at = self._by_size.setdefault(size, (PackedVectors(size), Column(np.int64), {}))
-        ids = [row.id for row in rows]
+        ids = [row[0] for row in rows]
         for _, owners_before, places in self._by_size.values():
             for id_ in places.keys() & ids:
                 owners_before.values[places.pop(id_)] = NOBODY

@@ -118,7 +118,7 @@ class UserMemory:
             return
         news = list(compress(latest.values(), is_news))
         at, hashes = at[is_news], hashes[is_news]
-        keys, sizes = term_numbers(row.keys for row in news)
+        keys, sizes = term_numbers(row[7] for row in news)
         values = self._values(news, sizes)
         known, fresh, first = at >= 0, at < 0, len(self)
         if known.any():

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ _Rows = list[tuple[Any, ...]]
 
 
 class MessageRow(NamedTuple):
-    """A message: `micros` are microseconds since 1970, `ending` its last character, `keys` its terms, big-endian.
+    """A message, as a plain tuple of these: `micros` since 1970, `ending` its last character, `keys` big-endian terms.
 
     `changed` counts transactions, or changes, up to the last that it was changed in.
     """
@@ -53,7 +53,7 @@ class MessageRow(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """A vector of a message or summary; `numbers` are single precision, big-endian, after a head of 4 bytes.
+    """A vector of a message or summary, as a plain tuple of these; `numbers` are floats, big-endian, after 4 bytes.
 
     `changed` is as for `MessageRow`.
     """
@@ -183,14 +183,14 @@ def said_at(micros: int) -> datetime:
 
 
 def _messages(rows: UserRows, found: _Rows) -> list[MessageRow]:
-    return _sound(rows, "messages", list(map(MessageRow._make, found)), _check_messages)
+    return _sound(rows, "messages", cast("list[MessageRow]", found), _check_messages)
 
 
 def _vectors(rows: UserRows, found: _Rows) -> list[VectorRow]:
-    return _sound(rows, "vectors", list(map(VectorRow._make, found)), _check_vectors)
+    return _sound(rows, "vectors", cast("list[VectorRow]", found), _check_vectors)
 
 
-def _sound(rows: UserRows, table: str, made: list[R], check: Callable[[Sequence[R]], None]) -> list[R]:
+def _sound(rows: UserRows, table: str, found: list[R], check: Callable[[Sequence[R]], None]) -> list[R]:
     """Records without those that are damaged, which are looked for one by one where the check finds any."""
 
     def alone(row: R) -> R:
@@ -198,10 +198,10 @@ def _sound(rows: UserRows, table: str, made: list[R], check: Callable[[Sequence[
         return row
 
     try:
-        check(made)
+        check(found)
     except UNREADABLE:
-        return readable(rows, table, made, alone)
-    return made
+        return readable(rows, table, found, alone)
+    return found
 
 
 def _check_messages(rows: Sequence[MessageRow]) -> None:
