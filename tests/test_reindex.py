@@ -105,6 +105,22 @@ async def test_a_change_is_noticed_with_names_and_dimensions(database: Database)
     assert await changed_model(UserRows(database, "bob"), new, timeout=60) is None
 
 
+async def test_vectors_that_an_earlier_version_made_otherwise_are_those_of_another_model(
+    database: Database, settings: Settings
+) -> None:
+    """Those of the multilingual model were made before without taking the directions of languages off."""
+    today, rows = embedder("multilingual-e5-small"), UserRows(database, "ada")
+    await fill(database, "ada", today)
+    assert await changed_model(rows, today, timeout=10) is None
+    assert settings.database_url is not None
+    async with await psycopg.AsyncConnection.connect(settings.database_url.get_secret_value()) as connection:
+        before = "multilingual-e5-small"
+        await connection.execute(f'UPDATE "{settings.database_schema}".vectors SET model = %s', (before,))
+    changed = await changed_model(rows, today, timeout=10)
+    assert changed is not None
+    assert changed.old == before
+
+
 async def test_a_model_that_keeps_its_name_but_not_its_size_is_noticed_and_replaced(
     database: Database, settings: Settings
 ) -> None:
