@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..prompts.context import DAY
-from ..state.chain import is_summary
 from ..state.records import Place
 from .chain import joined
 
 
-def days_of(messages: Iterable[AnyMessage], places: Mapping[str, Place], today: date) -> dict[str, date]:
+def days_of(messages: Sequence[AnyMessage], places: Mapping[str, Place], today: date) -> dict[str, date]:
     """By their ids the user's messages that begin another day; none where all that is shown was said today.
 
     Args:
         messages: what is shown, in its order.
-        places: when messages were said; one without a place is said now.
+        places: when messages were said; of those without a place only the newest is known to be said now.
         today: the day of the question.
     """
+    said = [message for message in messages if isinstance(message, HumanMessage) and message.id]
     days: dict[str, date] = {}
     told: date | None = None
-    for message in messages:
-        if is_summary(message) or not isinstance(message, HumanMessage):
-            continue
+    for message in said:
         place = places.get(str(message.id))
-        if (day := place.said_at.date() if place is not None else today) != told:
+        day = place.said_at.date() if place is not None else today if message is said[-1] else told
+        if day is not None and day != told:
             days[str(message.id)] = told = day
     return {} if set(days.values()) <= {today} else days
 

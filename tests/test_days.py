@@ -36,3 +36,8 @@ def test_a_conversation_of_one_day_is_not_dated():
 
 def test_a_day_that_goes_on_is_told_once():
     assert list(days_of(TALK, said_on(4, 4, 4, 4), date(2026, 5, 5))) == ["1", "5"]
+
+
+def test_a_message_of_which_no_day_is_known_is_not_dated():
+    places = said_on(4, 4)
+    assert days_of(TALK, places, date(2026, 5, 5)) == {"1": date(2026, 5, 4), "5": date(2026, 5, 5)}
