@@ -191,24 +191,28 @@ class Material:
     def _limit(self, memory: Memory, fragment: Fragment) -> int:
         """Tokens of a message in a memory, at most."""
         limit, most = fragment_tokens(memory, fragment, self.layout.memory_tokens), self.layout.memory_tokens
-        if not self.found:
+        if not (ranks := self._ranks(memory)):
             return limit
         if is_reply(fragment):
-            return limit if fragment.id in self.found else min(limit, int(_REPLY * most))
+            return limit if fragment.id in ranks else min(limit, int(_REPLY * most))
         return max(limit, min(_WHOLE, most))
 
     def _shared(self, memory: Memory, costs: Sequence[int], room: int) -> list[int]:
         """Tokens of each message of a memory that has no room whole: people's first, the best found first."""
-        if not self.found:
+        if not (ranks := self._ranks(memory)):
             return share_out(costs, room)
         shares = [0] * len(costs)
-        rank = {id_: at for at, id_ in enumerate(self.found)}
-        parts = [(is_reply(f), rank.get(f.id, len(rank)), at) for at, f in enumerate(memory.fragments)]
+        parts = [(is_reply(f), ranks.get(f.id, len(self.found)), at) for at, f in enumerate(memory.fragments)]
         for _, _, at in sorted(parts):
             if (share := min(costs[at], room)) >= min(costs[at], _WORTH_A_CUT):
                 shares[at] = share
                 room -= share
         return shares
+
+    def _ranks(self, memory: Memory) -> dict[str, int]:
+        """The rank of each message of a memory that was found; of one of a team space none is known."""
+        ids = {fragment.id for fragment in memory.fragments}
+        return {id_: rank for rank, id_ in enumerate(self.found) if id_ in ids and memory.space is None}
 
     def _excerpt(self, fragment: Fragment, limit: int) -> Fragment:
         """The fragment in `limit` tokens, as the model counts them and as they stand in an entry."""
