@@ -11,7 +11,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from ..maintenance.foreign.convert import UNKNOWN, Converted, converted
-from ..maintenance.importing import Import, Progress
+from ..maintenance.importing import Import, ImportProgress
 from ..maintenance.transfer import export_rows
 from ..maintenance.transfer_format import check_file, is_ours
 from ..memory.store_index import store_client, vector_index
@@ -101,7 +101,7 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
         reading, embedding = bar.add_task("Reading"), bar.add_task("Embedding", visible=beside)
         facts = bar.add_task("Facts", total=None)
 
-        def advance(progress: Progress) -> None:
+        def advance(progress: ImportProgress) -> None:
             bar.update(reading, completed=progress.read, total=progress.lines)
             bar.update(embedding, completed=progress.embedded, total=progress.to_embed)
             bar.update(facts, completed=progress.for_facts)

@@ -58,7 +58,7 @@ async def in_our_format(file: Path, user_id: str) -> AsyncIterator[Path]:
         await asyncio.to_thread(converting.__exit__, None, None, None)
 
 
-class Progress(NamedTuple):
+class ImportProgress(NamedTuple):
     """How far an import is: lines read, of how many; texts embedded, of how many, which grows while lines are read;
     messages read for facts."""
 
@@ -82,12 +82,12 @@ class Import:
         learned: how many facts what is new has brought.
     """
 
-    def __init__(self, rows: UserRows, file: Path, checked: Checked, advance: Callable[[Progress], None]) -> None:
+    def __init__(self, rows: UserRows, file: Path, checked: Checked, advance: Callable[[ImportProgress], None]) -> None:
         self._rows = rows
         self._file = file
         self._checked = checked
         self._advance = advance
-        self._progress = Progress(0, sum(checked.header.counts.model_dump().values()))
+        self._progress = ImportProgress(0, sum(checked.header.counts.model_dump().values()))
         self.learned = 0
 
     async def without_vectors(self) -> Counts:

@@ -20,7 +20,7 @@ from test_cli import run
 from everthread import InputError, Settings, open_memory
 from everthread.maintenance.foreign import read
 from everthread.maintenance.foreign.convert import converted
-from everthread.maintenance.foreign.said import Node, Said, moment, on_branches
+from everthread.maintenance.foreign.said import ExportedMessage, ExportedNode, moment, on_branches
 from everthread.maintenance.transfer_format import check_file, read_body
 from everthread.maintenance.transfer_lines import MessageLine
 
@@ -252,10 +252,10 @@ def test_what_is_no_time_is_none(value: Any) -> None:
 
 @given(st.data())
 def test_a_tree_gives_every_message_once_and_the_shown_branch_in_order(data: st.DataObject) -> None:
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, ExportedNode] = {}
     for number in range(data.draw(st.integers(1, 12))):
         parent = data.draw(st.sampled_from([None, *nodes])) if nodes else None
-        nodes[str(number)] = Node(parent, Said(str(number), "user", "x", None))
+        nodes[str(number)] = ExportedNode(parent, ExportedMessage(str(number), "user", "x", None))
     current = data.draw(st.sampled_from([*nodes, "gone"]))
     found = on_branches(nodes, current)
     assert sorted(said.id for said in found) == sorted(nodes)

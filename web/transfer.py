@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
-from ..maintenance.importing import Import, Progress, in_our_format
+from ..maintenance.importing import Import, ImportProgress, in_our_format
 from ..maintenance.transfer import export_rows
 from ..maintenance.transfer_format import check_file
 from ..maintenance.transfer_lines import Counts
@@ -44,7 +44,7 @@ class Job:
 
     user_id: str
     name: str
-    progress: Progress | None = None
+    progress: ImportProgress | None = None
     counts: Counts | None = None
     error: str | None = None
     task: asyncio.Task[None] | None = None
@@ -125,7 +125,7 @@ async def _run(visit: Visit, job: Job, file: Path) -> None:
 async def _import(visit: Visit, job: Job, file: Path) -> None:
     resources = visit.site.graph.resources
 
-    def advance(progress: Progress) -> None:
+    def advance(progress: ImportProgress) -> None:
         job.progress = progress
 
     work = Import(visit.user.rows, file, await asyncio.to_thread(check_file, file), advance)

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, conver
 
 from ...state.errors import InputError
 from ...state.messages import content_text
-from .said import Conversation, Record, Said, Speaker, digest, moment, said
+from .said import ExportedConversation, ExportedMessage, Record, Speaker, digest, moment, said
 
 _TIMES: Final = ("created_at", "createdAt", "create_time", "timestamp", "ts", "date", "time")
 _UNDER: Final = ("additional_kwargs", "response_metadata", "metadata")
@@ -19,10 +19,10 @@ _SPOKEN: Final = "send_message"
 """The tool by which older agents of Letta speak; what else they write are thoughts."""
 
 
-def langchain(record: Record) -> Conversation:
+def langchain(record: Record) -> ExportedConversation:
     """Messages of LangChain: `messages_to_dict`, `dumps`, `model_dump`, or objects of role and content."""
     given = record["messages"]
-    return Conversation(
+    return ExportedConversation(
         str(record.get("thread_id") or record.get("id") or ""), str(record.get("title") or ""), _time_in(record),
         _said_in(given.values() if isinstance(given, Mapping) else given),
     )  # fmt: skip
@@ -33,7 +33,7 @@ def is_state(record: Record) -> bool:
     return isinstance(_values(record), list) or "messages" in _values(record)
 
 
-def langgraph(record: Record) -> Conversation:
+def langgraph(record: Record) -> ExportedConversation:
     """One state of a thread, its messages said at the latest when it was made."""
     values = _values(record)
     found = _said_in(values if isinstance(values, list) else values["messages"])
@@ -42,10 +42,10 @@ def langgraph(record: Record) -> Conversation:
     id_ = record.get("thread_id") or checkpoint.get("thread_id") or configurable.get("thread_id") or ""
     at, metadata = moment(checkpoint.get("ts")) or _time_in(record), record.get("metadata") or {}
     title = str(metadata.get("title") or metadata.get("thread_name") or record.get("title") or "")
-    return Conversation(str(id_), title, at, [one._replace(at=one.at or at) for one in found])
+    return ExportedConversation(str(id_), title, at, [one._replace(at=one.at or at) for one in found])
 
 
-def history_of(states: Iterable[Conversation]) -> Iterator[Conversation]:
+def history_of(states: Iterable[ExportedConversation]) -> Iterator[ExportedConversation]:
     """The conversation of each thread, from all of its states: what was said in any, when it first stood in one.
 
     What the newest state lacks has left, but for its beginning: that was trimmed. A message is held once, however many
@@ -62,11 +62,11 @@ class _History:
     """The states of a thread as they come: a history begins with the newest."""
 
     def __init__(self) -> None:
-        self._states: list[tuple[float, Conversation, list[str]]] = []
-        self._newest: dict[str, tuple[float, Said]] = {}
+        self._states: list[tuple[float, ExportedConversation, list[str]]] = []
+        self._newest: dict[str, tuple[float, ExportedMessage]] = {}
         self._first: dict[str, datetime | None] = {}
 
-    def add(self, state: Conversation) -> None:
+    def add(self, state: ExportedConversation) -> None:
         at, keys = state.at.timestamp() if state.at else 0.0, []
         for place, one in enumerate(state.said):
             key = one.id or digest(f"{place} {one.speaker} {one.text}")
@@ -77,7 +77,7 @@ class _History:
             self._first[key] = min(filter(None, (before, one.at)), default=None)
         self._states.append((at, state._replace(said=()), keys))
 
-    def whole(self) -> Conversation:
+    def whole(self) -> ExportedConversation:
         in_order = self._states[::-1]
         in_order.sort(key=lambda state: state[0])
         _, newest, shown = in_order[-1]
@@ -91,7 +91,7 @@ class _History:
         return newest._replace(said=said_, at=in_order[0][1].at)
 
 
-def letta(record: Record) -> Conversation:
+def letta(record: Record) -> ExportedConversation:
     """An agent of Letta's file: what it and the user said, and last what it held in memory of the user."""
     messages = record["messages"]
     speaks = any(_calls(message, _SPOKEN) for message in messages)
@@ -100,12 +100,12 @@ def letta(record: Record) -> Conversation:
     blocks = record.get("core_memory") or record.get("memory_blocks") or ()
     known = [str(block.get("value") or "") for block in blocks if block.get("label") == "human"]
     found += [
-        Said(digest(text), "user", text.strip(), last or moment(record.get("created_at")))
+        ExportedMessage(digest(text), "user", text.strip(), last or moment(record.get("created_at")))
         for text in known
         if text.strip()
     ]
     name = str(record.get("name") or "agent")
-    return Conversation(name, name, moment(record.get("created_at")), found)
+    return ExportedConversation(name, name, moment(record.get("created_at")), found)
 
 
 def letta_agents(whole: Record) -> Iterator[Record]:
@@ -116,22 +116,24 @@ def letta_agents(whole: Record) -> Iterator[Record]:
         yield {**agent, "core_memory": [*named, *(agent.get("memory_blocks") or ())]}
 
 
-def mem0(record: Record) -> Conversation:
+def mem0(record: Record) -> ExportedConversation:
     """A memory of mem0; one that was changed is another one."""
     owner = next((f"{kind[:-3]} {record[kind]}" for kind in ("user_id", "agent_id", "run_id") if record.get(kind)), "")
     text = str(record["memory"]).strip()
     at = moment(record.get("updated_at")) or moment(record.get("created_at"))
-    one = Said(f"{record.get('id') or ''} {digest(text)}", "user", text, at, is_fact=bool(record.get("user_id")))
-    return Conversation(owner or "memories", f"mem0: {owner or 'memories'}", None, [one] if text else [])
+    one = ExportedMessage(
+        f"{record.get('id') or ''} {digest(text)}", "user", text, at, is_fact=bool(record.get("user_id"))
+    )
+    return ExportedConversation(owner or "memories", f"mem0: {owner or 'memories'}", None, [one] if text else [])
 
 
-def by_owner(memories: Iterable[Conversation]) -> Iterator[Conversation]:
+def by_owner(memories: Iterable[ExportedConversation]) -> Iterator[ExportedConversation]:
     """The memories of each owner in the order of their times.
 
     Raises:
         InputError: they are about several users.
     """
-    owners: dict[str, Conversation] = {}
+    owners: dict[str, ExportedConversation] = {}
     for memory in memories:
         before = owners.setdefault(memory.id, memory._replace(said=[]))
         owners[memory.id] = before._replace(said=[*before.said, *memory.said])
@@ -153,7 +155,7 @@ def _values(record: Record) -> Any:
     return found if isinstance(found, (Mapping, list)) else {}
 
 
-def _said_in(messages: Iterable[Record]) -> list[Said]:
+def _said_in(messages: Iterable[Record]) -> list[ExportedMessage]:
     found = []
     for message in messages:
         read = _message(message)
@@ -191,7 +193,7 @@ def _time_in(holder: Record) -> Any:
     return None
 
 
-def _letta_said(message: Record, *, speaks: bool) -> Iterator[Said]:
+def _letta_said(message: Record, *, speaks: bool) -> Iterator[ExportedMessage]:
     speaker = {"user": "user", "assistant": "assistant"}.get(str(message.get("role")))
     content = message.get("content") if message.get("content") is not None else message.get("text")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]

@@ -24,7 +24,7 @@ from ...text.tokens import estimate_tokens
 from ..transfer_format import header_line
 from ..transfer_lines import Counts, FactLine, MessageLine, ThreadLine
 from .read import copied, opened_export
-from .said import Conversation, digest
+from .said import ExportedConversation, digest
 
 UNKNOWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """When a message was said whose export holds no time at all."""
@@ -113,7 +113,7 @@ class _Writer:
         self.since: datetime | None = None
         self.until: datetime | None = None
 
-    def add(self, conversation: Conversation) -> None:
+    def add(self, conversation: ExportedConversation) -> None:
         if not conversation.said:
             return
         id_ = thread_id(f"{self._product}/{conversation.id}", self._user_id)
@@ -127,7 +127,7 @@ class _Writer:
         self._span([*times, *([conversation.at] if conversation.at else [])])
         self._add_messages(id_, conversation, at)
 
-    def _add_messages(self, thread: str, conversation: Conversation, begun: datetime) -> None:
+    def _add_messages(self, thread: str, conversation: ExportedConversation, begun: datetime) -> None:
         seq, before = self.last_seq.get(thread, 0), begun - _STEP
         for index, said in enumerate(conversation.said):
             seq, before = seq + 1, said.at or before + _STEP

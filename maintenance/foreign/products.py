@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from .agents import by_owner, history_of, is_state, langchain, langgraph, letta, mem0
-from .said import Conversation, Node, Record, Said, Speaker, moment, on_branches, said
+from .said import ExportedConversation, ExportedMessage, ExportedNode, Record, Speaker, moment, on_branches, said
 
 _SPEAKERS: Final[Mapping[Any, Speaker]] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
@@ -23,8 +23,8 @@ class Product(NamedTuple):
 
     name: str
     made: Callable[[Record], bool]
-    read: Callable[[Record], Conversation]
-    joined: Callable[[Iterator[Conversation]], Iterator[Conversation]] = iter
+    read: Callable[[Record], ExportedConversation]
+    joined: Callable[[Iterator[ExportedConversation]], Iterator[ExportedConversation]] = iter
 
 
 def product_of(record: Record) -> Product | None:
@@ -32,19 +32,19 @@ def product_of(record: Record) -> Product | None:
     return next((product for product in _PRODUCTS if product.made(record)), None)
 
 
-def _chatgpt(record: Record) -> Conversation:
+def _chatgpt(record: Record) -> ExportedConversation:
     nodes = {
-        str(id_): Node(node.get("parent"), _chatgpt_said(str(id_), node.get("message")))
+        str(id_): ExportedNode(node.get("parent"), _chatgpt_said(str(id_), node.get("message")))
         for id_, node in record["mapping"].items()
     }
     id_ = str(record.get("conversation_id") or record.get("id") or record.get("create_time"))
-    return Conversation(
+    return ExportedConversation(
         id_, str(record.get("title") or ""), moment(record.get("create_time")),
         on_branches(nodes, record.get("current_node")),
     )  # fmt: skip
 
 
-def _chatgpt_said(id_: str, message: Record | None) -> Said | None:
+def _chatgpt_said(id_: str, message: Record | None) -> ExportedMessage | None:
     """None for what ChatGPT does not show: system messages, calls of tools and their results, thoughts."""
     if message is None or (message.get("metadata") or {}).get("is_visually_hidden_from_conversation"):
         return None
@@ -66,7 +66,7 @@ def _chatgpt_part(part: Any) -> str:
     return str(part.get("text") or "") if "transcription" in kind else "[image]" if "image" in kind else ""
 
 
-def _claude(record: Record) -> Conversation:
+def _claude(record: Record) -> ExportedConversation:
     found = []
     for message in record["chat_messages"]:
         blocks = message.get("content") or []
@@ -76,32 +76,36 @@ def _claude(record: Record) -> Conversation:
         speaker = _SPEAKERS.get(message.get("sender"))
         if speaker and (one := said(str(message.get("uuid") or ""), speaker, parts, message.get("created_at"))):
             found.append(one)
-    return Conversation(str(record["uuid"]), str(record.get("name") or ""), moment(record.get("created_at")), found)
+    return ExportedConversation(
+        str(record["uuid"]), str(record.get("name") or ""), moment(record.get("created_at")), found
+    )
 
 
-def _open_webui(record: Record) -> Conversation:
+def _open_webui(record: Record) -> ExportedConversation:
     chat = record.get("chat") or record
     history = chat["history"]
     nodes = {
-        str(id_): Node(message.get("parentId"), _plain(str(id_), message, "timestamp"))
+        str(id_): ExportedNode(message.get("parentId"), _plain(str(id_), message, "timestamp"))
         for id_, message in history["messages"].items()
     }
     at = moment(record.get("created_at") or chat.get("timestamp"))
     title = str(record.get("title") or chat.get("title") or "")
-    return Conversation(str(record.get("id") or title), title, at, on_branches(nodes, history.get("currentId")))
+    return ExportedConversation(str(record.get("id") or title), title, at, on_branches(nodes, history.get("currentId")))
 
 
-def _librechat(record: Record) -> Conversation:
-    nodes: dict[str, Node] = {}
+def _librechat(record: Record) -> ExportedConversation:
+    nodes: dict[str, ExportedNode] = {}
     for message in _with_children(record["messages"]):
         id_ = str(message["messageId"])
         speaker: Speaker = "user" if message.get("isCreatedByUser") else "assistant"
         blocks = message.get("content") or []
         texts = [_block_text(block) for block in blocks if isinstance(block, Mapping)]
         found = said(id_, speaker, [message.get("text") or "", *texts], message.get("createdAt"))
-        nodes[id_] = Node(message.get("parentMessageId"), found)
+        nodes[id_] = ExportedNode(message.get("parentMessageId"), found)
     id_ = str(record["conversationId"])
-    return Conversation(id_, str(record.get("title") or ""), moment(record.get("createdAt")), on_branches(nodes, None))
+    return ExportedConversation(
+        id_, str(record.get("title") or ""), moment(record.get("createdAt")), on_branches(nodes, None)
+    )
 
 
 def _with_children(messages: Iterable[Record]) -> Iterator[Record]:
@@ -118,7 +122,7 @@ def _block_text(block: Record) -> str:
     return str(text.get("value") or "") if isinstance(text, Mapping) else str(text or "")
 
 
-def _gemini(record: Record) -> Conversation:
+def _gemini(record: Record) -> ExportedConversation:
     """An activity of Google's Takeout: a prompt and its reply, which name no conversation."""
     at = record.get("time")
     prompt = said(f"{at}-prompt", "user", [_PROMPTED.sub("", record["title"])], at)
@@ -126,10 +130,10 @@ def _gemini(record: Record) -> Conversation:
     reply = said(f"{at}-reply", "assistant", pages, at)
     found = moment(at)
     day = f"{found:%Y-%m-%d}" if found else ""
-    return Conversation(day, f"Gemini {day}".strip(), found, [one for one in (prompt, reply) if one])
+    return ExportedConversation(day, f"Gemini {day}".strip(), found, [one for one in (prompt, reply) if one])
 
 
-def _by_day(activities: Iterator[Conversation]) -> Iterator[Conversation]:
+def _by_day(activities: Iterator[ExportedConversation]) -> Iterator[ExportedConversation]:
     """Single activities, the newest first, as conversations of a day."""
     in_order = sorted(activities, key=lambda activity: activity.at.timestamp() if activity.at else 0.0)
     for _, day in groupby(in_order, key=lambda activity: activity.id):
@@ -141,7 +145,7 @@ def _text_of(markup: str) -> str:
     return html.unescape(_TAG.sub("", re.sub(r"</(?:p|li|h\d|div|pre)>|<br\s*/?>", "\n", markup))).strip()
 
 
-def _silly_tavern(record: Record) -> Conversation:
+def _silly_tavern(record: Record) -> ExportedConversation:
     """A chat of SillyTavern: its lines, the header first."""
     header, *lines = record["lines"]
     found = []
@@ -151,10 +155,10 @@ def _silly_tavern(record: Record) -> Conversation:
             found.append(one)
     title = str(header.get("character_name") or (lines[0].get("name") if lines else "") or "")
     begun = header.get("create_date")
-    return Conversation(f"{title} {begun or ''}".strip(), title, moment(begun), found)
+    return ExportedConversation(f"{title} {begun or ''}".strip(), title, moment(begun), found)
 
 
-def _plain(id_: str, message: Record, time: str) -> Said | None:
+def _plain(id_: str, message: Record, time: str) -> ExportedMessage | None:
     speaker = _SPEAKERS.get(message.get("role"))
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content or ""}]

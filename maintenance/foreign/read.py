@@ -20,7 +20,7 @@ import numpy as np
 from ...state.errors import InputError, first_line
 from .agents import letta_agents
 from .products import Product, product_of
-from .said import Conversation, Record, digest
+from .said import ExportedConversation, Record, digest
 
 _SAMPLE: Final = 65_536
 _MAX_RATIO: Final = 100
@@ -39,7 +39,7 @@ class Export(NamedTuple):
     """What a file holds: which product's it is, and its conversations, to be read once."""
 
     product: str
-    conversations: Iterator[Conversation]
+    conversations: Iterator[ExportedConversation]
 
 
 @contextmanager
@@ -61,17 +61,17 @@ def opened_export(file: Path) -> Iterator[Export]:
         raise InputError(f"{file} cannot be read ({first_line(error)}): give the file of an export.") from error
 
 
-def _conversations(file: Path, product: Product, records: Iterator[Record]) -> Iterator[Conversation]:
+def _conversations(file: Path, product: Product, records: Iterator[Record]) -> Iterator[ExportedConversation]:
     read = (_read(file, number, product, record) for number, record in enumerate(records, start=1))
     yield from product.joined(found if found.id else _named(found, file) for found in read)
 
 
-def _named(found: Conversation, file: Path) -> Conversation:
+def _named(found: ExportedConversation, file: Path) -> ExportedConversation:
     """A conversation that the export gives no id: by its file and its first words, as files may have one name."""
     return found._replace(id=f"{file.stem} {digest(found.said[0].text)}" if found.said else file.stem)
 
 
-def _read(file: Path, number: int, product: Product, record: Record) -> Conversation:
+def _read(file: Path, number: int, product: Product, record: Record) -> ExportedConversation:
     try:
         return product.read(record)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RecursionError) as error:

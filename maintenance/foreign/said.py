@@ -1,4 +1,4 @@
-"""`Conversation`: one conversation of another product, whatever form it was exported in."""
+"""`ExportedConversation`: one conversation of another product, whatever form it was exported in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FINER_FROM: Final = 1e11
 """A number from here on counts a thousandth of the unit: as seconds it would lie beyond the year 5000."""
 
 
-class Said(NamedTuple):
+class ExportedMessage(NamedTuple):
     """One visible message.
 
     Attributes:
@@ -42,26 +42,26 @@ class Said(NamedTuple):
     is_fact: bool = False
 
 
-class Conversation(NamedTuple):
+class ExportedConversation(NamedTuple):
     """Visible messages in the order they were said, with what the export calls the whole."""
 
     id: str
     title: str
     at: datetime | None
-    said: Sequence[Said]
+    said: Sequence[ExportedMessage]
 
 
-class Node(NamedTuple):
+class ExportedNode(NamedTuple):
     """A message in the tree of its conversation; `said` is None for one that is not visible."""
 
     parent: str | None
-    said: Said | None
+    said: ExportedMessage | None
 
 
-def said(id_: str, speaker: Speaker, parts: Iterable[str], at: Any) -> Said | None:
+def said(id_: str, speaker: Speaker, parts: Iterable[str], at: Any) -> ExportedMessage | None:
     """The message; None where nothing was said."""
     text = "\n".join(part for part in parts if part and part.strip())
-    return Said(id_, speaker, text, moment(at)) if text else None
+    return ExportedMessage(id_, speaker, text, moment(at)) if text else None
 
 
 def digest(text: str) -> str:
@@ -69,7 +69,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def on_branches(nodes: Mapping[str, Node], current: str | None) -> list[Said]:
+def on_branches(nodes: Mapping[str, ExportedNode], current: str | None) -> list[ExportedMessage]:
     """The messages of a tree; those that do not lead to `current` have left, and stand before what took their place.
 
     Args:
@@ -80,7 +80,7 @@ def on_branches(nodes: Mapping[str, Node], current: str | None) -> list[Said]:
     children: dict[str | None, list[str]] = {}
     for id_, node in nodes.items():
         children.setdefault(node.parent if node.parent in nodes else None, []).append(id_)
-    found: list[Said] = []
+    found: list[ExportedMessage] = []
     waiting = _shown_first(children.get(None, []), kept)
     while waiting:
         id_ = waiting.pop()
@@ -90,7 +90,7 @@ def on_branches(nodes: Mapping[str, Node], current: str | None) -> list[Said]:
     return found
 
 
-def _way_up(nodes: Mapping[str, Node], id_: str | None) -> Iterator[str]:
+def _way_up(nodes: Mapping[str, ExportedNode], id_: str | None) -> Iterator[str]:
     seen: set[str] = set()
     while id_ is not None and id_ in nodes and id_ not in seen:
         seen.add(id_)
