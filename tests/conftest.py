@@ -19,7 +19,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from logins import login
 from schemas import Schemas
 from test_package import ROOMS
-from variants import EACH_STORAGE, each
+from variants import EACH_STORAGE, each, on_storage
 
 from bench.server_folder import stop_server
 from everthread.compression import together
@@ -106,7 +106,7 @@ def settings(server_url: str, schema: str) -> Settings:
 @pytest.fixture(params=EACH_STORAGE)
 def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
     """Settings on each storage, empty."""
-    return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
+    return on_storage(request.param, settings, tmp_path)
 
 
 @pytest.fixture

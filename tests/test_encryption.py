@@ -15,7 +15,7 @@ from command import run
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from variants import EACH_STORAGE, each
+from variants import EACH_STORAGE, each, on_storage
 
 from everthread import (
     ConversationMemory,
@@ -47,7 +47,7 @@ CANARY = "quokkaflute"
 @pytest.fixture(params=EACH_STORAGE)
 def plain(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
     """Settings on each storage, without encryption."""
-    return settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
+    return on_storage(request.param, settings, tmp_path)
 
 
 @pytest.fixture

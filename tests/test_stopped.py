@@ -19,6 +19,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from rich.console import Console
+from variants import on_storage
 
 from everthread import Settings, open_graph
 from everthread.cli.reply import PlainReply
@@ -68,7 +69,7 @@ class SlowModel(EchoModel):
 
 @pytest.fixture(params=["postgres", "sqlite"])
 def opened(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Callable[..., open_graph]:
-    stored = settings if request.param == "postgres" else settings.but(database_url=request.param, data_dir=tmp_path)
+    stored = on_storage(request.param, settings, tmp_path)
 
     def again(**values: Any) -> open_graph:
         return open_with(

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.embeddings import Embeddings
+from variants import each, on_storage
 from web_page import entered, read
 from web_story import small_graph, story_graph, told
 
@@ -20,6 +21,12 @@ from everthread.cli.web import web
 from everthread.graph.conversation import Conversation
 from everthread.settings.settings import Settings
 from everthread.state.errors import SettingsError
+
+
+@pytest.fixture(params=each(["postgres", "sqlite", "json"], quick={"sqlite"}))
+def stored(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Settings:
+    """Settings on each storage: the page is the same on all of them."""
+    return on_storage(request.param, settings, tmp_path)
 
 
 @pytest.fixture

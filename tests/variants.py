@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 from everthread.settings.profiles import PROFILES
+from everthread.settings.settings import Settings
 
 
 def each(values: Any, *, quick: Any) -> list[Any]:
@@ -26,3 +28,8 @@ EACH_STORAGE = each(["postgres", "sqlite", "json"], quick={"postgres", "sqlite"}
 def costly(test: Any) -> Any:
     """Fewer examples, for what has a long conversation in each."""
     return hypothesis.settings(max_examples=max(8, hypothesis.settings.default.max_examples // 4))(test)  # type: ignore[union-attr]
+
+
+def on_storage(kind: str, settings: Settings, folder: Path) -> Settings:
+    """The settings of a test, which are of its schema, on this storage; a file stands in the folder."""
+    return settings if kind == "postgres" else settings.but(database_url=kind, data_dir=folder)
