@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 
+from ..models.bundled_weights import BUNDLED_MODEL
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
 from ..state.messages import content_text
 from ..storage.storage import Storage
+from ..text.language import language_of
+from ..text.terms import ENGLISH
 from .reply import ReplyView, printable
 
 if TYPE_CHECKING:
@@ -29,6 +33,11 @@ _DOING: Final = {
 
 _EARLIER: Final = 100
 """Questions that the arrow keys bring back."""
+
+_ENGLISH_ONLY: Final = (
+    "The default embedding model knows English: in other languages your words alone are found again. For meaning set "
+    "EVERTHREAD_EMBEDDING_MODEL=multilingual-e5-small (91 MB, fetched once) and run `everthread reindex`."
+)
 
 
 class Session:
@@ -61,6 +70,7 @@ class Session:
         self._console = console
         self._view = view
         self._thread_id = ""
+        self._may_advise = graph.resources.embedder.name == BUNDLED_MODEL
 
     async def greet(self, *, resumed: bool) -> None:
         """Say which model answers, which thread this is, and what is still being loaded.
@@ -105,6 +115,9 @@ class Session:
 
     async def turn(self, text: str) -> bool:
         """One turn; returns whether it succeeded. The reply is shown as it comes."""
+        if self._may_advise and await asyncio.to_thread(language_of, text) not in {None, ENGLISH}:
+            self._may_advise = False
+            self.note(_ENGLISH_ONLY)
         config: Any = {"configurable": {"thread_id": self._thread_id}}
         modes: Any = ["messages", "updates", "custom"]
         try:

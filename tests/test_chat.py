@@ -16,6 +16,7 @@ from rich.console import Console
 
 from everthread.cli.chat_commands import COMMANDS, read_chat_command
 from everthread.cli.reply import MarkdownReply, complete_blocks, printable
+from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.settings.profiles import PROFILES
 
 
@@ -43,6 +44,13 @@ def test_a_command_is_neither_answered_by_the_model_nor_kept(environment: dict[s
 def test_what_only_looks_like_a_command_is_said(environment: dict[str, str], line: str) -> None:
     typed(environment, line)
     assert line.strip() in run(environment, "history", "work").stdout
+
+
+def test_who_writes_in_another_language_is_told_once_of_the_model_that_knows_it(environment: dict[str, str]) -> None:
+    advice = "EVERTHREAD_EMBEDDING_MODEL=multilingual-e5-small"
+    default = {**environment, "EVERTHREAD_EMBEDDING_MODEL": BUNDLED_MODEL}
+    assert typed(default, "我的狗叫饼干。", "كلبي اسمه بسكويت.").count(advice) == 1
+    assert advice not in typed(default, "My dog is called Biscuit.", "ok")
 
 
 def test_an_unknown_command_is_named_and_help_is_offered(environment: dict[str, str]) -> None:
