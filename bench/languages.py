@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import mean
@@ -81,13 +81,13 @@ def asked_of(language: str) -> Iterator[tuple[str, str]]:
         yield "asked in English", "en"
 
 
-async def figures(model: str, half: str) -> dict[str, dict[str, list[float]]]:
+async def figures(model: str, half: str, languages: Sequence[str]) -> dict[str, dict[str, list[float]]]:
     """Share @10 and any of 12 of each language and kind of question, in per cent."""
     found: dict[str, dict[str, list[float]]] = {}
     with server_folder() as folder:
         resources = Resources(Settings(data_dir=folder, embedding_model=model))
         resources.embedder.load()
-        for language in LANGUAGES:
+        for language in languages:
             tokens = await fill(resources, haystack(language, language, half))
             for kind, asking in asked_of(language):
                 rows = await ask(resources, haystack(language, asking, half), tokens, ())
@@ -102,10 +102,10 @@ def print_table(found: dict[str, dict[str, list[float]]]) -> None:
     """A row a language: @10 and any of 12, and of vectors alone in brackets."""
     print("| | same language | in English, of these | in these, of English |\n|---|---|---|---|")
     cell = "{} / {} ({} / {})".format
-    for language in LANGUAGES:
+    for language in found:
         own = cell(*found[language]["same language"])
         english = cell(*found[language]["asked in English"]) if language != "en" else ""
-        others = cell(*found["en"][f"from {language}"]) if language != "en" else ""
+        others = cell(*found["en"][f"from {language}"]) if language != "en" and "en" in found else ""
         print(f"| {language} | {own} | {english} | {others} |")
 
 
@@ -113,9 +113,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default=BUNDLED_MODEL, help="an embedding model, as the settings name it")
     parser.add_argument("--half", choices=["tuned", "kept", "all"], default="all", help="which questions")
+    parser.add_argument("--languages", default=",".join(LANGUAGES), help="of the conversations")
     parser.add_argument("--json", type=Path, help="where the figures go")
     options = parser.parse_args()
-    found: Any = asyncio.run(figures(options.model, options.half))
+    found: Any = asyncio.run(figures(options.model, options.half, options.languages.split(",")))
     print_table(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
