@@ -112,6 +112,19 @@ def certainty(scores: Numbers, met: NDArray[np.float32], cosines: Numbers, rares
     return float(np.dot(CERTAINTY, (1.0, either, scores.max() / rarest, np.nanmax(near))))
 
 
+def said_by_another(scores: Numbers, is_named: NDArray[np.bool_], has_name: NDArray[np.bool_]) -> bool:
+    """Whether a question is about somebody who speaks here, and the best for it is what somebody else with a name said.
+
+    That who is named is preferred is in the scores: so the question is about the wrong one, or it was never said.
+
+    Args:
+        scores: of messages.
+        is_named: which of them the question names the speaker of.
+        has_name: which of them have a speaker with a name.
+    """
+    return bool(is_named.any()) and bool((has_name & ~is_named)[scores.argmax()])
+
+
 def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbers:
     """How likely it is, by its score, that each candidate is what is asked for, and not nothing: one a score.
 

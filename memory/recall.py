@@ -16,7 +16,7 @@ from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.terms import search_terms
-from .breadth import ALL, LEAST, Bounds, certainty, leads, relevances
+from .breadth import ALL, LEAST, Bounds, certainty, leads, relevances, said_by_another
 from .bridges import bridged
 from .fusion import Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
@@ -194,13 +194,14 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
     messages, scope = view.messages[at], scope_of(question)
+    is_named = np.isin(messages["speaker"], _named(memory, question))
     scores = combined(
         by_words[at],
         _shared(view.timeline, cosines, at),
         lengths=view.timeline.lengths[at],
         asks=messages["asks"],
         is_reply=messages["is_reply"],
-        speaker_is_named=np.isin(messages["speaker"], _named(memory, question)),
+        speaker_is_named=is_named,
         tells_time_asked_for=telling[at],
         of_whole=scope == "whole",
     )
@@ -210,6 +211,10 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     every_cosine = np.concatenate([cosines[at], of_summaries])
     rarest = float(idf(max(1, len(view.rows)), np.ones(1))[0])
     sure = certainty(np.concatenate([scores, by_summary]), every_met, every_cosine, rarest)
+    if said_by_another(
+        scores, is_named, np.isin(messages["speaker"], [n for name, n in memory.speakers.items() if name])
+    ):
+        sure = -np.inf
     if sure >= LEAST["one"].certainty:
         scores = bridged(memory, view, at, scores, by_people=~messages["is_reply"], asked=keys)
     if scope == "order":

@@ -181,6 +181,23 @@ async def test_a_name_in_the_question_prefers_what_that_person_said(resources: R
     assert all("number" in text and int(text[-2]) % 2 for text in await texts(resources, recall))
 
 
+async def test_what_somebody_else_said_is_not_told_of_who_is_asked_about(resources: Resources) -> None:
+    talk = [
+        ("ana", "I sold my old sailing boat on Sunday."), ("ben", "I prefer tea to coffee."),
+        ("ana", "My sister studies law in Ghent."), ("ben", "I repaired the roof of the barn."),
+    ]  # fmt: skip
+    messages = [said(text, 2 * n, name=name) for n, (name, text) in enumerate(talk)]
+    await resources.of_user("ada").archive.add_messages("t1", messages)
+
+    async def told(question: str) -> set[str]:
+        recall = await find(resources, question, least=LEAST["one"])
+        return {hit.source_id for hit in recall.hits if hit.relevance >= recall.least}
+
+    assert "m0" in await told("When did Ana sell her sailing boat?")
+    assert await told("When did Ben sell his sailing boat?") == set()
+    assert "m0" in await told("When was the sailing boat sold?")
+
+
 async def test_of_each_name_in_a_question_something_is_told(resources: Resources) -> None:
     tools = [
         "Kubernetes runs our services in Dublin.", "Redis keeps the sessions, and nobody else may write there.",
