@@ -23,7 +23,7 @@ _MISSING: Final = "The page needs packages that are missing: pip install 'everth
 
 
 def page(resources: Resources, *, is_authenticated: bool) -> BaseRoute:
-    """The page of the users of these resources (blocking: its templates are read).
+    """The page of the users of these resources (blocking).
 
     With authentication each sees what is theirs. Without, `user_id` of the address says whose memory it is, and stays
     so; and the page answers under a number or as localhost only, since a name may be any site's.

@@ -45,6 +45,8 @@ READING: Final[Mapping[str, Handler]] = {
 }
 """What a browser may GET, by its path."""
 
+_ALONE: Final = "alone.html"
+
 WRITING: Final[Mapping[str, Handler]] = {
     "summary/again": make_again,
     "summary/correct": correct,
@@ -68,7 +70,7 @@ def web_app(
     cookie: str = "everthread",
     host: Callable[[str], bool] = is_loopback,
 ) -> Starlette:
-    """The page (blocking: its templates are read).
+    """The page (blocking: what is shown without a user is read).
 
     Args:
         graph: the conversation, on open resources.
@@ -85,7 +87,7 @@ def web_app(
     guards = [Middleware(Headers), Middleware(SameOrigin, host=host, refuse=_refused)]
     if token is not None:
         guards.append(Middleware(Token, token=token, cookie=cookie, opened=_opened, refuse=_refused))
-    templates(), static_files()
+    templates().get_template(_ALONE), static_files()
     return Starlette(routes=routes, middleware=guards)
 
 
@@ -112,7 +114,7 @@ def _answered(handler: Handler, site: Site) -> Callable[[Request], object]:
 
 
 def _alone(request: Request, status: int, sentence: str, following: str = "") -> Response:
-    text = templates().get_template("alone.html").render(sentence=sentence, next=following, base=base_of(request))
+    text = templates().get_template(_ALONE).render(sentence=sentence, next=following, base=base_of(request))
     return HTMLResponse(text, status)
 
 
