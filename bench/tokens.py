@@ -129,11 +129,12 @@ def _counted(kind: type[BaseMessage], content: str, name: str | None) -> int:
 
 
 def conversation(data: Path | None, turns: int, kind: str = "locomo") -> list[Exchange]:
-    """Exchanges of one conversation after the other, until they are so many."""
+    """Exchanges of one conversation after the other, until they are so many; without those in which one is silent."""
     said = (
         exchange
         for index, haystack in enumerate(SETS[kind](data))
         for exchange in exchanges(haystack, prefix=f"{index}/")
+        if exchange.user.text and exchange.reply.text
     )
     return list(itertools.islice(said, turns))
 
