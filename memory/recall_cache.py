@@ -89,10 +89,11 @@ class RecallCache:
                 held.memory, held.horizon = UserMemory(), ALL
                 self._forget()
                 standing, changes = await changes_since(rows, key[1], ALL)
+            held.removals = standing.removals  # at once: what is deleted after reading broke off is noticed
             async with aclosing(changes):
                 async for part in changes:
                     await _take(held.memory, part)
-            held.horizon, held.removals = standing.horizon, standing.removals
+            held.horizon = standing.horizon
         self._held[key] = held  # its size has changed
         return Known(held.memory, standing.without_terms, standing.without_vectors)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 import psycopg
@@ -90,6 +91,31 @@ async def test_parts_follow_the_numbers_of_transactions_however_many_digits_they
             await by_hand.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
     monkeypatch.setattr(memory_changes, "BATCH", 3)
     assert await all_by_meaning(resources) == at_once
+
+
+async def test_what_is_deleted_after_reading_broke_off_is_not_found(
+    resources: Resources, settings: Settings, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(resources, "My locker is QX-4471.")
+    await say(resources, *CHAT)
+    await resources.of_user("ada").vectors.embed_pending(timeout=60)
+    read, calls = UserRows.tuples, count()
+
+    async def breaking(self: UserRows, *queries: Any) -> list[list[tuple[Any, ...]]]:
+        if next(calls) == 1:
+            raise StorageUnreachable("The server was stopped.")
+        return await read(self, *queries)
+
+    monkeypatch.setattr(memory_changes, "BATCH", 3)
+    with monkeypatch.context() as once:
+        once.setattr(UserRows, "tuples", breaking)
+        with pytest.raises(StorageUnreachable):
+            await all_by_meaning(resources)
+    async with await sql(settings, schema) as by_hand:
+        await by_hand.execute("DELETE FROM vectors WHERE source_id = 'My locker is QX-4471.'")
+        await by_hand.execute("DELETE FROM messages WHERE id = 'My locker is QX-4471.'")
+    near = await resources.of_user("ada").search.nearest("locker", limit=100, timeout=60)
+    assert {source.source_id for source in near} == set(CHAT)
 
 
 async def test_where_a_standby_ends_while_it_is_read_the_server_is_read(
