@@ -112,17 +112,17 @@ def certainty(scores: Numbers, met: NDArray[np.float32], cosines: Numbers, rares
     return float(np.dot(CERTAINTY, (1.0, either, scores.max() / rarest, np.nanmax(near))))
 
 
-def said_by_another(scores: Numbers, is_named: NDArray[np.bool_], has_name: NDArray[np.bool_]) -> bool:
-    """Whether a question is about somebody who speaks here, and the best for it is what somebody else with a name said.
+def said_by_another(scores: Numbers, is_named: NDArray[np.bool_], of_others: NDArray[np.bool_]) -> bool:
+    """Whether a question is about somebody who speaks here, and the best for it is what somebody else said of others.
 
     That who is named is preferred is in the scores: so the question is about the wrong one, or it was never said.
 
     Args:
         scores: of messages.
         is_named: which of them the question names the speaker of.
-        has_name: which of them have a speaker with a name.
+        of_others: which of them have a speaker with a name, and hold no name that is in the question.
     """
-    return bool(is_named.any()) and bool((has_name & ~is_named)[scores.argmax()])
+    return bool(is_named.any()) and bool((of_others & ~is_named)[scores.argmax()])
 
 
 def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbers:

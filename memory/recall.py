@@ -211,9 +211,8 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     every_cosine = np.concatenate([cosines[at], of_summaries])
     rarest = float(idf(max(1, len(view.rows)), np.ones(1))[0])
     sure = certainty(np.concatenate([scores, by_summary]), every_met, every_cosine, rarest)
-    if said_by_another(
-        scores, is_named, np.isin(messages["speaker"], [n for name, n in memory.speakers.items() if name])
-    ):
+    with_name = np.isin(messages["speaker"], [number for name, number in memory.speakers.items() if name])
+    if said_by_another(scores, is_named, with_name & ~of_names[:, at].any(axis=0)):
         sure = -np.inf
     if sure >= LEAST["one"].certainty:
         scores = bridged(memory, view, at, scores, by_people=~messages["is_reply"], asked=keys)

@@ -185,6 +185,7 @@ async def test_what_somebody_else_said_is_not_told_of_who_is_asked_about(resourc
     talk = [
         ("ana", "I sold my old sailing boat on Sunday."), ("ben", "I prefer tea to coffee."),
         ("ana", "My sister studies law in Ghent."), ("ben", "I repaired the roof of the barn."),
+        ("ana", "Ben hung his new hammock between the two pear trees."),
     ]  # fmt: skip
     messages = [said(text, 2 * n, name=name) for n, (name, text) in enumerate(talk)]
     await resources.of_user("ada").archive.add_messages("t1", messages)
@@ -196,6 +197,7 @@ async def test_what_somebody_else_said_is_not_told_of_who_is_asked_about(resourc
     assert "m0" in await told("When did Ana sell her sailing boat?")
     assert await told("When did Ben sell his sailing boat?") == set()
     assert "m0" in await told("When was the sailing boat sold?")
+    assert "m8" in await told("Where did Ben hang his hammock?"), "somebody else tells it of him"
 
 
 async def test_of_each_name_in_a_question_something_is_told(resources: Resources) -> None:
