@@ -50,7 +50,7 @@ async def test_what_the_budget_leaves_out_of_the_recent_messages_is_recalled(
 ) -> None:
     values: dict[str, Any] = {"max_context_tokens": 1000, "max_reply_tokens": 200, "n_sum": 40, "message_threshold": 40}
     await say(graph, "By the way, the door of the shed opens with 4711.", **values)
-    for n in range(3):
+    for n in range(9):
         await say(graph, f"Garden {n}: " + "roses, tulips and lilies in the green garden of the house " * 25, **values)
     state = await say(graph, "Which number opens the door of the shed?", **values)
     assert "did not fit the budget" in state["context_report"].left_out

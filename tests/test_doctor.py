@@ -257,7 +257,7 @@ async def test_a_prompt_takes_a_summarys_text_from_the_archive(graph: CompiledCo
     update = "UPDATE summaries SET content = %(text)s WHERE user_id = %(user_id)s AND id = %(id)s"
     await sql(graph, update, text=text, id=id_)
     assert (await checked(graph)).findings == ()
-    await say(graph, "And on.", max_context_tokens=1200, max_reply_tokens=100)
+    await say(graph, "And on.", max_context_tokens=700, max_reply_tokens=100)
     assert text in "".join(message.text for message in echo.prompts[-1])
 
 

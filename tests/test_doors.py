@@ -412,7 +412,7 @@ async def test_the_context_for_a_question_is_shown_with_its_parts_and_their_impo
             await memory.aremember([("user", f"Remark {n}."), ("assistant", f"Reply {n}.")], thread_id="t1")
         built = await memory.abuild_context("And now?", thread_id="t1", budget=2_000)
         assert (len(built.recent), built.summaries) == (20, [])  # what there is room for stands as it was said
-        built = await memory.abuild_context("And now?", thread_id="t1", budget=300)
+        built = await memory.abuild_context("And now?", thread_id="t1", budget=170)
         assert [summary.covers for summary in built.summaries] == [15]
         assert [weighed.message.text for weighed in built.recent][-1] == "Reply 7."
 
@@ -507,15 +507,15 @@ async def test_where_not_all_recent_messages_fit_hybrid_keeps_the_most_important
     async with open_memory(settings.but(profile="hybrid"), user_id="ada", embeddings=embeddings) as memory:
         await memory.aremember(
             [HumanMessage(f"What was the code of the error?{words}", id="1"), *(
-                HumanMessage(f"Remark {n}{words}", id=str(n)) for n in range(2, 9)
+                HumanMessage(f"Remark {n}{words}", id=str(n)) for n in range(2, 14)
             )],
             thread_id="t1",
         )  # fmt: skip
-        built = await memory.abuild_context("Well?", thread_id="t1", budget=480)
+        built = await memory.abuild_context("Well?", thread_id="t1", budget=380)
     ids = [str(weighed.message.id) for weighed in built.recent]
-    assert ids[-3:] == ["6", "7", "8"]
+    assert ids[-3:] == ["11", "12", "13"]
     assert "1" in ids
-    assert len(ids) < 8
+    assert len(ids) < 13
 
 
 def test_a_graph_that_was_not_entered_says_so() -> None:

@@ -258,11 +258,13 @@ async def test_an_earlier_text_of_a_summary_does_not_come_back_as_a_vector(graph
     await graph.asettled()
     user = graph.resources.of_user("ada")
     summary = (await user.archive.summaries("t1"))[0]
+    said = await user.archive.messages("t1")
+    told = next(one.id for one in said if one.role == "user" and one.text in summary.content)
     pending = {
         "source_type": "summary", "thread_id": "t1", "id": summary.id, "role": "assistant", "name": None,
         "text": summary.content, "created_at": summary.created_at, "embedded_with": None, "version": summary.version,
     }  # fmt: skip
-    await graph.aforget("ada", "t1", messages=[summary.source_ids[0]])
+    await graph.aforget("ada", "t1", messages=[told])
     await write_vectors(user.rows, "words", [pending], [[summary.content]], [[1.0, 0.0]])
     proof = await prove(graph.resources.database, "ada", Needles((summary.content[:60],), 1))
     assert proof.remains == ()

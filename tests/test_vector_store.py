@@ -104,7 +104,7 @@ async def test_a_store_that_cannot_be_made_leaves_the_turn_with_its_words(
         async with open_graph(named, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
             await say(graph, "My locker has the number QX-4471.", to="one")
             await say(graph, "It rains today, and the bus is late.", to="one")
-            state = await say(graph, "What was QX-4471?", to="two")
+            state = await say(graph, "What was QX-4471?", to=f"asked with {path}")
         assert "QX-4471" in str(state["recall"].memories)
         assert f"The vector store {path!r} failed" in state["recall"].error
         assert problem in state["recall"].error
