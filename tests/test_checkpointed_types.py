@@ -21,7 +21,7 @@ from everthread.graph.build import build_graph
 from everthread.graph.open import open_graph
 from everthread.search.breaker import process_breakers
 from everthread.settings.settings import Settings
-from everthread.state.errors import ModelError, StorageError
+from everthread.state.errors import EverthreadError, ModelError, StorageError
 from everthread.state.records import Recall, now
 from everthread.state.report_records import Progress
 from everthread.storage.message_serializer import MessageSerializer
@@ -34,6 +34,12 @@ def unregistered() -> Iterator[list[str]]:
     stop = register_serde_event_listener(lambda event: met.append(f"{event['module']}.{event['name']}"))
     yield met
     stop()
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors have this in a served process alone, which tests before these may have made of this one."""
+    monkeypatch.delattr(EverthreadError, "model_dump", raising=False)
 
 
 @pytest.fixture
