@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+WORKERS ?= 3
 PIP := $(BIN)/python -m pip install --quiet
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -19,7 +19,8 @@ help:  ## Show the targets
 run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on with a thread
 	@$(BIN)/everthread chat $(ARGS)
 
-# Two processes, each with a server of its own; one thread a process, because two models on all cores slow each other down.
+# Three processes for two cores, as tests wait for a third of their time, each with a server of its own; one thread a
+# process, because models on all cores slow each other down.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
