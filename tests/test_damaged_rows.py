@@ -200,6 +200,8 @@ async def goes_on(store: Store, known: set[str], counts: dict[str, int]) -> None
         left = [finding for finding in checkup.left if finding.kind not in NAMED and not finding.harmless]
         assert not left, f"{left}"
     await graph.asettled()
+    if known - await ids(store):  # a thread that was at work just then is repaired the next time
+        await examine(graph, "ada", repair=True)
     assert not (known - await ids(store)), "a message is lost after the repair"
     user: UserRows = graph.resources.of_user("ada").rows
     user.skipped.told()
