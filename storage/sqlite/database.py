@@ -23,7 +23,7 @@ from ..storage import Connection
 from ..unwritten import Unwritten
 from ..user_keys import UserKeys
 from .connection import SqliteConnection
-from .errors import sqlite_errors
+from .errors import is_busy, sqlite_errors
 from .migrate import bring_up_to_date
 from .pages import give_back_all_pages
 from .queries import QUERIES
@@ -192,7 +192,7 @@ class SqliteDatabase:
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_BUSY"):
+            if is_busy(error):
                 self._is_busy = True
                 connection.execute(_WAIT.format(_AGAIN_SECONDS * 1000))
             raise

@@ -15,6 +15,11 @@ _PASSING: Final = (
 """Errors after which the same may succeed later."""
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection writes just now."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_BUSY")
+
+
 class sqlite_errors:  # noqa: N801  # reads as a statement
     """Turns errors of SQLite and of the file system into `StorageError` with one clear sentence.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ...state.errors import StorageError
+from .errors import is_busy
 from .pages import begin_incremental
 
 _IS_TABLE: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
@@ -51,7 +52,7 @@ def _begin_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+            if not is_busy(error) or time.monotonic() > until:
                 raise
             time.sleep(_RETRY_SECONDS)
         else:
