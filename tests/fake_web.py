@@ -10,11 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from langchain_core.messages import HumanMessage
 from serving import serving
 
 from everthread.search.brave import Brave
-from everthread.search.breaker import Breakers
+from everthread.search.breaker import Breakers, process_breakers
 from everthread.search.duckduckgo import DuckDuckGo
 from everthread.search.google import Google
 from everthread.search.searxng import SearXNG
@@ -26,7 +27,7 @@ from everthread.state.search_records import SearchOutcome
 SECRET = "zebra-4711"
 """Part of every query here; it must not show up in a log."""
 
-VARIABLES = (
+_VARIABLES = (
     "TAVILY_API_KEY", "DDGS_PROXY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "SEARXNG_URL",
     "SEARX_HOST", "BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY",
@@ -184,6 +185,21 @@ class Handler(BaseHTTPRequestHandler):
 def running_server() -> Iterator[Server]:
     """The server, while it runs."""
     with serving(Server(), poll_interval=0.01) as server:
+        yield server
+
+
+def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the keys of engines and the proxies of this machine out of the environment."""
+    for name in _VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@contextmanager
+def lone_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """The server, while it runs, in a process without these variables that knows of no engine that failed."""
+    without_variables(monkeypatch)
+    process_breakers.clear()
+    with running_server() as server:
         yield server
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conversation import BrokenModel, counting_model, say, thread
-from fake_web import VARIABLES, engines_of, running_server
+from fake_web import engines_of, lone_server
 from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -19,7 +19,6 @@ from psycopg.conninfo import make_conninfo
 
 from everthread.graph.build import build_graph
 from everthread.graph.open import open_graph
-from everthread.search.breaker import process_breakers
 from everthread.settings.settings import Settings
 from everthread.state.errors import EverthreadError, ModelError, StorageError
 from everthread.state.records import Recall, now
@@ -44,10 +43,7 @@ def outside_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    process_breakers.clear()
-    with running_server() as server:
+    with lone_server(monkeypatch) as server:
         yield engines_of(server)
 
 

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 
 import pytest
-from fake_web import VARIABLES, Reply, Server, running_server, search
+from fake_web import Reply, Server, running_server, search, without_variables
 from web_pages import PAGE, Recorder, brave_pages, on_loopback, read
 
 from everthread.search.addresses import is_outside_name, is_public
@@ -23,8 +23,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
 
 
 @pytest.mark.parametrize(

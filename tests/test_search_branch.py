@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conversation import EVERYTHING, EchoModel, say, thread
-from fake_web import VARIABLES, Server, engines_of, running_server
+from fake_web import Server, engines_of, lone_server
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -17,16 +17,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from everthread.graph.open import open_graph
 from everthread.runtime import router_call as node
 from everthread.runtime.chat_models import ChatModels
-from everthread.search.breaker import process_breakers
 from everthread.search.router.small_model import Answers
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    process_breakers.clear()
-    with running_server() as server:
+    with lone_server(monkeypatch) as server:
         yield server
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from fake_web import BRAVE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
+from fake_web import BRAVE, SECRET, Reply, Server, engines_of, running_server, search, without_variables
 
 from everthread.search import failover
 from everthread.settings.settings import Settings
@@ -27,8 +27,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
     monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 

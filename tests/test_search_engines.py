@@ -16,11 +16,11 @@ from fake_web import (
     SEARXNG,
     SECRET,
     TAVILY,
-    VARIABLES,
     Reply,
     Server,
     running_server,
     search,
+    without_variables,
 )
 
 from everthread.search import failover, web_search
@@ -43,8 +43,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
     monkeypatch.setattr(failover, "_BACK_OFF", 0.001)
 
 

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from fake_web import DUCK, DUCK_CHALLENGE, SECRET, TAVILY, VARIABLES, Reply, Server, engines_of, running_server, search
+from fake_web import (
+    DUCK,
+    DUCK_CHALLENGE,
+    SECRET,
+    TAVILY,
+    Reply,
+    Server,
+    engines_of,
+    running_server,
+    search,
+    without_variables,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,8 +44,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _quick_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
     monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
 
 

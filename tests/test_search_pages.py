@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 import pytest
-from fake_web import VARIABLES, Reply, Server, running_server, search
+from fake_web import Reply, Server, running_server, search, without_variables
 from web_pages import PAGE, brave_pages, on_loopback, read
 
 from everthread.search.pages import PageReader
@@ -22,8 +22,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
 
 
 async def test_redirects_are_followed_a_few_times(server: Server) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_web import VARIABLES, Server, running_server, search
+from fake_web import Server, running_server, search, without_variables
 from hypothesis import given
 from hypothesis import strategies as st
 from processor import assert_cannot_keep_busy
@@ -25,8 +25,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
 
 
 @pytest.mark.parametrize(

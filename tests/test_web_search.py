@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, say
-from fake_web import DUCK_CHALLENGE, SECRET, VARIABLES, Reply, Server, engines_of, running_server, search
+from fake_web import DUCK_CHALLENGE, SECRET, Reply, Server, engines_of, running_server, search, without_variables
 
 from everthread.graph.open import open_graph
 from everthread.search import failover
@@ -25,8 +25,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_variables(monkeypatch)
     monkeypatch.setattr(failover, "_BACK_OFF", 0.01)
     process_breakers.clear()
     yield
