@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
 
-from ..facts.forgetting import asked_in
+from ..facts.forgetting import may_ask
 from ..maintenance.explain import find_report
 from ..runtime.forget import forget
 from ..runtime.forget_wanted import part_named, whole_threads
@@ -152,7 +152,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         """
         turn = self._turn(thread_id)
         # A request to forget is carried out, and waits for a turn of the thread.
-        removes = bool(await asyncio.to_thread(asked_in, question))
+        removes = bool(await asyncio.to_thread(may_ask, question))
         async with self.resources.locks.hold(thread_id) if removes else nullcontext():
             state = await found_for([HumanMessage(question, id=str(uuid.uuid4()))], turn)
         return await prompt_of(state, turn, Asked(None, instructions=instructions), budget)

@@ -8,6 +8,7 @@ becomes an instruction.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from ..text.fold import fold
@@ -15,8 +16,11 @@ from ..text.sentences import sentence_spans
 from ..text.words import QUESTION_MARKS, is_question
 from .clauses import MASK, MOST_CHARACTERS, masked
 from .language import Language, language_in
+from .words import content_terms
 
-Act = Literal["remember", "forget", "forget about", "forget today", "forget conversation", "forget everything"]
+Act = Literal[
+    "remember", "forget", "forget named", "forget about", "forget today", "forget conversation", "forget everything"
+]
 
 _WHOLE: Final[tuple[tuple[str, Act], ...]] = (
     ("forget_all", "forget everything"),
@@ -29,13 +33,20 @@ _WHOLE: Final[tuple[tuple[str, Act], ...]] = (
 
 _WITH_WORDS: Final[tuple[Act, ...]] = ("forget about", "forget", "remember")
 
+_MOST_NAMED: Final = 8
+"""Words of what is named: a name is short."""
+
+_CLAUSES: Final = re.compile("[,;:，、；：،؛]")
+"""What stands between clauses: "forget the dinner, I am not hungry" names nothing."""
+
 _TRIM: Final = " \t\n,;:.!，。、：！।"
 
 
 class FactCommand(NamedTuple):
     """One request to the memory. "remember" and "forget" without words mean what was said just before.
 
-    "forget" has one thing in its words, "forget about" all that was said of them.
+    "forget" has one thing in its words, "forget about" all that was said of them. "forget named" may be none: "forget
+    the password of my bank" is one where something that the user said has these words, see `facts.forgetting.heard`.
     """
 
     act: Act
@@ -44,12 +55,27 @@ class FactCommand(NamedTuple):
 
 def commands(text: str) -> list[FactCommand]:
     """The requests in a message of the user, in their order."""
+    return _read(text, _command)
+
+
+def names_to_forget(text: str) -> list[FactCommand]:
+    """The sentences of a message that may ask to forget what they name, and are no request by their words alone."""
+    return _read(text, _named)
+
+
+def asks_to_forget(sentence: str, language: Language) -> bool:
+    """Whether a sentence is a request to forget, or may be one."""
+    command = _command(sentence, language) or _named(sentence, language)
+    return command is not None and command.act != "remember"
+
+
+def _read(text: str, read: Callable[[str, Language], FactCommand | None]) -> list[FactCommand]:
     text = text[:MOST_CHARACTERS]
     if (language := language_in(text)) is None:
         return []
     blotted = masked(text, language)
     own = (text[start:end] for start, end in sentence_spans(blotted) if not blotted.startswith(MASK, start))
-    return [command for sentence in own if (command := _command(sentence, language))]
+    return [command for sentence in own if (command := read(sentence, language))]
 
 
 def attribute_named(words: str, language: Language | None) -> str | None:
@@ -71,6 +97,21 @@ def _command(sentence: str, language: Language) -> FactCommand | None:
     for act in _WITH_WORDS:
         if words := _words(asks, language, act.replace(" ", "_")):
             return FactCommand(act, words) if act != "remember" or _is_of_user(words, language) else None
+    return None
+
+
+def _named(sentence: str, language: Language) -> FactCommand | None:
+    if _command(sentence, language) is not None:
+        return None
+    start = _after_polite(sentence, language)
+    if is_question(sentence) and start == 0:
+        return None
+    # Where "please" alone tells that somebody is asked, the list has it.
+    for asks in (sentence[start:], sentence):
+        words = _words(_cut(asks.strip(_TRIM + QUESTION_MARKS), language, "polite"), language, "forget_named")
+        if words and not _CLAUSES.search(words) and not language["negation"].search(language.normalized(words)):
+            named = 0 < len(content_terms(words, language)) <= _MOST_NAMED
+            return FactCommand("forget named", words) if named else None
     return None
 
 

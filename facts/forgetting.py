@@ -10,19 +10,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ..state.fact_records import Fact, Pin
 from ..state.records import Role
 from ..text.fold import fold
 from ..text.sentences import sentence_spans
-from .commands import FactCommand, commands
+from .commands import FactCommand, asks_to_forget, commands, names_to_forget
 from .extraction import Occasion, extract
 from .language import Language
 from .wish import FEW, PART, REPEATS, Wish
 from .words import content_terms, key
 
-_TOLD: Final = 5
+_MOST_TOLD: Final = 5
 """Sentences that are shown as what may be meant."""
 
 
@@ -78,7 +79,7 @@ def meant_by(
     """What a request with words means.
 
     Args:
-        command: "forget" or "forget about".
+        command: "forget", "forget named" or "forget about".
         language: that of the message that asks.
         asked: where and when it was asked.
         said: messages of the user's threads that may be meant, in their order, and the replies to them.
@@ -99,13 +100,13 @@ def meant_by(
     if not found and wish.bends:
         found, near = _bent_ones(said, wish)
     if _is_open(found, wish):
-        return Meant(unclear=_distinct(sentence for message, _, sentence in found if message.role == "user"))
+        return Meant(unclear=_told((sentence for message, _, sentence in found if message.role == "user"), language))
     for message, number, _ in found:
         gone.setdefault((message.thread_id, message.id), set()).add(number)
     _add_sources(gone, said, wish, facts, pins)
     of_user = any(message.role == "user" and (message.thread_id, message.id) in gone for message in said)
     if not of_user and (command.act != "forget about" or not gone):
-        return Meant(unclear=_distinct(sentence for _, sentence in sorted(near, reverse=True)))
+        return Meant(unclear=_told((sentence for _, sentence in sorted(near, reverse=True)), language))
     _add_replies(gone, said, wish)
     return Meant(tuple(_parts(said, gone)))
 
@@ -136,9 +137,41 @@ def asked_in(text: str) -> list[FactCommand]:
     return [command for command in commands(text) if command.act != "remember"]
 
 
-def rest_of(text: str) -> str:
-    """What a message says beside its requests to forget; empty where it says nothing else."""
-    rest = _but(text, asked_in)
+def may_ask(text: str) -> list[FactCommand]:
+    """The requests to forget in a message of the user, with those that are none where nothing has their words."""
+    return [*asked_in(text), *names_to_forget(text)]
+
+
+def heard(
+    command: FactCommand,
+    language: Language,
+    asked: Occasion,
+    said: Iterable[Said],
+    *,
+    facts: Sequence[Fact] = (),
+    pins: Sequence[Pin] = (),
+) -> bool:
+    """Whether "forget named" is a request: something that the user said, or that is known, has all of its words.
+
+    "Forget the password of my bank" is one to whoever has told it; "forget the whole business" is a turn of speech.
+    """
+    wish = Wish(command, language, asked, facts)
+    if any(wish.names(fact) or wish.hears(fact.text) for fact in facts) or any(wish.hears(pin.text) for pin in pins):
+        return True
+    own = (message for message in said if message.role == "user" and wish.may_concern(message.text))
+    found = (sentence for message in own for sentence in message.sentences if wish.hears(sentence))
+    return any(not asks_to_forget(sentence, language) for sentence in found)
+
+
+def rest_of(text: str, requests: Iterable[FactCommand] = ()) -> str:
+    """What a message says beside its requests to forget; empty where it says nothing else.
+
+    Args:
+        text: of the message.
+        requests: those of it that were heard.
+    """
+    named = {request.words for request in requests if request.act == "forget named"}
+    rest = _but(text, lambda one: asked_in(one) or any(request.words in named for request in names_to_forget(one)))
     return rest if content_terms(rest) else ""
 
 
@@ -190,7 +223,8 @@ def _is_open(found: Sequence[_Found], wish: Wish) -> bool:
     """Whether several things match as well: two that are named alike, of which neither says what the other does."""
     if not wish.is_thing or wish.attribute is not None or wish.command.act == "forget about":
         return False
-    told = [set(wish.terms_of(s)) for message, _, s in found if message.role == "user"]
+    own = {s for message, _, s in found if message.role == "user"}
+    told = [set(wish.terms_of(s)) for s in own if not asks_to_forget(s, wish.language)]
     return any(not (one <= other or other <= one) for one in told for other in told)
 
 
@@ -247,5 +281,7 @@ def _without(text: str, spans: Iterable[tuple[int, int]], numbers: Collection[in
     return kept.strip()
 
 
-def _distinct(sentences: Iterable[str]) -> tuple[str, ...]:
-    return tuple({key(sentence): sentence for sentence in sentences}.values())[:_TOLD]
+def _told(sentences: Iterable[str], language: Language) -> tuple[str, ...]:
+    """What may be meant, as it is told: not what was asked before."""
+    distinct = {key(sentence): sentence for sentence in sentences}.values()
+    return tuple(islice((one for one in distinct if not asks_to_forget(one, language)), _MOST_TOLD))

@@ -36,7 +36,7 @@ class Wish:
     """One request, read: what a sentence must say to be meant. What it thinks of a sentence is kept: many come again.
 
     Args:
-        command: "forget" or "forget about".
+        command: "forget", "forget named" or "forget about".
         language: that of the message that asks.
         said: where and when it was asked.
         known: what is known of the user: it tells the values of what a request names, as "my address".
@@ -56,8 +56,8 @@ class Wish:
         stated = extract(words, said, language=language)
         # "my address" alone states nothing, whatever the patterns make of it.
         self.asked = stated if self.attribute is None or any(fact.attribute for fact in stated) else []
-        person = language["people"].search(self.plain)
-        self.subject = key(person[0]) if person else USER
+        known = tuple(known)
+        self.subject = self._subject(known)
         named = [*(fact for fact in known if self.names(fact)), *(fact for fact in stated if fact.slot is not None)]
         self.named = {bare(fact.value) for fact in named if fact.value and fact.kind != "preference"}
         self.values: set[str] = set()
@@ -65,7 +65,9 @@ class Wish:
 
     @property
     def is_thing(self) -> bool:
-        """Whether it names something of the user's ("my phone number"), and states nothing."""
+        """Whether it names something ("my phone number", "the password of my bank"), and states nothing."""
+        if self.command.act == "forget named":
+            return len(self.terms) >= FEW
         return not self.asked and len(self.terms) <= _LEAST and self.language["my"].match(self.plain) is not None
 
     @property
@@ -105,7 +107,7 @@ class Wish:
         """The same of a sentence of the user's, by what it states."""
         found: list[Fact] = []
         for fact in facts_in(sentence, self.said, language=self.language):
-            if self.command.act == "forget" and self.says(fact):
+            if self.command.act != "forget about" and self.says(fact):
                 self.values.update(fact.value for fact in self.asked if fact.value)
                 return 1.0
             found.append(fact)
@@ -123,12 +125,30 @@ class Wish:
 
     def names(self, fact: Fact) -> bool:
         """Whether a fact is the attribute that is asked for: "my address"."""
-        is_it = self.attribute is not None and fact.attribute == self.attribute and fact.subject == self.subject
-        return is_it and not self.asked
+        is_it = self.attribute is not None and fact.attribute == self.attribute and not self.asked
+        return is_it and (fact.subject == self.subject or self._same(fact.subject))
+
+    def _subject(self, known: Iterable[Fact]) -> str:
+        """Whom it is about: in the form in which somebody is known, where the request has another ("meines Hundes")."""
+        person = self.language["people"].search(self.plain)
+        named = frozenset(self.terms_of(person[0])) if person else frozenset[str]()
+        for subject in {fact.subject for fact in known} - {USER}:
+            terms = frozenset(self.terms_of(subject))
+            if terms and (terms == named if person else terms <= self.terms):
+                return subject
+        return key(person[0]) if person else USER
+
+    def _same(self, subject: str) -> bool:
+        """Whether it is about somebody, in another form of the word: "собаку", "собака"."""
+        return USER not in {subject, self.subject} and self.terms_of(subject) == self.terms_of(self.subject) != ()
 
     def says(self, fact: Fact) -> bool:
         """Whether a fact says all that the request states."""
         return any(_says(fact, asked) for asked in self.asked)
+
+    def hears(self, sentence: str) -> bool:
+        """Whether a sentence of the user's, a fact or a pin holds all of the words."""
+        return self.may_concern(sentence) and self.held(self.terms_of(sentence)) == 1.0
 
     def tells(self, sentence: str) -> bool:
         """Whether a sentence of somebody else, wherever, says all of what is forgotten: asked when that is known."""

@@ -15,9 +15,19 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from ..models.callbacks import ShownReply
+from ..runtime.requests import Heard
 from ..runtime.resources import Resources
 from ..runtime.run_settings import PASSED, PASSED_KEY, as_context, authenticated_user, names_user, warn_of_unread
-from ..runtime.turn import CHAINS_KEY, FORGOTTEN_KEY, FORK_KEY, LOOKING_KEY, NESTED_KEY, SHOWN_KEY, THREAD_KEY
+from ..runtime.turn import (
+    CHAINS_KEY,
+    FORGOTTEN_KEY,
+    FORK_KEY,
+    HEARD_KEY,
+    LOOKING_KEY,
+    NESTED_KEY,
+    SHOWN_KEY,
+    THREAD_KEY,
+)
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
 from ..state.messages import check_input, clean_text, read_input
@@ -100,7 +110,7 @@ def read_run(
     ours |= {} if thread_id is not None else {THREAD_KEY: str(uuid.uuid4())}
     ours |= {FORK_KEY: bool(configurable.get("checkpoint_id")) and not is_nested, NESTED_KEY: is_nested}
     ours[PASSED_KEY] = PASSED if is_nested and is_passed else None
-    ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: [], SHOWN_KEY: ShownReply()}
+    ours |= {CHAINS_KEY: LiveChains(), FORGOTTEN_KEY: [], HEARD_KEY: Heard(), SHOWN_KEY: ShownReply()}
     own: RunnableConfig = {**config, "configurable": {**configurable, **ours}}
     # A graph around this one hands its context on in its runtime.
     handed_on = getattr(configurable.get(RUNTIME_KEY), "context", None)

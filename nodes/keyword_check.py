@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..facts.forgetting import asked_in
+from ..runtime.requests import requests_feared
 from ..runtime.router_call import begin
 from ..runtime.spoken import without_requests
 from ..runtime.turn import Turn
@@ -36,17 +37,24 @@ better. A call of a small model costs, so that with one every score below 0 deci
 
 async def keyword_check(state: ConversationState, turn: Turn) -> Update:
     """Decide by settings and words whether this turn searches the web. Never raises."""
-    outcome = await read_words(state, turn.settings)
+    outcome = await read_words(state, turn.settings, lambda: requests_feared(state, turn))
     if outcome.needed is None:
         begin({**state, "search": outcome}, turn)
     return {"search": outcome}
 
 
-async def read_words(state: ConversationState, settings: Settings) -> SearchOutcome:
+async def read_words(
+    state: ConversationState, settings: Settings, requests: Callable[[], Awaitable[Sequence[object]]] | None = None
+) -> SearchOutcome:
     """Whether to search the web, as far as settings and words decide; `needed` is None where they do not.
 
     The setting "off" wins over everything, then the user's words against or for a search, then the setting
     "always", then the summed weight of signs against `settings.keyword_threshold`. Never raises.
+
+    Args:
+        state: with the message.
+        settings: of the run.
+        requests: finds the requests to forget in the message; by default those that are some by their words.
     """
     if settings.web_search == "off":
         return SearchOutcome(decided_by="setting", needed=False, reason="Web search is turned off in the settings.")
@@ -54,7 +62,8 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     if not text.strip():
         return SearchOutcome(decided_by="keywords", needed=False, reason="There is no user text to search for.")
     try:
-        if await asyncio.to_thread(asked_in, text):  # what is to be forgotten is told to no search engine
+        asked = await (asyncio.to_thread(asked_in, text) if requests is None else requests())
+        if asked:  # what is to be forgotten is told to no search engine
             return SearchOutcome(decided_by="user", needed=False, reason="The user asks to forget something.")
         # The first reading loads the word lists from disk.
         reading = await asyncio.to_thread(read_question, text, datetime.now(UTC).year)
@@ -65,7 +74,7 @@ async def read_words(state: ConversationState, settings: Settings) -> SearchOutc
     outcome = _decide(reading, settings)
     if not outcome.needed:
         return outcome
-    before = earlier_questions(await asyncio.to_thread(without_requests, state["messages"]))
+    before = earlier_questions(await asyncio.to_thread(without_requests, state))
     query = await asyncio.to_thread(standalone_query, text, before)
     return outcome.model_copy(update={"query": query or None})
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
-from ..facts.commands import commands as requests
+from ..facts.forgetting import may_ask
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.messages import content_hash, message_text
 from ..state.update import Update
@@ -178,7 +178,7 @@ async def chain_from_archive(messages: Sequence[AnyMessage], turn: Turn) -> Chai
 
 
 def _is_aside(text: str) -> bool:
-    return read_command(text) is not None or any(request.act != "remember" for request in requests(text))
+    return read_command(text) is not None or bool(may_ask(text))
 
 
 def _message_link(id_: str, kept: bool) -> Link:

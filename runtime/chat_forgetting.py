@@ -11,20 +11,16 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_core.messages import AnyMessage
 
-from ..facts.commands import FactCommand
-from ..facts.extraction import Occasion
-from ..facts.forgetting import Meant, Part, Said, asked_in, meant_by, rest_of, sources_of, whole, without_repeats
-from ..facts.language import Language, language_in
+from ..facts.forgetting import Meant, Part, Said, meant_by, rest_of, sources_of, whole, without_repeats
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
 from ..state.chain import relinked, summary_ids
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
-from ..state.messages import content_hash, message_text, newest_question, role_of
-from ..state.records import now
+from ..state.messages import content_hash, message_text, role_of
 from ..state.update import Update
 from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
@@ -32,6 +28,7 @@ from .events import tell
 from .forget import forget
 from .forget_traces import joined
 from .forget_wanted import Wanted, with_copies
+from .requests import Request, requests_in, requests_of, what_is_known, what_was_said
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -40,14 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _QUOTED: Final = 120
-
-
-class _Request(NamedTuple):
-    """A request of a turn: what it asks, in which language, and where."""
-
-    command: FactCommand
-    language: Language
-    asked: Occasion
 
 
 async def forget_asked(state: ConversationState, turn: Turn) -> tuple[ConversationState, Update, Forgotten | None]:
@@ -62,10 +51,10 @@ async def forget_asked(state: ConversationState, turn: Turn) -> tuple[Conversati
         was asked.
     """
     update: Update = {}
-    requests = await asyncio.to_thread(_requests, state, turn)
-    if not requests:
-        return state, {}, None
     try:
+        requests = await requests_of(state, turn)
+        if not requests:
+            return state, {}, None
         archived = await _archived(state, turn)
         found = [await _meant(request, turn) for request in requests]
         done = await _remove(found, turn)
@@ -102,10 +91,10 @@ def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, 
 
     What a message says beside its request stays, and so does what the reply says to that.
     """
-    requests, said = _requests(state, turn), turn_messages(state)
+    requests, said = requests_in(state, turn), turn_messages(state)
     if not requests or not said:
         return state, False
-    if rest := rest_of(message_text(said[0])):
+    if rest := rest_of(message_text(said[0]), [request.command for request in requests]):
         kept = [said[0].model_copy(update={"content": rest}), *said[1:]]
         kept[1:] = [_without_repeats(message, requests) for message in kept[1:]]
         before = state["messages"][: -len(said)]
@@ -121,7 +110,7 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def _without_repeats(message: AnyMessage, requests: Iterable[_Request]) -> AnyMessage:
+def _without_repeats(message: AnyMessage, requests: Iterable[Request]) -> AnyMessage:
     if role_of(message) == "user" or not isinstance(message.content, str):
         return message
     text = message.content
@@ -130,25 +119,9 @@ def _without_repeats(message: AnyMessage, requests: Iterable[_Request]) -> AnyMe
     return message.model_copy(update={"content": text}) if text.strip() else message
 
 
-def _requests(state: ConversationState, turn: Turn) -> list[_Request]:
-    if _is_of_another(state["messages"], turn):
-        return []
-    text = newest_question(state["messages"])
-    asked = Occasion(turn.thread_id, "", now())
-    found = asked_in(text)
-    language = language_in(text) if found else None
-    return [_Request(command, language, asked) for command in found] if language is not None else []
-
-
-def _is_of_another(messages: Sequence[AnyMessage], turn: Turn) -> bool:
-    """Whether the newest message bears a name that is not the user's: see `facts.unread`."""
-    names = [message.name for message in messages if role_of(message) == "user"]
-    return bool(names) and names[-1] not in {None, turn.settings.user_id} and any(n != names[-1] for n in names)
-
-
-async def _meant(request: _Request, turn: Turn) -> Meant:
+async def _meant(request: Request, turn: Turn) -> Meant:
     command, language, asked = request
-    said = [Said(**row) for row in await turn.user.rows.fetch("forgetting.said")]
+    said = await what_was_said(turn)
     here = [message for message in said if message.thread_id == turn.thread_id]
     if command.act == "forget conversation":
         return whole(here)
@@ -156,8 +129,7 @@ async def _meant(request: _Request, turn: Turn) -> Meant:
         return whole(message for message in said if _day(message.said_at) == _day(asked.said_at))
     if command.act == "forget" and not command.words:
         return _before(here)
-    await turn.user.caught_up("facts")
-    facts, pins = await turn.user.facts.all_facts(), await turn.user.facts.pins(forgotten=True)
+    facts, pins = await what_is_known(turn)
     if command.act == "forget everything":
         return await asyncio.to_thread(sources_of, facts, pins, said)
     return await asyncio.to_thread(meant_by, command, language, asked, said, facts=facts, pins=pins)

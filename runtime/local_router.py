@@ -40,9 +40,7 @@ async def judge_locally(state: ConversationState, settings: Settings, embedder: 
         vector, missing = await _vector(text, reading, router, settings, embedder)
         judgement = await asyncio.to_thread(router.judge, text, reading, vector)
         query = (
-            await asyncio.to_thread(
-                lambda: standalone_query(text, earlier_questions(without_requests(state["messages"])))
-            )
+            await asyncio.to_thread(lambda: standalone_query(text, earlier_questions(without_requests(state))))
             if judgement.needed
             else ""
         )

@@ -20,11 +20,11 @@ def _read() -> None:
         from ..text.language import language_of
 
         language_of("words in Latin letters")
-        from ..facts.forgetting import asked_in
+        from ..facts.forgetting import may_ask
         from ..search.router.keywords import read_question
         from ..search.router.model import local_router
 
-        asked_in("words in Latin letters")
+        may_ask("words in Latin letters")
         read_question("words in Latin letters", 2000)
         local_router()
     except Exception as error:

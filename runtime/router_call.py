@@ -54,5 +54,5 @@ async def _asked(state: ConversationState, turn: Turn) -> SearchOutcome:
         model = await turn.resources.models.router(turn.settings)
     except EverthreadError as error:
         return undecided(state, str(error))
-    said = await asyncio.to_thread(without_requests, state["messages"])
+    said = await asyncio.to_thread(without_requests, state)
     return await ask_model({**state, "messages": said}, turn.settings, model, _process_answers)

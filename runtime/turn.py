@@ -15,6 +15,7 @@ from ..state.live_chain import LiveChain, LiveChains
 from ..state.update import Update
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints, is_away
 from .forget import Found
+from .requests import Heard
 from .user import User
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ CHAINS_KEY = "__everthread_chains"
 
 FORGOTTEN_KEY = "__everthread_forgotten"
 """Names in a `configurable` the list of what the run forgets, which a checkpointer of another make is told after it."""
+
+HEARD_KEY = "__everthread_heard"
+"""Names in a `configurable` what the run has `Heard`."""
 
 
 _NEEDED: Final = ("chain_texts", "places")
@@ -75,6 +79,7 @@ class Turn:
         self.config: RunnableConfig = config or {}
         self.own_context = own_context
         self._user = user
+        self.heard: Heard = self.config.get("configurable", {}).get(HEARD_KEY) or Heard()
         self._chains: LiveChains = self.config.get("configurable", {}).get(CHAINS_KEY) or LiveChains()
 
     @cached_property
