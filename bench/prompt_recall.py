@@ -22,9 +22,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from bench.datasets import SETS, Haystack, Question
 from bench.driving import Carried, Scripted, exchanges, plain, settled, with_new
@@ -87,12 +87,19 @@ async def grown(haystack: Haystack, folder: Path, resources: Resources, turn: Tu
         return carried
     carried = {}
     for exchange in exchanges(haystack):
-        carried = await settled(carried, [exchange.user, exchange.reply], turn)
+        report = await prompted(carried, exchange.user, turn)
+        carried = await settled(carried, [exchange.user, exchange.reply], turn) | {"context_report": report}
     await resources.background.settled()
     while await resources.of_user(haystack.name).vectors.embed_pending(timeout=600, limit=256):
         pass
     kept.write_bytes(pickle.dumps(carried))
     return carried
+
+
+async def prompted(carried: Carried, message: AnyMessage, turn: Turn) -> Any:
+    """The report of the prompt for a message: where it was cut decides where the next one is."""
+    state, _ = await with_chain(with_new(carried, [message]), turn)
+    return (await assembled(state, turn))["context_report"]
 
 
 async def ask(haystack: Haystack, question: Question, carried: Carried, turn: Turn) -> Row:

@@ -32,7 +32,7 @@ class StorageSettings(Group):
         "the one that takes writes, and a standby for what is much to read); or a file, as sqlite:///memory.db or "
         "json:///memory.json (four slashes before an absolute path; json is for small threads only). The words "
         "postgres, sqlite and json stand for an embedded server, memory.db and memory.json in `data_dir`. Unset: "
-        "postgres.",
+        "the embedded server, or memory.db where that is not installed (`everthread[local]`) or was begun with.",
     )
     database_schema: str = Field(
         "everthread",

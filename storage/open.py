@@ -5,7 +5,7 @@ Each is imported when it is asked for: a command that reads a row of Postgres lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ..settings.settings import Settings
 from .encryption import MasterKeySource
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from .postgres.thread_lock import ThreadLocks
     from .sqlite.database import SqliteDatabase
 
+_FILES: Final = {"sqlite": "memory.db", "json": "memory.json"}
+"""Names of files in the data folder."""
+
 
 def storage_of(settings: Settings, master_key: MasterKeySource | None = None) -> Storage:
     """The storage that the settings name; nothing is opened yet.
+
+    Where they name none, the embedded server, or a file in an installation without it.
 
     Args:
         settings: its address, and `encryption_key`.
@@ -28,7 +33,12 @@ def storage_of(settings: Settings, master_key: MasterKeySource | None = None) ->
     """
     if master_key is None and settings.encryption_key is not None:
         master_key = settings.encryption_key.get_secret_value()
-    if settings.storage_kind == "postgres":
+    from .embedded.begun import is_installed
+
+    kind = settings.storage_kind
+    if settings.database_url is None and not is_installed():
+        kind = "sqlite"
+    if kind == "postgres":
         from .postgres.database import Database
 
         return Database(settings, master_key)
@@ -36,10 +46,9 @@ def storage_of(settings: Settings, master_key: MasterKeySource | None = None) ->
     from .json.database import JsonDatabase
     from .sqlite.database import SqliteDatabase
 
-    kind = JsonDatabase if settings.storage_kind == "json" else SqliteDatabase
-    name = "memory.json" if settings.storage_kind == "json" else "memory.db"
-    path = settings.storage_path or (settings.data_dir or default_data_dir()).expanduser() / name
-    return kind(settings, path, master_key)
+    folder = (settings.data_dir or default_data_dir()).expanduser()
+    make = JsonDatabase if kind == "json" else SqliteDatabase
+    return make(settings, settings.storage_path or folder / _FILES[kind], master_key)
 
 
 def checkpointer_of(storage: Storage) -> LoopCheckpointer:

@@ -24,12 +24,14 @@ from everthread import (
     ThreadOwnershipError,
     examine,
     open_graph,
+    open_memory,
     thread_id,
 )
 from everthread.maintenance.transfer import export_rows, import_rows
 from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.resources import Resources
 from everthread.state.chain import summary_ids
+from everthread.storage.embedded import begun
 from everthread.storage.user_rows import UserRows
 
 Kind = Literal["postgres", "sqlite", "json"]
@@ -383,6 +385,34 @@ async def test_a_deleted_thread_is_gone_with_all_that_was_made_from_it(
 def test_a_storage_that_cannot_be_is_told_in_one_sentence(values: dict[str, Any], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         Settings(**values)
+
+
+async def test_without_the_embedded_server_a_file_keeps_everything_and_a_later_server_does_not_hide_it(
+    tmp_path: Path, embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, said = Settings(data_dir=tmp_path, web_search="off"), "My dog is called Biscuit."
+    with monkeypatch.context() as without:
+        without.setattr(begun, "is_installed", lambda: False)
+        async with open_memory(settings, embeddings=embeddings) as memory:
+            await memory.aremember([HumanMessage(said)], thread_id="pets")
+    with pytest.raises(
+        StorageError, match=r"memory\.db was begun without the embedded server: set EVERTHREAD_DATABASE_URL"
+    ):
+        async with open_memory(settings, embeddings=embeddings):
+            pass
+    async with open_memory(settings.but(database_url="sqlite"), embeddings=embeddings) as memory:
+        assert [message.text for message in await memory.ahistory("pets")] == [said]
+
+
+async def test_a_database_of_an_embedded_server_that_was_removed_is_not_hidden_by_a_new_file(
+    tmp_path: Path, embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pg18").mkdir()
+    (tmp_path / "pg18" / "PG_VERSION").write_text("18\n")
+    monkeypatch.setattr(begun, "is_installed", lambda: False)
+    with pytest.raises(StorageError, match=r"pip install 'everthread\[local\]'"):
+        async with open_memory(Settings(data_dir=tmp_path, web_search="off"), embeddings=embeddings):
+            pass
 
 
 def test_the_storage_follows_from_the_url_or_the_word(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from ...settings.settings import Settings
 from ...state.errors import StorageError, StorageFull, StorageUnreachable, first_line
+from ..embedded.begun import refuse_other
 from ..embedded.server import default_data_dir, ensure_server, is_full
 from ..loop_thread import io_thread
 from .errors import address, passes, storage_errors
@@ -104,7 +105,11 @@ class Server:
         """The address of the server; an embedded one is started where it does not run."""
         if (url := self._settings.server_url) is not None:
             return of_primary(url)
-        return await asyncio.to_thread(ensure_server, self._data_dir)
+        return await asyncio.to_thread(self._embedded)
+
+    def _embedded(self) -> str:
+        refuse_other(self._settings, self._data_dir.expanduser(), "postgres")
+        return ensure_server(self._data_dir)
 
     def counts(self) -> dict[str, int]:
         """How many connections are idle and in use, and how many callers wait for one; nothing without a pool."""

@@ -15,6 +15,7 @@ from ...settings.settings import Settings
 from ...settings.storage import StorageKind
 from ...state.errors import StorageError, first_line
 from ...state.observer import Observer
+from ..embedded.begun import refuse_other
 from ..encryption import MasterKeySource
 from ..held import Held
 from ..loop_thread import io_thread
@@ -226,6 +227,7 @@ class SqliteDatabase:
         return self._open
 
     def _connect(self) -> sqlite3.Connection:
+        refuse_other(self.settings, self.path.parent, self.kind)
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Never opened beside SQLite once it is there: closing it would drop the locks that this process has on it.
         with contextlib.suppress(FileExistsError):
