@@ -29,6 +29,9 @@ _RARE: Final = 0.02
 _FEW: Final = 3
 """The share, or else the number, of messages in which a term is that still tells what is spoken of."""
 
+_OFTEN: Final = 4
+"""How many times a message says a term, at most on average: what is said more often than that is in too many."""
+
 
 def bridged(
     memory: UserMemory, view: View, at: Indices, scores: Numbers, *, by_people: NDArray[np.bool_], asked: Sequence[int]
@@ -50,11 +53,18 @@ def bridged(
     if not len(best):
         return scores
     hits, weights = at[best], np.exp((scores[best] - scores.max()) / LESS)
-    threads, number = view.messages["thread"], len(view.rows)
-    added = np.zeros(number)
-    for holders in memory.holders(view, hits, asked):
-        if 2 <= len(holders) <= max(_FEW, _RARE * number):
-            leads = (threads[holders][:, None] == threads[hits]) & (holders[:, None] != hits) & np.isin(hits, holders)
-            added[holders] += (leads * weights).max(axis=1) * (1 - np.log(len(holders)) / np.log(number))
+    number = len(view.rows)
+    most = max(_FEW, int(_RARE * number))
+    terms, holders = memory.holders(view, hits, asked, _OFTEN * most)
+    holding = np.bincount(terms)[terms]
+    is_rare = (holding >= 2) & (holding <= most)
+    terms, holders, holding = terms[is_rare], holders[is_rare], holding[is_rare]
+    of_hits = np.zeros((terms.max(initial=0) + 1, len(hits)), dtype=bool)
+    for n, hit in enumerate(hits):
+        of_hits[terms[holders == hit], n] = True
+    threads = view.messages["thread"]
+    leads = (threads[holders][:, None] == threads[hits]) & (holders[:, None] != hits) & of_hits[terms]
+    worth = (leads * weights).max(axis=1, initial=0) * (1 - np.log(holding) / np.log(number))
+    added = np.bincount(holders, worth, minlength=number)
     lifted: Numbers = np.minimum(scores + BRIDGE * added[at] * by_people, scores[best[-1]])
     return np.maximum(scores, lifted)

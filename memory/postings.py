@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -53,23 +53,28 @@ class Postings:
         held: Indices = found[found != NOBODY]
         return held
 
-    def together(self, rows: Indices, *, without: Sequence[int]) -> Iterator[Indices]:
-        """For each term of some rows that stands elsewhere, too, all rows that hold it, each as often; in no order.
+    def together(self, asked: NDArray[np.bool_], *, without: Sequence[int], most: int) -> tuple[Indices, Indices]:
+        """Of all terms of some rows, a number for the term and a row that holds it: an entry each time, in no order.
 
         Args:
-            rows: whose terms.
+            asked: of each row whether it is one of them; with one more, False, for `NOBODY`.
             without: keys of terms that are left out.
+            most: times that a term is said; what is said more often is left out, too.
         """
         self._sort_in()
-        every = [(self._sorted_keys, self._sorted_rows), (self._keys.values, self._rows.values)]
-        wanted = np.setdiff1d(np.concatenate([keys[np.isin(held, rows)] for keys, held in every]), without)
+        own = [self._sorted_keys[asked[self._sorted_rows]], self._keys.values[asked[self._rows.values]]]
+        wanted = np.setdiff1d(np.concatenate(own), without)
+        newest = np.flatnonzero(np.isin(self._keys.values, wanted))
+        of_newest = np.searchsorted(wanted, self._keys.values[newest])
         starts, stops = (np.searchsorted(self._sorted_keys, wanted, side) for side in _SIDES)
-        newest = np.isin(self._keys.values, wanted)
-        keys, held = self._keys.values[newest], self._rows.values[newest]
-        for key, start, stop in zip(wanted, starts, stops, strict=True):
-            found = np.concatenate([self._sorted_rows[start:stop], held[keys == key]])
-            if len(found) > 1:
-                yield found[found != NOBODY]
+        few = stops - starts + np.bincount(of_newest, minlength=len(wanted)) <= most
+        starts, sizes = starts[few], (stops - starts)[few]
+        of_sorted = np.repeat(np.flatnonzero(few), sizes)
+        at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        newest, of_newest = newest[few[of_newest]], of_newest[few[of_newest]]
+        held = np.concatenate([self._sorted_rows[at], self._rows.values[newest]])
+        known = held != NOBODY
+        return np.concatenate([of_sorted, of_newest])[known], held[known]
 
     def _sort_in(self) -> None:
         """Sort in what was added, where that is much: when it is looked for, once after all that is read at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import compress
 from sys import intern
@@ -168,17 +168,21 @@ class UserMemory:
         flat = np.bincount(terms[inside] * number + at[inside], minlength=len(keys) * number)
         return flat.reshape(len(keys), number).astype(np.float64)
 
-    def holders(self, view: View, at: Indices, without: Sequence[int]) -> Iterator[Indices]:
-        """For each term of some positions that stands elsewhere, too, all positions that hold it.
+    def holders(self, view: View, at: Indices, without: Sequence[int], most: int) -> tuple[Indices, Indices]:
+        """Of each term of some positions, a number for the term and a position that holds it; one entry each.
 
         Args:
             view: the messages.
             at: the positions.
             without: keys of terms that are left out.
+            most: times that a term is said; what is said more often is left out, too.
         """
-        for rows in self._postings.together(view.rows[at], without=without):
-            found = np.unique(view.positions[rows])
-            yield found[found >= 0]
+        asked = np.zeros(len(self) + 1, dtype=bool)
+        asked[view.rows[at]] = True
+        terms, rows = self._postings.together(asked, without=without, most=most)
+        held, number = view.positions[rows], len(view.rows)
+        each = np.unique(terms[held >= 0] * number + held[held >= 0])
+        return each // number, each % number
 
     def near(self, view: View, vector: Sequence[float], limit: int) -> Near:
         """Cosines of the messages and summaries nearest to a vector; of a message with several chunks the best counts.
