@@ -126,7 +126,7 @@ class Fill:
                 for user in range(self.users):
                     text = self.texts[self.turn(user, position)]
                     said_at = BEGIN + timedelta(minutes=17 * position)
-                    keys = message_keys(f"u{user}", text, said_at)
+                    keys = message_keys(f"u{user}", {"text": text}, said_at)
                     role = "user" if position % 2 == 0 else "assistant"
                     body = json.dumps({"type": "human", "data": {"content": text}})
                     await copy.write_row((

@@ -117,7 +117,7 @@ def _rows_of(thread: ThreadSnapshot, lost: Mapping[str, _Lost], new: Collection[
         (row,) = message_rows(user_id, [message])
         if id_ not in new:
             said_at = next((times[other] for other in reversed(before) if other in times), seen_at)
-            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(user_id, row["text"], said_at)}
+            row |= {"created_at": said_at.isoformat(), "term_keys": message_keys(user_id, row, said_at)}
         rows.append({**row, "thread_id": thread_id, "seq": numbers[id_], "left_at": None})
     return rows
 

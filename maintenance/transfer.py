@@ -247,5 +247,5 @@ def _row(
     row["left_at"] = None if line.left_at is None else str(line.left_at)
     if isinstance(line, SummaryLine):
         return row
-    text = line.text()
-    return {**row, "message": line.kept(), "text": text, "term_keys": message_keys(user_id, text, line.created_at)}
+    row |= {"message": line.kept(), "text": line.text()}
+    return {**row, "term_keys": message_keys(user_id, row, line.created_at)}

@@ -16,7 +16,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from ..storage.sealed_columns import Sealing
-from ..storage.term_keys import TELLS_WHEN, message_keys, term_keys
+from ..storage.term_keys import CALLS_TOOLS, TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
 from ..text.dates import asks_when, periods
 from ..text.language import language_of
@@ -52,7 +52,7 @@ async def index_pending(rows: UserRows) -> int:
 
 
 def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
-    keys = message_keys(user_id, row["text"], row["created_at"])
+    keys = message_keys(user_id, row, row["created_at"])
     return {"thread_id": row["thread_id"], "id": row["id"], "keys": keys}
 
 
@@ -64,6 +64,7 @@ class KeywordHits(NamedTuple):
         met: how much of each term of the question is said there and around it: of all 1.
         of_names: which positions hold each name in the question, in rows; none in German, where nouns look like them.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
+        calls_tools: whether the message calls tools.
         keys: the terms of the question, as many as it has.
     """
 
@@ -71,6 +72,7 @@ class KeywordHits(NamedTuple):
     met: NDArray[np.float32]
     of_names: Flags
     tells_time_asked_for: Flags
+    calls_tools: Flags
     keys: Sequence[int]
 
 
@@ -86,7 +88,7 @@ def keyword_hits(
 
     of_terms, of_related = keys(terms), [keys(words) for words in related]
     names = frozenset[str]() if language_of(question) == "de" else names_in(question)
-    asked_for = keys([TELLS_WHEN] if asks_when(question) else [])
+    asked_for, of_calls = keys([TELLS_WHEN] if asks_when(question) else []), keys([CALLS_TOOLS])
     with memory.lock:
         view = memory.view(thread_only)
         counts = memory.counts(view, of_terms)
@@ -97,10 +99,11 @@ def keyword_hits(
             held = memory.counts(view, numbers) > 0
             np.maximum(row, (held * worth[:, None]).max(axis=0, initial=0), out=row)
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
+        calling: Flags = memory.counts(view, of_calls)[0] > 0
     of_names: Flags = counts[[term in names for term in terms]] >= 1
     found = lexical(view.timeline, counts)
     scores = _by_words(question, view.timeline, found.scores, moment)
-    return view, KeywordHits(scores, found.met, of_names, telling, of_terms)
+    return view, KeywordHits(scores, found.met, of_names, telling, calling, of_terms)
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:

@@ -189,18 +189,19 @@ def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, met, of_names, telling, keys = words
+    by_words, met, of_names, telling, calling, keys = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
     messages, scope = view.messages[at], scope_of(question)
+    is_reply = messages["is_reply"] & ~calling[at]
     is_named = np.isin(messages["speaker"], _named(memory, question))
     scores = combined(
         by_words[at],
         _shared(view.timeline, cosines, at),
         lengths=view.timeline.lengths[at],
         asks=messages["asks"],
-        is_reply=messages["is_reply"],
+        is_reply=is_reply,
         speaker_is_named=is_named,
         tells_time_asked_for=telling[at],
         of_whole=scope == "whole",
@@ -215,7 +216,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     if said_by_another(scores, is_named, with_name & ~of_names[:, at].any(axis=0)):
         sure = -np.inf
     if sure >= LEAST["one"].certainty:
-        scores = bridged(memory, view, at, scores, by_people=~messages["is_reply"], asked=keys)
+        scores = bridged(memory, view, at, scores, by_people=~is_reply, asked=keys)
     if scope == "order":
         scores = spread(scores, view.timeline.sittings[at], memory.echoes(view, at))
     no_summary = np.zeros(len(of_summaries), dtype=bool)

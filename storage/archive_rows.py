@@ -259,17 +259,17 @@ def _finite(value: Any) -> Any:
 def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str, Any]:
     data: dict[str, Any] = clean(message_to_dict(message))
     text, moment = clean(message_text(message)), said_at(message)
-    return {
+    row = {
         "ordinal": position,
         "id": data["data"]["id"],
         "role": role_of(message),
         "name": data["data"].get("name"),
         "text": text,
-        "term_keys": message_keys(user_id, text, moment),
         "message": data,
         "tokens": count_message_tokens([message]),
         "created_at": moment.isoformat(),
     }
+    return {**row, "term_keys": message_keys(user_id, row, moment)}
 
 
 def place_of(row: DictRow) -> tuple[str, Place]:

@@ -92,7 +92,7 @@ class Branches:
                     await rows.fetch(statement, thread_id=thread_id, id=row["id"], earlier_id=id_)
             for row in new:  # it keeps the time at which it was said
                 if row["id"] in old:
-                    row["term_keys"] = message_keys(rows.user_id, row["text"], old[row["id"]]["created_at"])
+                    row["term_keys"] = message_keys(rows.user_id, row, old[row["id"]]["created_at"])
             await rows.fetch("branches.edit", thread_id=thread_id, rows=as_jsonb(new))
             stale = await rows.fetch("branches.stale", thread_id=thread_id, ids=list(earlier), reason=EDITED)
             await rows.fetch("branches.read_anew")

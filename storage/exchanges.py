@@ -9,6 +9,7 @@ from psycopg.rows import DictRow
 
 from ..state.records import Fragment, Hit
 from .readable import readable
+from .searchable import CALLS
 from .sources import fragment
 from .user_rows import UserRows
 
@@ -53,8 +54,8 @@ def _fragment(row: DictRow) -> Fragment:
 
 def _with_calls(text: str, calls: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The text of a message that calls tools, and its calls with their arguments."""
-    if text.strip() and not text.startswith("[calls "):
+    if text.strip() and not text.startswith(CALLS):
         yield text
     for call in calls:
         arguments = ", ".join(f"{name}={value}" for name, value in (call.get("args") or {}).items())
-        yield f"[calls {call.get('name')}({arguments[:_ARGUMENTS]})]"
+        yield f"{CALLS}{call.get('name')}({arguments[:_ARGUMENTS]})]"

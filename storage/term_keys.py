@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from ..text.dates import tells_when
 from ..text.replies import is_canned
 from ..text.stems import stem
 from ..text.terms import ENGLISH, search_terms
+from .searchable import calls_of, searchable_text
 
 TELLS_WHEN: Final = "<when>"
 """A term of messages that tell a time; no word is like it."""
+
+CALLS_TOOLS: Final = "<calls>"
+"""A term of messages that call tools, which are no replies."""
 
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -21,14 +25,21 @@ _MONTHS: Final = (
 )  # fmt: skip
 
 
-def message_keys(user_id: str, text: str, said_at: datetime) -> list[int]:
-    """The keys of a message's terms: its words, the day on which it was said, and whether it tells a time.
+def message_keys(user_id: str, row: Mapping[str, Any], said_at: datetime) -> list[int]:
+    """The keys of a message's terms: its words, its day, whether it tells a time, and whether it calls tools.
 
     What no model said has none.
+
+    Args:
+        user_id: whose message it is.
+        row: the message as `searchable_text` takes it.
+        said_at: when it was said.
     """
-    if is_canned(text):
+    if is_canned(row["text"]):
         return []
-    return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *([TELLS_WHEN] if tells_when(text) else [])])
+    text = searchable_text(row)
+    marks = [mark for mark, holds in ((TELLS_WHEN, tells_when(text)), (CALLS_TOOLS, calls_of(row))) if holds]
+    return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *marks])
 
 
 def _date_terms(moment: datetime) -> list[str]:

@@ -16,6 +16,7 @@ from ..state.records import EVERTHREAD_NAMESPACE
 from ..text.replies import is_canned
 from ..text.shorten import middle_out
 from ..text.terms import MAX_CHARACTERS
+from .searchable import searchable_text
 from .user_rows import UserRows
 
 CHUNK_CHARACTERS: Final = 800
@@ -29,10 +30,10 @@ def chunks(row: DictRow) -> list[str]:
     """The texts of a message or summary that get a vector each; none for one without text, or that no model said.
 
     Args:
-        row: with `text` and `name`, which leads each chunk.
+        row: as `searchable_text` takes it; `name` leads each chunk.
     """
-    text = row["text"].strip()
-    if not text or is_canned(text):
+    text = searchable_text(row).strip()
+    if not text or is_canned(row["text"].strip()):
         return []
     lead = f"{row['name']}: " if row["name"] else ""
     chunks = _splitter().split_text(middle_out(text, MAX_CHARACTERS))

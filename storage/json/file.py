@@ -254,7 +254,7 @@ def _terms(table: str, row: dict[str, Any]) -> dict[str, Any]:
         except (ValueError, TypeError):
             return {}  # found later, as for any message without terms
         said_at = said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)
-        return {"term_keys": array_bytes(message_keys(row["user_id"], row["text"], said_at.astimezone(UTC)))}
+        return {"term_keys": array_bytes(message_keys(row["user_id"], row, said_at.astimezone(UTC)))}
     if table == "facts":
         return {"term_keys": json.dumps(term_keys(row["user_id"], row["terms"]))}
     return {}

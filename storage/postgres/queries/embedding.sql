@@ -1,7 +1,7 @@
 -- name: embedding.pending_messages
 -- The first condition can use the index of what is pending.
 SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
-       seq AS ordinal FROM messages
+       seq AS ordinal, message #> '{data,tool_calls}' AS calls FROM messages
 WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :ordinal)
   AND embedded_with IS NULL
   AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit
@@ -19,7 +19,7 @@ SELECT (SELECT count(*) FROM messages WHERE user_id = :user_id AND embedded_with
 
 -- name: embedding.stale_messages
 SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with, 1 AS version,
-       seq AS ordinal FROM messages
+       seq AS ordinal, message #> '{data,tool_calls}' AS calls FROM messages
 WHERE user_id = :user_id AND (thread_id, seq) > (:thread_id, :ordinal)
   AND embedded_with IS DISTINCT FROM :model AND embedded_with IS DISTINCT FROM ''
   AND thread_id || '/' || id <> ALL(:refused) ORDER BY thread_id, ordinal LIMIT :limit

@@ -1,5 +1,5 @@
 -- name: keywords.without_terms
-SELECT thread_id, id, text, created_at FROM messages
+SELECT thread_id, id, role, name, text, created_at, message #> '{data,tool_calls}' AS calls FROM messages
 WHERE user_id = :user_id AND term_keys IS NULL LIMIT :limit
 
 -- name: keywords.set_terms

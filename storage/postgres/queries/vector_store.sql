@@ -18,10 +18,11 @@ WHERE m.id IS NOT NULL OR s.id IS NOT NULL
 ORDER BY found.cosine DESC, found.source_id LIMIT :limit
 
 -- name: vector_store.embedded
-(SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
+(SELECT 'message' AS source_type, thread_id, id, role, name, text, 1 AS version,
+        message #> '{data,tool_calls}' AS calls FROM messages
  WHERE user_id = :user_id AND thread_id = ANY(:threads) AND (:ids::text[] IS NULL OR id = ANY(:ids))
    AND embedded_with = :name LIMIT :limit)
 UNION ALL
-(SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
+(SELECT 'summary', thread_id, id, 'assistant', NULL, content, version, NULL FROM summaries
  WHERE user_id = :user_id AND thread_id = ANY(:threads) AND (:ids::text[] IS NULL OR id = ANY(:ids))
    AND embedded_with = :name LIMIT :limit)

@@ -12,10 +12,11 @@ WHERE m.id IS NOT NULL OR s.id IS NOT NULL
 ORDER BY found.cosine DESC, found.source_id LIMIT :limit
 
 -- name: vector_store.embedded
-SELECT * FROM (SELECT 'message' AS source_type, thread_id, id, name, text, 1 AS version FROM messages
+SELECT * FROM (SELECT 'message' AS source_type, thread_id, id, role, name, text, 1 AS version,
+        json_extract(sound(message), '$.data.tool_calls') AS calls FROM messages
  WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
    AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND embedded_with = :name LIMIT :limit)
 UNION ALL
-SELECT * FROM (SELECT 'summary', thread_id, id, NULL, content, version FROM summaries
+SELECT * FROM (SELECT 'summary', thread_id, id, 'assistant', NULL, content, version, NULL FROM summaries
  WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
    AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND embedded_with = :name LIMIT :limit)

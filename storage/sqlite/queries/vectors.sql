@@ -42,12 +42,12 @@ WHERE user_id = :user_id AND done.kind = 'summary' AND thread_id = done.t AND id
 
 -- name: vectors.pending
 SELECT * FROM (SELECT 'message' AS source_type, thread_id, id, role, name, text, created_at, embedded_with,
-        1 AS version FROM messages
+        1 AS version, json_extract(sound(message), '$.data.tool_calls') AS calls FROM messages
  WHERE user_id = :user_id AND embedded_with IS NULL AND thread_id || '/' || id NOT IN (SELECT value
      FROM json_each(:refused))
  ORDER BY created_at DESC LIMIT :limit)
 UNION ALL
-SELECT * FROM (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version
+SELECT * FROM (SELECT 'summary', thread_id, id, 'assistant', NULL, content, created_at, embedded_with, version, NULL
     FROM summaries
  WHERE user_id = :user_id AND embedded_with IS NULL AND thread_id || '/' || id NOT IN (SELECT value
      FROM json_each(:refused))
