@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_tools
+    from everthread.doors.curation import BuiltContext
     from everthread.doors.memory import ConversationMemory
     from everthread.doors.middleware import Everthread
     from everthread.doors.open import open_memory
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
     from everthread.state.threads import DEFAULT_USER, thread_id
     from everthread.state.turn_records import AfterReply, ContextReport, ModelCall, ReplyReport, Section
     from everthread.storage.archive import ArchivedMessage
+    from everthread.storage.sources import SummaryTree
 
 _HOMES = {
     "doors.adapters": ("MemoryRetriever", "ThreadHistory", "memory_tools"),
+    "doors.curation": ("BuiltContext",),
     "doors.memory": ("ConversationMemory",),
     "doors.middleware": ("Everthread",),
     "doors.open": ("open_memory",),
@@ -67,6 +70,7 @@ _HOMES = {
     "maintenance.retention": ("retain_thread", "retention_runs", "run_retention"),
     "settings.retention": ("Retention",),
     "storage.archive": ("ArchivedMessage",),
+    "storage.sources": ("SummaryTree",),
     "state.compression_records": ("Regenerated", "SummaryVersion"),
     "state.conversation": ("ConversationState", "TurnResult"),
     "state.errors": (
@@ -91,6 +95,7 @@ __all__ = [
     "PROFILES",
     "AfterReply",
     "ArchivedMessage",
+    "BuiltContext",
     "Checkup",
     "ClaimLostError",
     "Components",
@@ -130,6 +135,7 @@ __all__ = [
     "Sign",
     "StorageError",
     "Summary",
+    "SummaryTree",
     "SummaryVersion",
     "TeamSpace",
     "ThreadHistory",

@@ -6,18 +6,21 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, convert_to_messages
 
+from ..maintenance.foreign.agents import TIMES
+from ..maintenance.foreign.read import in_utf8, json_lines
+from ..maintenance.foreign.said import digest
 from ..state.errors import InputError, first_line
 from ..state.messages import clean, is_empty
 from ..state.records import EVERTHREAD_NAMESPACE
+from ..text.moments import moment
 
-_TIME_KEYS: Final = ("created_at", "timestamp", "time", "date", "time_anchor")
-_TIME_FORMATS: Final = ("%I:%M %p on %d %B, %Y", "%B-%d-%Y", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d (%a) %H:%M", "%d %B %Y")
+_TIME_KEYS: Final = (*TIMES, "time_anchor")
 _NAME: Final = re.compile(r"[^\w-]+")
 
 
@@ -33,10 +36,16 @@ def read_conversation(file: Path, thread_id: str, conversation: str | None = Non
         InputError: the file cannot be read, holds no conversation, or several and none is chosen.
     """
     data = _chosen(_parsed(file), conversation, file)
-    records = list(_locomo(data["conversation"]) if "conversation" in data else _plain(data["messages"]))
-    messages = [
-        message for position, record in enumerate(records) if (message := _message(record, position, thread_id))
-    ]
+    records = _locomo(data["conversation"]) if "conversation" in data else _plain(data["messages"])
+    messages: list[AnyMessage] = []
+    before = thread_id
+    for position, record in enumerate(records):
+        if (message := _message(record, position)) is not None:
+            before = digest(f"{before}\x1f{position}\x1f{message.type}\x1f{message.content!r}")
+            # An equal message at an equal place of another conversation has another id.
+            given = record.get("id")
+            message.id = str(uuid.uuid5(EVERTHREAD_NAMESPACE, before) if given is None else given)
+            messages.append(message)
     if not messages:
         raise InputError(f"{file} holds no messages: expected objects with 'role' and 'content'.")
     return messages
@@ -56,7 +65,8 @@ def read_exchanges(messages: Sequence[AnyMessage]) -> Iterator[list[AnyMessage]]
 
 def _parsed(file: Path) -> Any:
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        with file.open("rb") as given:
+            text = in_utf8(file, given).read()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}. Give the path of a JSON or JSONL file.") from None
     try:
@@ -64,7 +74,7 @@ def _parsed(file: Path) -> Any:
     except ValueError:
         pass
     try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json_lines(text)
     except ValueError as error:
         raise InputError(f"{file} is neither JSON nor JSONL: {error}. Check the file.") from None
 
@@ -94,13 +104,13 @@ def _is_conversation(item: Any) -> bool:
 
 
 def _plain(records: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    moment: datetime | None = None
+    at: datetime | None = None
     for record in records:
         if not isinstance(record, dict):
             raise InputError("A message of the file is not an object: expected 'role' and 'content'.")
-        stamp = next((found for key in _TIME_KEYS if (found := _moment(record.get(key)))), None)
-        moment = stamp or (moment + timedelta(seconds=1) if moment else None)
-        yield {**record, "created_at": moment}
+        stamp = next((found for key in _TIME_KEYS if (found := moment(record.get(key)))), None)
+        at = stamp or (at + timedelta(seconds=1) if at else None)
+        yield {**record, "created_at": at}
 
 
 def _locomo(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -108,7 +118,7 @@ def _locomo(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     first = conversation.get("speaker_a")
     sessions = sorted((int(m[1]), key) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key)))
     for _, key in sessions:
-        begun = _moment(conversation.get(f"{key}_date_time"))
+        begun = moment(conversation.get(f"{key}_date_time"))
         for position, said in enumerate(conversation[key]):
             photo = f" [shares a photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
             yield {
@@ -120,7 +130,7 @@ def _locomo(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _message(record: dict[str, Any], position: int, thread_id: str) -> AnyMessage | None:
+def _message(record: dict[str, Any], position: int) -> AnyMessage | None:
     """The message of a record; None for one with nothing in it."""
     wanted = {
         key: record[key] for key in ("role", "content", "tool_calls", "tool_call_id") if record.get(key) is not None
@@ -133,27 +143,6 @@ def _message(record: dict[str, Any], position: int, thread_id: str) -> AnyMessag
         raise InputError(f"Message {position + 1} of the file cannot be read: {reason}.") from None
     if is_empty(message):
         return None
-    given = record.get("id")
-    key = f"{thread_id}\x1f{position}\x1f{message.type}\x1f{message.content!r}"
-    message.id = str(given) if given is not None else str(uuid.uuid5(EVERTHREAD_NAMESPACE, key))
     if record.get("created_at"):
         message.additional_kwargs["created_at"] = record["created_at"].isoformat()
     return message  # type: ignore[return-value]  # convert_to_messages returns the concrete kinds
-
-
-def _moment(value: Any) -> datetime | None:
-    """The time that a record names, in UTC where it names no zone; None where it names none that can be read."""
-    if not isinstance(value, str) or not value.strip():
-        return None
-    try:
-        found = datetime.fromisoformat(value.strip())
-    except ValueError:
-        for form in _TIME_FORMATS:
-            try:
-                found = datetime.strptime(value.strip(), form)  # the zone is set below
-                break
-            except ValueError:
-                continue
-        else:
-            return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -95,38 +95,41 @@ def memory_tools(
     Raises:
         InputError: one of the names is none of these.
     """
-
-    def search_memory(query: str, limit: int = 5) -> str:
-        """Find what was said in earlier conversations with this user. Ask in whole words; the newest is not better."""
-        return _shown(memory.recall(query, limit=min(max(limit, 1), 20)))
-
-    async def asearch_memory(query: str, limit: int = 5) -> str:
-        return _shown(await memory.arecall(query, limit=min(max(limit, 1), 20)))
-
-    def remember(text: str) -> str:
-        """Keep something that the user wants remembered, in the user's own words."""
-        memory.remember([HumanMessage(text)], thread_id=thread_id)
-        return "Kept."
-
-    async def aremember(text: str) -> str:
-        await memory.aremember([HumanMessage(text)], thread_id=thread_id)
-        return "Kept."
-
-    tools: dict[str, BaseTool] = {
-        "search_memory": StructuredTool.from_function(search_memory, asearch_memory),
-        "remember": StructuredTool.from_function(remember, aremember),
-        **{tool.name: tool for tool in _curation_tools(memory, thread_id)},
-    }
+    tools = {tool.name: tool for tool in _tools(memory, thread_id)}
     if unknown := [name for name in names if name not in tools]:
         raise InputError(f"There is no tool {unknown[0]!r}: expected some of {', '.join(tools)}.")
     return [tools[name] for name in names]
 
 
-def _curation_tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
-    """The tools with which an agent sees and tends a memory. What cannot be done is their answer."""
+def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
+    """All tools; their docstrings are what a model reads of them. What cannot be done is their answer."""
+
+    async def search_memory(query: str, limit: int = 5) -> str:
+        """Find what was said in earlier conversations with this user.
+
+        Args:
+            query: what to find, in whole words or as a question.
+            limit: how many memories, 1 to 20; the best come first.
+        """
+        return _shown(await memory.arecall(query, limit=min(max(limit, 1), 20)))
+
+    async def remember(text: str) -> str:
+        """Keep something that the user wants remembered, in the user's own words.
+
+        Args:
+            text: one statement that is understandable alone.
+        """
+        if not text.strip():
+            raise InputError("The text is empty: expected a statement.")
+        return "Kept." if await memory.aremember([HumanMessage(text)], thread_id=thread_id) else "It was kept already."
 
     async def pin(text: str, score: float = 0.8) -> str:
-        """Keep a short text in sight in all later conversations. The score from 0 to 1 says how much it matters."""
+        """Keep a short text in sight in all later conversations.
+
+        Args:
+            text: what to keep in sight.
+            score: how much it matters, from 0 to 1.
+        """
         return f"Pinned as {(await memory.apin(text, thread_id=thread_id, score=score)).id}."
 
     async def list_pins() -> str:
@@ -135,20 +138,37 @@ def _curation_tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool
         return "\n".join(f"{pin.id} ({pin.score:g}): {pin.text}" for pin in pins) or "Nothing is pinned."
 
     async def unpin(pin_id: str) -> str:
-        """Remove a pin by its id; what was said stays in memory."""
+        """Remove a pin; what was said stays in memory.
+
+        Args:
+            pin_id: its id, as `pin` and `list_pins` give it.
+        """
         return f"Removed: {await memory.aunpin(pin_id)}"
 
     async def show_context(question: str) -> str:
-        """Show what would be known when this question is asked: pins, facts, summaries and memories."""
+        """Show what would be known when a question is asked: pins, facts, summaries and memories.
+
+        Args:
+            question: the question.
+        """
         built = await memory.abuild_context(question, thread_id=thread_id)
         return get_buffer_string(list(built.messages))
 
     async def summarize_messages(first_id: str, last_id: str) -> str:
-        """Summarize the messages of this conversation from one id to another."""
+        """Summarize a part of this conversation.
+
+        Args:
+            first_id: the id of its first message.
+            last_id: the id of its last message, at most 500 further.
+        """
         return (await memory.asummarize(thread_id, first_id, last_id)).content
 
-    works = (pin, list_pins, unpin, show_context, summarize_messages)
-    return [StructuredTool.from_function(_blocking(_answered(work)), _answered(work)) for work in works]
+    works = (search_memory, remember, pin, list_pins, unpin, show_context, summarize_messages)
+    return [_tool(_answered(work)) for work in works]
+
+
+def _tool(work: _Work) -> BaseTool:
+    return StructuredTool.from_function(_blocking(work), work, parse_docstring=True)
 
 
 def _answered(work: _Work) -> _Work:

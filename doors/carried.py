@@ -30,7 +30,9 @@ class Carried:
         return await export_rows(self.user.rows, Path(file), thread=thread_id, written=lambda *_: None)
 
     async def aimport_(self, file: Path | str) -> Counts:
-        """Read a file that was exported, here or by ChatGPT, Claude, Gemini and others; returns how much was new.
+        """Read a file that was exported, here or by ChatGPT, Claude, Gemini and others.
+
+        Returns how many threads the file holds, and how many of its messages, summaries, facts and the rest were new.
 
         What is new is read for facts, and embedded in the background. It may be done again, also after it was stopped.
 

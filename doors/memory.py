@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from langchain_core.messages import AnyMessage, HumanMessage, MessageLikeRepresentation
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, MessageLikeRepresentation
 
 from ..facts.forgetting import may_ask
 from ..maintenance.explain import find_report
@@ -23,16 +23,20 @@ from ..state.errors import InputError
 from ..state.messages import read_input
 from ..state.records import Deleted, Memory, Summary, ThreadRow
 from ..state.report_records import TurnReport
+from ..state.threads import checked_thread_id
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import blocking
+from ..storage.sources import SummaryTree
 from .carried import Carried
 from .curation import Curated
 from .known import Known
 from .spaces import Shared
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
-Messages = Sequence[MessageLikeRepresentation]
-"""Messages as LangChain reads them: objects, pairs of role and text, dictionaries."""
+Messages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
+"""Messages as LangChain reads them: objects, pairs of role and text, dictionaries; or one of these."""
+
+_ROLES: Final = ("user", "human", "assistant", "ai", "system", "tool")
 
 
 class ConversationMemory(Carried, Curated, Known, Shared):
@@ -79,19 +83,21 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         says. One that is there already, by its id, or as part of the whole history sent again, is not kept twice.
 
         Args:
-            messages: as LangChain reads them: objects, pairs of role and text, dictionaries.
+            messages: as LangChain reads them: objects, pairs of role and text, dictionaries; or one of these, and a
+                text alone is the user's. When one was said, if not at this moment, is its `created_at` (a key of the
+                dictionary, or among `additional_kwargs`), in any usual form.
             thread_id: which conversation.
 
         Raises:
-            InputError: a message cannot be read.
+            InputError: a message cannot be read, or the thread id cannot be kept.
             ModelError: the summary model fails, and the settings want no fallback; the messages are kept.
             StorageError: the storage fails.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        turn = self._turn(thread_id)
+        turn, read = self._turn(checked_thread_id(thread_id)), read_input(_each(messages))
         async with self.resources.locks.hold(thread_id):
             await self.user.archive.own_thread(thread_id)
-            given = await without_left_out(self.user, thread_id, read_input(list(messages)), asked=True)
+            given = await without_left_out(self.user, thread_id, read, asked=True)
             return await kept(await unknown(given, turn), turn)
 
     async def arecall(
@@ -146,11 +152,11 @@ class ConversationMemory(Carried, Curated, Known, Shared):
             instructions: the system prompt of your application.
 
         Raises:
-            InputError: the question is empty.
+            InputError: the question is empty, or the thread id cannot be kept.
             StorageError: the storage fails.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        turn = self._turn(thread_id)
+        turn = self._turn(checked_thread_id(thread_id))
         # A request to forget is carried out, and waits for a turn of the thread.
         removes = bool(await asyncio.to_thread(may_ask, question))
         async with self.resources.locks.hold(thread_id) if removes else nullcontext():
@@ -166,6 +172,17 @@ class ConversationMemory(Carried, Curated, Known, Shared):
     async def athreads(self) -> list[ThreadRow]:
         """The user's threads in which something was said, the latest first."""
         return [cast("ThreadRow", dict(row)) for row in await self.user.archive.threads() if row["messages"]]
+
+    async def atrace(self, thread_id: str, summary_id: str) -> SummaryTree:
+        """What a summary was made from: the tree under it, down to the messages as they were said.
+
+        Raises:
+            InputError: the user has no such summary in this thread.
+            StorageError: the storage fails.
+        """
+        if (tree := await self.user.archive.sources(thread_id, summary_id)) is None:
+            raise InputError(f"There is no summary {summary_id!r} in this thread: `summaries` lists those there are.")
+        return tree
 
     async def asummaries(self, thread_id: str) -> list[Summary]:
         """The summaries of a thread, each with the ids that it was made from."""
@@ -209,6 +226,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
     history = blocking(ahistory)
     threads = blocking(athreads)
     summaries = blocking(asummaries)
+    trace = blocking(atrace)
     forget = blocking(aforget)
     delete = blocking(adelete)
     settled = blocking(asettled)
@@ -218,3 +236,10 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         # As where the graph is a part of another one: the messages are those given, the rest is in the archive.
         own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: only_looks}
         return Turn(self.resources, settings, {"configurable": own}, user=self.user)
+
+
+def _each(messages: Messages) -> list[MessageLikeRepresentation]:
+    """The messages; a pair of a role and a text is one, and not two texts."""
+    is_pair = isinstance(messages, tuple) and len(messages) == 2 and messages[0] in _ROLES
+    one = is_pair or isinstance(messages, (str, dict, BaseMessage))
+    return [cast("MessageLikeRepresentation", messages)] if one else list(cast("Sequence[Any]", messages))

@@ -7,34 +7,48 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
-from langchain_core.messages import AnyMessage, SystemMessage
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+    hook_config,
+)
+from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 from typing_extensions import Unpack
 
+from ..runtime.asked_by_tool import is_asked_by_tool, running_tool
 from ..runtime.components import Components
 from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
-from ..runtime.turn import NESTED_KEY, Turn
+from ..runtime.turn import LOOKING_KEY, NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import ThreadOwnershipError
+from ..state.threads import checked_thread_id
 from ..state.turn_report import question_id
 from ..state.update import with_update
 from ..storage.loop_thread import blocking, node_thread
 from ..storage.open import locks_of
 from .memory import ConversationMemory
-from .steps import found_for, kept, prompt_of, sent_again, with_ids
+from .steps import found_for, kept, name, prompt_of, sent_again, with_ids
 
 if TYPE_CHECKING:
     from ..state.conversation import ConversationState
 
 R = TypeVar("R")
+ToolResult = ToolMessage | Command[Any]
 
 _KEPT: Final = 256
 """Turns that run at once, at most, of which is remembered what was found for their question."""
+
+_CHECKPOINTER_KEY: Final = "__pregel_checkpointer"
+"""Names in LangGraph's `configurable` what keeps the state; None where nothing does."""
 
 
 class Everthread(AgentMiddleware[AgentState[Any], Any]):
@@ -46,7 +60,9 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
     the agent stay the conversation as it was said.
 
     Thread and user are those of the run: `configurable={"thread_id": ...}` and `context={"user_id": ...}` (or
-    `configurable={"user_id": ...}`). A run without a thread id is a thread of its own.
+    `configurable={"user_id": ...}`). A run without a thread id is a thread of its own. A sub-agent that a tool asks in
+    the same thread, which it has from LangGraph unless it is given another, is shown what is remembered of the user;
+    what it is told and answers is not the conversation, and is not kept but as what the tool gave.
 
     Args:
         settings: by default the environment's; `system_prompt` is the agent's own.
@@ -85,15 +101,20 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             StorageError: the storage cannot be reached.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        turn = self._turn(runtime, get_config())
-        await self._claim(state, turn)
-        return await sent_again(with_ids(state["messages"], turn), turn)
+        return await self._begun(state, self._turn(runtime, get_config()), get_config())
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
     ) -> ModelResponse[R]:
         """Ask the model with the assembled prompt."""
         return await handler(await self._assembled(request, get_config()))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Run a tool, in which agents that it asks are told from the conversation."""
+        with running_tool(_thread_of(get_config())):
+            return await handler(request)
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Keep what is new.
@@ -104,15 +125,15 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, with_ids(state["messages"], turn)), None)
+        if turn.only_looks:
+            return
         async with self.resources.locks.hold(turn.thread_id):
             await self._keep(state, turn)
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """`abefore_agent`, blocking."""
-        turn = self._turn(runtime, get_config())
-        node_thread.run_sync(self._claim(state, turn))
-        return node_thread.run_sync(sent_again(with_ids(state["messages"], turn), turn))
+        return node_thread.run_sync(self._begun(state, self._turn(runtime, get_config()), get_config()))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]
@@ -120,12 +141,27 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """`awrap_model_call`, blocking."""
         return handler(node_thread.run_sync(self._assembled(request, get_config())))
 
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
+        """`awrap_tool_call`, blocking."""
+        with running_tool(_thread_of(get_config())):
+            return handler(request)
+
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """`aafter_agent`, blocking."""
         turn = self._turn(runtime, get_config())
         self._found.pop(_key(turn, with_ids(state["messages"], turn)), None)
+        if turn.only_looks:
+            return
         with self.resources.locks.hold_sync(turn.thread_id):
             node_thread.run_sync(self._keep(state, turn))
+
+    async def _begun(self, state: AgentState[Any], turn: Turn, config: RunnableConfig) -> dict[str, Any] | None:
+        if (config.get("configurable") or {}).get(_CHECKPOINTER_KEY) is None:
+            name(state["messages"])
+        if turn.only_looks:
+            return None
+        await self._claim(state, turn)
+        return await sent_again(with_ids(state["messages"], turn), turn)
 
     async def _claim(self, state: AgentState[Any], turn: Turn) -> None:
         try:
@@ -155,9 +191,16 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
     def _turn(self, runtime: Runtime[Any], config: RunnableConfig) -> Turn:
         """The turn that the agent is in; its messages are the agent's."""
         settings = self.resources.runs.settings_of(runtime, config)
-        configurable = config.get("configurable") or {}
-        thread_id = str(configurable.get("thread_id") or (config.get("metadata") or {}).get("run_id") or uuid.uuid4())
-        return Turn(self.resources, settings, {"configurable": {"thread_id": thread_id, NESTED_KEY: True}})
+        thread_id = _thread_of(config) or str((config.get("metadata") or {}).get("run_id") or uuid.uuid4())
+        if is_aside := is_asked_by_tool(_thread_of(config)):
+            thread_id = f"{thread_id} {str(config['configurable'].get('checkpoint_ns')).rpartition('|')[0]}"
+        own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: is_aside}
+        return Turn(self.resources, settings, {"configurable": own})
+
+
+def _thread_of(config: RunnableConfig) -> str | None:
+    found = (config.get("configurable") or {}).get("thread_id")
+    return None if found is None else checked_thread_id(found)
 
 
 def _key(turn: Turn, messages: list[AnyMessage]) -> tuple[str, str]:

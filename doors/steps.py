@@ -103,6 +103,13 @@ async def unknown(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage
     return [message if message.id else message.model_copy(update={"id": str(uuid.uuid4())}) for message in new]
 
 
+def name(messages: Sequence[AnyMessage]) -> None:
+    """Give ids to messages that have none, as LangGraph does; for a state that nothing keeps, which is said anew."""
+    for message in messages:
+        if not message.id:
+            message.id = str(uuid.uuid4())
+
+
 def with_ids(messages: Sequence[AnyMessage], turn: Turn) -> list[AnyMessage]:
     """The messages, each with an id: a state that gives none (deepagents') has the same at the same place next time."""
     return [

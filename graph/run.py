@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from ..models.callbacks import ShownReply
+from ..runtime.asked_by_tool import is_asked_by_tool
 from ..runtime.requests import Heard
 from ..runtime.resources import Resources
 from ..runtime.run_settings import PASSED, PASSED_KEY, as_context, authenticated_user, names_user, warn_of_unread
@@ -30,7 +31,8 @@ from ..runtime.turn import (
 )
 from ..state.errors import InputError, SettingsError
 from ..state.live_chain import LiveChains
-from ..state.messages import check_input, clean_text, read_input
+from ..state.messages import check_input, read_input
+from ..state.threads import checked_thread_id
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .node import RUNTIME_KEY
 
@@ -89,7 +91,8 @@ def read_run(
         options: of LangGraph's `stream`.
 
     Raises:
-        InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used.
+        InputError: there is no message, or it is empty or cannot be read; or the thread id cannot be used, or a tool of
+            the thread asks.
         SettingsError: the context holds a value that is not allowed, or names no user where one must be named.
     """
     messages = _checked(given)
@@ -102,6 +105,11 @@ def read_run(
     if "thread_id" not in configurable and isinstance(graph.checkpointer, BaseCheckpointSaver):
         configurable = {**configurable, "thread_id": str(uuid.uuid4())}
     thread_id, is_nested, around = _thread_id(configurable), _is_nested(configurable), configurable.get(_HELD_KEY)
+    if is_nested and thread_id is not None and is_asked_by_tool(thread_id):
+        raise InputError(
+            f"A tool of thread {thread_id!r} asked the graph in the same thread, where its words would stand as the "
+            'user\'s: give the graph a thread of its own, {"configurable": {"thread_id": "..."}}.'
+        )
     if not is_nested:
         configurable = {name: value for name, value in configurable.items() if name != "checkpoint_ns"}
     is_inside = isinstance(around, _Held)
@@ -195,11 +203,4 @@ def _thread_id(configurable: Mapping[str, Any]) -> str | None:
     """
     if "thread_id" not in configurable:
         return None
-    given = configurable["thread_id"]
-    thread_id = "" if given is None else str(given)
-    if not thread_id or clean_text(thread_id) != thread_id:
-        raise InputError(
-            f"The thread id {given!r} cannot be used: expected a non-empty text without NUL characters and lone "
-            "surrogates."
-        )
-    return thread_id
+    return checked_thread_id(configurable["thread_id"])

@@ -132,7 +132,7 @@ def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
 
 
 async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Callable[[Added], None]) -> Counts:
-    """Store what a file holds for a user; returns how many threads there were, and how many of the rest were new.
+    """Store what a file holds for a user; returns how many threads it holds, and how many of the rest were new.
 
     What the archive has already stays as it is, but for facts and pins that were given up since. A thread whose id was
     made from its name and its user gets the id that the same name has for this user.

@@ -16,6 +16,7 @@ from langgraph.types import Command
 from ..settings.settings import Settings
 from ..state.errors import first_line
 from ..state.messages import cleaned
+from .asked_by_tool import running_tool
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ async def run_tool(call: ToolCall, turn: Turn) -> Any:
         handle_tool_errors=_error_text,
         awrap_tool_call=_bounded(turn.settings),
     )
-    output = await node.ainvoke([{**call, "type": "tool_call"}], turn.config)
+    with running_tool(turn.thread_id):
+        output = await node.ainvoke([{**call, "type": "tool_call"}], turn.config)
     return [_kept(part) for part in output] if isinstance(output, list) else _kept(output)
 
 

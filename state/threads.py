@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
+from .errors import InputError
 from .records import EVERTHREAD_NAMESPACE
 
 DEFAULT_USER = "default"
@@ -35,6 +36,25 @@ def thread_id(name: str, user_id: str = DEFAULT_USER) -> str:
 def former_id(name: str, user_id: str) -> str:
     """The id that a name had before ids told their user: threads of that time are found by it."""
     return str(uuid.uuid5(EVERTHREAD_NAMESPACE, f"thread\x1f{user_id}\x1f{name}"))
+
+
+def checked_thread_id(given: Any) -> str:
+    """The id of a thread as a text.
+
+    Raises:
+        InputError: it cannot be kept as one.
+    """
+    text = "" if given is None else str(given)
+    try:
+        can_be_kept = bool(text.encode()) and "\x00" not in text
+    except UnicodeEncodeError:
+        can_be_kept = False
+    if not can_be_kept:
+        raise InputError(
+            f"The thread id {given!r} cannot be used: expected a non-empty text without NUL characters and lone "
+            "surrogates."
+        )
+    return text
 
 
 def may_have(thread_id: str, user_id: str) -> bool:

@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
 from ..state.records import Place, Role, Summary, now
+from ..text.moments import moment
 from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
@@ -178,15 +179,11 @@ def _chunks(summaries: Sequence[DictRow]) -> dict[str, int]:
 def said_at(message: BaseMessage) -> datetime:
     """When a message was said, in UTC: `created_at` among its additional_kwargs, else now.
 
-    That is ISO 8601 or a datetime (UTC where it names no zone), or seconds since 1970. What is none of them, or lies
+    It may stand there in any form that `text.moments` reads, in UTC where it names no zone. What is none, or lies
     outside the years 1 to 9999, counts as now.
     """
-    stamp = message.additional_kwargs.get("created_at")
     try:
-        if isinstance(stamp, int | float) and not isinstance(stamp, bool):
-            return datetime.fromtimestamp(stamp, UTC)
-        moment = datetime.fromisoformat(str(stamp)) if stamp else now()
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (moment(message.additional_kwargs.get("created_at")) or now()).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return now()
 

@@ -20,9 +20,10 @@ from test_cli import run
 from everthread import InputError, Settings, open_memory
 from everthread.maintenance.foreign import read
 from everthread.maintenance.foreign.convert import converted
-from everthread.maintenance.foreign.said import ExportedMessage, ExportedNode, moment, on_branches
+from everthread.maintenance.foreign.said import ExportedMessage, ExportedNode, on_branches
 from everthread.maintenance.transfer_format import check_file, read_body
 from everthread.maintenance.transfer_lines import MessageLine
+from everthread.text.moments import moment
 
 NINE = "2024-05-01T09:00:00+00:00"
 NINE_SECONDS = 1714554000.0

@@ -77,6 +77,39 @@ def test_a_file_that_cannot_be_used_gets_one_sentence(tmp_path: Path, text: str,
         read_conversation(file, "t")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_encodings_ends_of_lines_and_times(tmp_path: Path, encoding: str, ends: str) -> None:
+    said = [
+        {"role": "user", "content": "Möhren\u2028und Kohl\x85", "timestamp": 1683194400},
+        {"role": "assistant", "content": "ok", "send_date": "05/04/2023 10:00:01"},
+    ]
+    file = tmp_path / "chat.jsonl"
+    file.write_bytes(ends.join(json.dumps(one, ensure_ascii=False) for one in said).encode(encoding))
+    found = read_conversation(file, "t")
+    assert [message.content for message in found] == [one["content"] for one in said]
+    assert [message.additional_kwargs["created_at"][:19] for message in found] == [
+        "2023-05-04T10:00:00", "2023-05-04T10:00:01",
+    ]  # fmt: skip
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "chat.json"
+    file.write_bytes(json.dumps([{"role": "user", "content": "Süße Möhren"}], ensure_ascii=False).encode("cp1252"))
+    with pytest.raises(InputError, match="is not in UTF-8"):
+        read_conversation(file, "t")
+
+
+def test_equal_words_at_an_equal_place_of_two_files_are_two_messages_and_a_longer_file_goes_on(tmp_path: Path) -> None:
+    def ids(*texts: str) -> list[str | None]:
+        file = tmp_path / "chat.json"
+        file.write_text(json.dumps([{"role": "user", "content": text} for text in texts]))
+        return [message.id for message in read_conversation(file, "t")]
+
+    assert not set(ids("Hello.", "ok")) & set(ids("Good day.", "ok"))
+    assert ids("Hello.", "ok", "And now?")[:2] == ids("Hello.", "ok")
+
+
 async def archived(settings: Settings, name: str) -> list[Any]:
     database = Database(settings)
     try:

@@ -11,9 +11,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, conver
 
 from ...state.errors import InputError
 from ...state.messages import content_text
-from .said import ExportedConversation, ExportedMessage, Record, Speaker, digest, moment, said
+from ...text.moments import moment
+from .said import ExportedConversation, ExportedMessage, Record, Speaker, digest, said
 
-_TIMES: Final = ("created_at", "createdAt", "create_time", "timestamp", "ts", "date", "time")
+TIMES: Final = ("created_at", "createdAt", "create_time", "timestamp", "ts", "send_date", "date", "time")
+"""What records call the time of a message."""
 _UNDER: Final = ("additional_kwargs", "response_metadata", "metadata")
 _SPOKEN: Final = "send_message"
 """The tool by which older agents of Letta speak; what else they write are thoughts."""
@@ -187,7 +189,7 @@ def _time_in(holder: Record) -> Any:
     """The time that a record names, under any of the usual names, or in what stands beside its text."""
     for place in (holder, *(holder.get(name) for name in _UNDER)):
         if isinstance(place, Mapping):
-            for name in _TIMES:
+            for name in TIMES:
                 if (found := moment(place.get(name))) is not None:
                     return found
     return None

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from ...text.moments import moment
 from .agents import by_owner, history_of, is_state, langchain, langgraph, letta, mem0
-from .said import ExportedConversation, ExportedMessage, ExportedNode, Record, Speaker, moment, on_branches, said
+from .said import ExportedConversation, ExportedMessage, ExportedNode, Record, Speaker, on_branches, said
 
 _SPEAKERS: Final[Mapping[Any, Speaker]] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",

@@ -85,7 +85,7 @@ def _unpacked(file: Path) -> Iterator[IO[bytes]]:
     """The bytes of the conversations, in UTF-8."""
     if not zipfile.is_zipfile(file):
         with file.open("rb") as content:
-            yield _in_utf8(file, content)
+            yield in_utf8(file, content)
         return
     with zipfile.ZipFile(file) as packed:
         names = [name for name in packed.namelist() if Path(name).name in {"conversations.json", "MyActivity.json"}]
@@ -95,11 +95,15 @@ def _unpacked(file: Path) -> Iterator[IO[bytes]]:
         if info.file_size > _MAX_RATIO * max(info.compress_size, _SAMPLE):
             raise InputError(f"{file} is more than {_MAX_RATIO} times larger unpacked: unpack it first.")
         with packed.open(info) as content:
-            yield _in_utf8(file, content)
+            yield in_utf8(file, content)
 
 
-def _in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
-    """The same without a mark of its encoding, and checked: a copy that the system deletes."""
+def in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
+    """The same without a mark of its encoding, and checked: a copy that the system deletes.
+
+    Raises:
+        InputError: it is in an encoding other than UTF-8, UTF-16 and UTF-32, or nested too deep.
+    """
     block = content.read(_SAMPLE)
     found = json.detect_encoding(block)
     decode = codecs.getincrementaldecoder("utf-8-sig" if found == "utf-8" else found)()
@@ -171,12 +175,20 @@ def _alone(content: IO[bytes]) -> Record:
     try:
         found = json.loads(whole)
     except ValueError:
-        # Split at line feeds alone: other ends of lines may stand in a text.
-        lines = [json.loads(line) for line in whole.split(b"\n") if line.strip()]
+        lines = json_lines(whole)
         if _is_message(lines[0]):
             return {"messages": lines}
         return {"lines": lines}
     return found if isinstance(found, dict) else {}
+
+
+def json_lines(content: bytes) -> list[Any]:
+    """What each line of JSONL holds. Line feeds alone end a line: U+2028 and its like may stand in a text.
+
+    Raises:
+        ValueError: a line is no JSON.
+    """
+    return [json.loads(line) for line in content.split(b"\n") if line.strip()]
 
 
 def copied(source: IO[bytes], target: IO[bytes]) -> None:
