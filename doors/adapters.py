@@ -18,6 +18,7 @@ from ..state.errors import InputError
 from ..state.records import Memory
 from ..storage.loop_thread import node_thread
 from .memory import ConversationMemory
+from .names import NOTES, begun
 
 _Work = Callable[..., Coroutine[Any, Any, str]]
 
@@ -82,13 +83,14 @@ class ThreadHistory(BaseChatMessageHistory):
 
 
 def memory_tools(
-    memory: ConversationMemory, *, thread_id: str = "notes", names: Collection[str] = ("search_memory", "remember")
+    memory: ConversationMemory, *, thread_id: str | None = None, names: Collection[str] = ("search_memory", "remember")
 ) -> list[BaseTool]:
     """Tools for an agent of your own, for one user.
 
     Args:
         memory: whose.
-        thread_id: where `remember` keeps what the model wants kept, and which conversation the others are about.
+        thread_id: where `remember` keeps what the model wants kept, and which conversation the others are about; by
+            default the user's thread of the name "notes".
         names: which tools, of `search_memory`, `remember`, `pin`, `list_pins`, `unpin`, `show_context`,
             `summarize_messages`.
 
@@ -101,8 +103,11 @@ def memory_tools(
     return [tools[name] for name in names]
 
 
-def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
+def _tools(memory: ConversationMemory, thread_id: str | None) -> list[BaseTool]:
     """All tools; their docstrings are what a model reads of them. What cannot be done is their answer."""
+
+    async def place() -> str:
+        return await begun(memory, NOTES) if thread_id is None else thread_id
 
     async def search_memory(query: str, limit: int = 5) -> str:
         """Find what was said in earlier conversations with this user.
@@ -121,7 +126,7 @@ def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
         """
         if not text.strip():
             raise InputError("The text is empty: expected a statement.")
-        return "Kept." if await memory.aremember([HumanMessage(text)], thread_id=thread_id) else "It was kept already."
+        return "Kept." if await memory.aremember([HumanMessage(text)], thread_id=await place()) else "It was kept already."
 
     async def pin(text: str, score: float = 0.8) -> str:
         """Keep a short text in sight in all later conversations.
@@ -130,7 +135,7 @@ def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
             text: what to keep in sight.
             score: how much it matters, from 0 to 1.
         """
-        return f"Pinned as {(await memory.apin(text, thread_id=thread_id, score=score)).id}."
+        return f"Pinned as {(await memory.apin(text, thread_id=await place(), score=score)).id}."
 
     async def list_pins() -> str:
         """List what is pinned, with ids and scores."""
@@ -151,7 +156,7 @@ def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
         Args:
             question: the question.
         """
-        built = await memory.abuild_context(question, thread_id=thread_id)
+        built = await memory.abuild_context(question, thread_id=await place())
         return get_buffer_string(list(built.messages))
 
     async def summarize_messages(first_id: str, last_id: str) -> str:
@@ -161,7 +166,7 @@ def _tools(memory: ConversationMemory, thread_id: str) -> list[BaseTool]:
             first_id: the id of its first message.
             last_id: the id of its last message, at most 500 further.
         """
-        return (await memory.asummarize(thread_id, first_id, last_id)).content
+        return (await memory.asummarize(await place(), first_id, last_id)).content
 
     works = (search_memory, remember, pin, list_pins, unpin, show_context, summarize_messages)
     return [_tool(_answered(work)) for work in works]

@@ -21,9 +21,7 @@ from ..state.errors import EverthreadError
 from ..state.records import Deleted, Memory
 from ..storage.archive import ArchivedMessage
 from .memory import ConversationMemory
-
-NOTES: Final = "notes"
-"""The thread of what is remembered through `remember`, where none is named."""
+from .names import NOTES, begun, thread_called
 
 _VERSION: Final = version("everthread")
 _INSTRUCTIONS: Final = (
@@ -39,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Limit = Annotated[int, Field(ge=1, le=50, description="How many, at most.")]
-ThreadId = Annotated[str, Field(min_length=1, description="The id of a thread, as `threads` lists it.")]
+ThreadId = Annotated[str, Field(min_length=1, description="The id or the name of a thread, as `threads` lists it.")]
 
 
 class Said(BaseModel):
@@ -125,7 +123,9 @@ class _MemoryTools:
         thread_id: Annotated[str | None, Field(description="Search this thread only.")] = None,
     ) -> list[Remembered]:
         """Find what was said in earlier conversations with this user: by meaning and by words, the best first."""
-        return [_remembered(found) for found in await self._memory.arecall(query, thread_id=thread_id, limit=limit)]
+        memory = self._memory
+        only = None if thread_id is None else await thread_called(memory, thread_id)
+        return [_remembered(found) for found in await memory.arecall(query, thread_id=only, limit=limit)]
 
     async def history(
         self,
@@ -134,7 +134,9 @@ class _MemoryTools:
         before: Annotated[str | None, Field(description="The id of the first message of the page after this.")] = None,
     ) -> list[Said]:
         """Read a conversation as it was said: its newest messages, or those before one."""
-        return [_said(row) for row in await self._memory.ahistory(thread_id, before=before, limit=limit)]
+        memory = self._memory
+        page = await memory.ahistory(await thread_called(memory, thread_id), before=before, limit=limit)
+        return [_said(row) for row in page]
 
     async def threads(self, limit: Limit = 20) -> list[Thread]:
         """List the user's conversations, the latest first."""
@@ -156,15 +158,19 @@ class _MemoryTools:
         turn: Annotated[int, Field(description="1 is the first, -1 the last.")] = -1,
     ) -> dict[str, Any]:
         """Tell what happened in a turn of a conversation: what was searched, remembered and shown to the model."""
-        return (await self._memory.aexplain(thread_id, turn)).model_dump(mode="json")
+        memory = self._memory
+        return (await memory.aexplain(await thread_called(memory, thread_id), turn)).model_dump(mode="json")
 
     async def remember(
         self,
         text: Annotated[str, Field(min_length=1, description="One statement that is understandable alone.")],
-        thread_id: Annotated[str, Field(min_length=1, description="Where to keep it.")] = NOTES,
+        thread_id: Annotated[str, Field(min_length=1, description="The name of the thread that keeps it.")] = NOTES,
     ) -> str:
         """Keep something that the user said or wants remembered, in the user's own words. Never what you made up."""
-        new = await self._memory.aremember([HumanMessage(text)], thread_id=thread_id)
+        memory = self._memory
+        if not text.strip():
+            raise ToolError("The text is empty: expected a statement.")
+        new = await memory.aremember([HumanMessage(text)], thread_id=await begun(memory, thread_id))
         return "Kept." if new else "It was kept already."
 
     async def forget_messages(
@@ -175,7 +181,8 @@ class _MemoryTools:
         ],
     ) -> str:
         """Forget messages for good, with all that was made from them. Only when the user asks for it."""
-        return _forgotten(await self._memory.aforget(thread_id, messages=message_ids))
+        memory = self._memory
+        return _forgotten(await memory.aforget(await thread_called(memory, thread_id), messages=message_ids))
 
     async def forget_fact(
         self, fact_id: Annotated[str, Field(min_length=1, description="As `facts` gives it.")]

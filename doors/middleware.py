@@ -75,6 +75,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
     def __init__(self, settings: Settings | None = None, **components: Unpack[Components]) -> None:
         super().__init__()
         self.resources = Resources(Settings() if settings is None else settings, **components)
+        self.resources.check_embeddings()
         self.resources.locks = locks_of(self.resources.database)
         self._found: OrderedDict[tuple[str, str], ConversationState] = OrderedDict()
 

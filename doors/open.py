@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
 
 from typing_extensions import Unpack
 
@@ -24,7 +25,8 @@ class open_memory:  # noqa: N801  # used like the function `open`
         **components: see `Components`; `model` writes the summaries.
 
     Raises:
-        SettingsError: a setting is not allowed, or something is no component.
+        SettingsError: a setting is not allowed, or something is no component; or the embedding model that is named
+            cannot be had (when entered).
         StorageError: the storage cannot be started or reached (when entered).
     """
 
@@ -33,6 +35,14 @@ class open_memory:  # noqa: N801  # used like the function `open`
     ) -> None:
         self._resources = Resources(Settings() if settings is None else settings, **components)
         self._user_id = user_id or self._resources.settings.user_id or DEFAULT_USER
+
+    if not TYPE_CHECKING:  # a type checker knows that there is no such attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"The memory is not open, and has no {name!r} yet: enter it, `with open_memory(...) as memory:`, or "
+                f"`async with`, then use `memory.{name}`."
+            )
 
     async def __aenter__(self) -> ConversationMemory:
         self._resources.locks = locks_of(self._resources.database)

@@ -107,7 +107,9 @@ def build_graph(settings: Settings | None = None, **components: Unpack[Component
     Raises:
         SettingsError: the environment holds a value that is not allowed, or something is no component.
     """
-    return ConversationGraph(Resources(Settings() if settings is None else settings, **components))
+    resources = Resources(Settings() if settings is None else settings, **components)
+    resources.check_embeddings()
+    return ConversationGraph(resources)
 
 
 def _with_own_keys(own: type[Any] | None) -> tuple[type[Any], type[Any], type[Any]]:

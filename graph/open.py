@@ -43,7 +43,8 @@ class open_graph:  # noqa: N801  # used like the function `open`
         **components: what is given as an object instead of by name in the settings: see `Components`.
 
     Raises:
-        SettingsError: a setting is not allowed, or something is no component.
+        SettingsError: a setting is not allowed, or something is no component; or the embedding model that is named
+            cannot be had (when entered).
         StorageError: the database cannot be started or reached (when entered).
     """
 

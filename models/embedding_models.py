@@ -10,7 +10,7 @@ from typing import Final
 
 from langchain_core.embeddings import Embeddings
 
-from ..state.errors import EmbeddingError, first_line
+from ..state.errors import EmbeddingError, SettingsError, first_line
 from .bundled_weights import BUNDLED_MODEL, MULTILINGUAL, weights_folder
 from .imports import imported
 from .minilm import MiniLM
@@ -46,6 +46,24 @@ def load_embeddings(name: str) -> Embeddings:
         ) from error
 
 
+def check_embeddings(name: str) -> None:
+    """Refuse the name of a model that cannot be had: its provider, a package or a key is missing (blocking).
+
+    What is loaded from weights is not loaded by this.
+
+    Raises:
+        SettingsError: there is no such model here.
+    """
+    provider, _, rest = name.partition(":")
+    try:
+        if rest and provider != "huggingface" and not Path(name).exists():
+            load_embeddings(name)
+        elif name not in {MULTILINGUAL.model, BUNDLED_MODEL}:
+            _check_sentence_transformers(name)
+    except EmbeddingError as error:
+        raise SettingsError(str(error)) from error
+
+
 def _made_by(path: str) -> Embeddings:
     """The embeddings that an import path names: an `Embeddings`, or what makes one."""
     made = imported(path)
@@ -55,11 +73,15 @@ def _made_by(path: str) -> Embeddings:
     return made
 
 
-def _sentence_transformer(name: str) -> Embeddings:
+def _check_sentence_transformers(name: str) -> None:
     if find_spec("sentence_transformers") is None:
         raise EmbeddingError(
             f"The embedding model {name!r} needs packages that are missing: pip install 'everthread[huggingface]'."
         )
+
+
+def _sentence_transformer(name: str) -> Embeddings:
+    _check_sentence_transformers(name)
     from langchain_huggingface import HuggingFaceEmbeddings
 
     with _no_progress_bar():

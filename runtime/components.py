@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from ..settings.settings import Settings
 from ..state.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ class Components(TypedDict, total=False):
     """What the model may call: LangChain tools, functions, or schemas of what is run elsewhere."""
 
     embeddings: Embeddings | str | None
-    """An embedding model or its name ("openai:text-embedding-3-small"), instead of the one that the settings name."""
+    """An embedding model or its name ("openai:text-embedding-3-small"), instead of the one that the settings name. A name
+    that cannot be had, for want of a package or a key, is refused at once."""
 
     vector_store: VectorStore | str | None
     """A LangChain vector store or its import path, instead of our own table."""
@@ -61,12 +64,14 @@ def check_names(given: Mapping[str, object]) -> None:
         SettingsError: there is one.
     """
     if unknown := sorted(given.keys() - Components.__annotations__.keys()):
-        if unknown[0] in {"checkpointer", "store"}:
+        name, known = unknown[0], list(Components.__annotations__)
+        if name in {"checkpointer", "store"}:
             raise SettingsError(
-                f"open_graph keeps its threads itself and takes no {unknown[0]!r}: for one of your own compile the "
-                f"graph yourself, build_graph(...).compile({unknown[0]}=...)."
+                f"everthread keeps its threads itself, and {name!r} is no component: give one of your own where a graph "
+                f"is compiled, build_graph(...).compile({name}=...), or to create_agent(..., {name}=...)."
             )
-        raise SettingsError(
-            f"There is no component {unknown[0]!r}: expected {', '.join(Components.__annotations__)}. A setting is "
-            f"given as Settings({unknown[0]}=...)."
-        )
+        if name in Settings.model_fields:
+            raise SettingsError(f"{name!r} is a setting, and no component: give Settings({name}=...).")
+        close = get_close_matches(name, known, 1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        raise SettingsError(f"There is no component {name!r}: expected {', '.join(known)}.{meant}")

@@ -18,6 +18,7 @@ from ..memory.recall_cache import RecallCache
 from ..memory.store_index import store_client, vector_index
 from ..models.bundled_weights import BUNDLED_MODEL, is_bundled
 from ..models.calibration import Calibration
+from ..models.embedding_models import check_embeddings
 from ..models.embeddings import Embedder
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, InputError, SettingsError
@@ -79,7 +80,7 @@ class Resources:
         if not isinstance(settings, Settings):
             raise SettingsError(f"A {type(settings).__name__} is no settings: give Settings(name=value, ...).")
         check_names(components)
-        embeddings = components.get("embeddings")
+        embeddings, self._embeddings = components.get("embeddings"), components.get("embeddings")
         if isinstance(embeddings, str):
             settings, embeddings = settings.but(embedding_model=embeddings), None
         elif embeddings is not None and not isinstance(embeddings, Embeddings):
@@ -149,12 +150,23 @@ class Resources:
         """Tell this observer from now on what goes on in nodes, database, embedding model and background."""
         self.observer = self.database.observer = self.embedder.observer = self.background.observer = observer
 
+    def check_embeddings(self) -> None:
+        """Refuse the name of an embedding model that a program has given and that cannot be had (blocking).
+
+        Raises:
+            SettingsError: there is no such model here.
+        """
+        if isinstance(self._embeddings, str):
+            check_embeddings(self._embeddings)
+
     async def open(self) -> None:
         """Open the database and begin to load the embedding model in the background.
 
         Raises:
+            SettingsError: the program has named an embedding model that cannot be had.
             StorageError: the database cannot be started or reached.
         """
+        await asyncio.to_thread(self.check_embeddings)
         self.embedder.load()
         read_ahead()
         await self.database.open()

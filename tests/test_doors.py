@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 from conversation import EchoModel, counting_model, say, thread
+from fakes.embeddings import WORDS
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState, HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
@@ -37,10 +38,12 @@ from everthread import (
     SettingsError,
     ThreadHistory,
     ThreadOwnershipError,
+    build_graph,
     find_report,
     memory_tools,
     open_graph,
     open_memory,
+    thread_id,
 )
 from everthread.storage.open import checkpointer_of, storage_of
 
@@ -368,7 +371,7 @@ async def test_a_retriever_a_history_and_tools_work_on_the_memory(memory: Conver
     search, remember = memory_tools(memory)
     assert "Biscuit" in await search.ainvoke({"query": "my dog's name"})
     await remember.ainvoke({"text": "I am allergic to nuts."})
-    assert [row.text for row in await memory.ahistory("notes")] == ["I am allergic to nuts."]
+    assert [row.text for row in await memory.ahistory(thread_id("notes", "ada"))] == ["I am allergic to nuts."]
     await history.aclear()
     assert await history.aget_messages() == []
 
@@ -518,23 +521,60 @@ async def test_where_not_all_recent_messages_fit_hybrid_keeps_the_most_important
     assert len(ids) < 13
 
 
-def test_a_graph_that_was_not_entered_says_so() -> None:
-    graph: Any = open_graph(Settings(database_url="sqlite"))
-    with pytest.raises(AttributeError, match="async with open_graph"):
-        _ = graph.ainvoke
-    assert not hasattr(graph, "invoke")
+def test_what_was_not_entered_says_so() -> None:
+    opened: Any
+    for opened, words in ((open_graph, "async with open_graph"), (open_memory, "with open_memory")):
+        with pytest.raises(AttributeError, match=words):
+            _ = opened(Settings(database_url="sqlite")).recall
+    assert not hasattr(open_graph(Settings(database_url="sqlite")), "invoke")
 
 
-def test_an_embedding_model_by_name_is_taken_and_anything_else_refused_at_once(settings: Settings) -> None:
-    assert open_graph(settings, embeddings="fake:some-model").resources.embedder.name == "fake:some-model"
+DOORS = [open_graph, open_memory, Everthread, build_graph]
+
+
+def enter(door: Any, *given: Any, **named: Any) -> None:
+    made = door(*given, **named)
+    if hasattr(made, "__enter__"):
+        with made:
+            pass
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_embedding_model_by_name_works_or_is_refused_at_once(
+    settings: Settings, door: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in (WORDS.model_name, "multilingual-e5-small"):
+        enter(door, settings, embeddings=name)
+    for name, why in {
+        "fake:some-model": "Provider 'fake' is not supported",
+        "openai:text-embedding-3-small": "OPENAI_API_KEY",
+        "no.such.module:model": "No module named 'no'",
+    }.items():
+        with pytest.raises(SettingsError, match=why):
+            enter(door, settings, embeddings=name)
     with pytest.raises(SettingsError, match="expected LangChain Embeddings"):
-        open_graph(settings, embeddings=42)  # type: ignore[arg-type]  # that is what is refused
+        door(settings, embeddings=42)
 
 
-@pytest.mark.parametrize("name", ["checkpointer", "store"])
-def test_what_open_graph_cannot_take_is_explained(settings: Settings, name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"build_graph\(...\).compile\({name}=...\)"):
-        open_graph(settings, **{name: None})  # type: ignore[arg-type]  # that is what is refused
+async def test_an_embedding_model_by_name_finds_what_is_meant(settings: Settings) -> None:
+    async with open_memory(settings, embeddings=WORDS.model_name) as memory:
+        assert memory.resources.embedder.name == WORDS.model_name
+        await memory.aremember("My dog is called Biscuit.", thread_id="t1")
+        await memory.asettled()
+        assert (await memory.arecall("dog"))[0].similarity
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("checkpointer", r"build_graph\(...\).compile\(checkpointer=...\), or to create_agent\("),
+     ("store", r"build_graph\(...\).compile\(store=...\)"), ("n_sum", r"is a setting.* Settings\(n_sum=...\)"),
+     ("mdoel", "Did you mean 'model'")],
+)  # fmt: skip
+def test_what_no_door_can_take_is_explained(settings: Settings, door: Any, name: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        door(settings, **{name: None})
 
 
 async def test_a_report_is_found_by_the_open_graph_or_by_an_open_memory(

@@ -57,6 +57,22 @@ async def test_what_is_remembered_is_found_read_known_and_forgotten(memory: Conv
         assert await answer(client, "facts") == []
 
 
+async def test_each_user_has_threads_of_their_own_names(memory: ConversationMemory) -> None:
+    for user, name in (("ada", "Pixel"), ("bob", "Rico")):
+        async with Client(memory_server(memory.of(user))) as client:
+            assert await answer(client, "remember", text=f"My parrot is called {name}.") == "Kept."
+            assert await answer(client, "remember", text=f"{name} likes nuts.", thread_id="pets") == "Kept."
+            threads = await answer(client, "threads")
+            assert {one["name"] for one in threads} == {"notes", "pets"}
+            for thread in ("pets", next(one["thread_id"] for one in threads if one["name"] == "pets")):
+                (said,) = await answer(client, "history", thread_id=thread)
+                assert said["text"] == f"{name} likes nuts."
+                (found,) = await answer(client, "search_memory", query="nuts", thread_id=thread)
+                assert found["said"] == [f"user: {name} likes nuts."]
+            assert "Kept" in await answer(client, "remember", text="And seeds.", thread_id=threads[0]["thread_id"])
+            assert len(await answer(client, "threads")) == 2
+
+
 async def test_a_fact_is_forgotten_and_the_answer_says_so_in_one_sentence(memory: ConversationMemory) -> None:
     async with Client(memory_server(memory)) as client:
         await answer(client, "remember", text="My parrot is called Pixel.")
@@ -127,6 +143,7 @@ async def test_over_http_the_token_says_whose_memory_it_is(environment: dict[str
                 assert await answer(ada, "search_memory", query="parrot")
                 assert await answer(bob, "search_memory", query="parrot") == []
                 assert await answer(bob, "threads") == []
+                assert await answer(bob, "remember", text="My parrot is called Rico.") == "Kept."
             for headers in ({}, {"Authorization": "Bearer guessed-0123456789"}):
                 async with httpx.AsyncClient(headers=headers) as stranger:
                     assert (await stranger.post(url, json={})).status_code == 401

@@ -72,6 +72,15 @@ async def test_what_a_tool_is_wrongly_asked_for_is_its_answer(memory: Conversati
         assert all(parameter["description"] for parameter in tool.args.values()), tool.name
 
 
+async def test_the_tools_of_each_user_keep_notes_of_their_own(memory: ConversationMemory) -> None:
+    for user in ("ada", "bob"):
+        search, remember = memory_tools(memory.of(user))
+        assert await remember.ainvoke({"text": f"I am {user}."}) == "Kept."
+        assert f"I am {user}." in await search.ainvoke({"query": "Who am I?"})
+        (thread,) = await memory.of(user).athreads()
+        assert (thread["name"], thread["messages"]) == ("notes", 1)
+
+
 async def test_a_summary_is_traced_to_what_was_said(settings: Settings, embeddings: Embeddings) -> None:
     given = settings.but(n_sum=4, sum_window=2)
     async with open_memory(given, user_id="ada", embeddings=embeddings, model=counting_model()) as memory:
