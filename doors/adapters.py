@@ -126,7 +126,9 @@ def _tools(memory: ConversationMemory, thread_id: str | None) -> list[BaseTool]:
         """
         if not text.strip():
             raise InputError("The text is empty: expected a statement.")
-        return "Kept." if await memory.aremember([HumanMessage(text)], thread_id=await place()) else "It was kept already."
+        return (
+            "Kept." if await memory.aremember([HumanMessage(text)], thread_id=await place()) else "It was kept already."
+        )
 
     async def pin(text: str, score: float = 0.8) -> str:
         """Keep a short text in sight in all later conversations.

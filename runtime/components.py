@@ -39,7 +39,7 @@ class Components(TypedDict, total=False):
     """What the model may call: LangChain tools, functions, or schemas of what is run elsewhere."""
 
     embeddings: Embeddings | str | None
-    """An embedding model or its name ("openai:text-embedding-3-small"), instead of the one that the settings name. A name
+    """An embedding model or its name ("openai:text-embedding-3-small"), instead of the one that the settings name. One
     that cannot be had, for want of a package or a key, is refused at once."""
 
     vector_store: VectorStore | str | None
@@ -67,8 +67,8 @@ def check_names(given: Mapping[str, object]) -> None:
         name, known = unknown[0], list(Components.__annotations__)
         if name in {"checkpointer", "store"}:
             raise SettingsError(
-                f"everthread keeps its threads itself, and {name!r} is no component: give one of your own where a graph "
-                f"is compiled, build_graph(...).compile({name}=...), or to create_agent(..., {name}=...)."
+                f"everthread keeps its threads itself, and {name!r} is no component: give one of your own where a "
+                f"graph is compiled, build_graph(...).compile({name}=...), or to create_agent(..., {name}=...)."
             )
         if name in Settings.model_fields:
             raise SettingsError(f"{name!r} is a setting, and no component: give Settings({name}=...).")

@@ -325,6 +325,36 @@ def test_two_files_of_one_name_whose_messages_have_no_ids_are_two_conversations(
     assert "2 messages, 0 of them new" in run(environment, "import", str(file), "--no-embed").stdout
 
 
+def test_conversations_without_ids_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
+    ends = ["A red one.", "A blue one.", "A red one."]
+    talks = [
+        {"messages": [{"role": "user", "content": text} for text in ("Hello.", "Which one?", end)]} for end in ends
+    ]
+    file = written(tmp_path, "\n".join(map(json.dumps, talks)), "talks.jsonl")
+    found = lines(file)
+    assert [line.text() for line in found] == [text for end in ends for text in ("Hello.", "Which one?", end)]
+    assert len({line.thread for line in found}) == 3
+    assert len({line.id for line in found}) == 9
+    assert [line.id for line in lines(file)] == [line.id for line in found]
+
+
+def test_a_large_export_of_chatgpt_comes_in_numbered_files(tmp_path: Path) -> None:
+    file = tmp_path / "export.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        for number, conversation in enumerate(chatgpt()):
+            packed.writestr(f"conversations-{number:03}.json", json.dumps([conversation]))
+        packed.writestr("user.json", "{}")
+    assert [line.text() for line in lines(file)] == [line.text() for line in lines(written(tmp_path, chatgpt()))]
+
+
+def test_what_the_assistant_said_is_no_fact_about_the_user_of_mem0(tmp_path: Path) -> None:
+    said = {**MEM0["results"][0], "id": "c", "memory": "Recommended a bakery in Oslo"}
+    file = written(tmp_path, [{**said, "attributed_to": "assistant"}, {**said, "id": "d", "role": "assistant"}])
+    with converted(file, "ada") as found:
+        assert (found.messages, found.facts) == (2, 0)
+    assert {line.role for line in lines(file)} == {"assistant"}
+
+
 def test_an_import_is_found_and_twice_is_once(tmp_path: Path, environment: dict[str, str]) -> None:
     history = written(tmp_path, chatgpt())
     assert (

@@ -119,13 +119,13 @@ def letta_agents(whole: Record) -> Iterator[Record]:
 
 
 def mem0(record: Record) -> ExportedConversation:
-    """A memory of mem0; one that was changed is another one."""
+    """A memory of mem0; one that was changed is another one. What the assistant has said is no fact about the user."""
     owner = next((f"{kind[:-3]} {record[kind]}" for kind in ("user_id", "agent_id", "run_id") if record.get(kind)), "")
     text = str(record["memory"]).strip()
     at = moment(record.get("updated_at")) or moment(record.get("created_at"))
-    one = ExportedMessage(
-        f"{record.get('id') or ''} {digest(text)}", "user", text, at, is_fact=bool(record.get("user_id"))
-    )
+    speaker: Speaker = "assistant" if "assistant" in (record.get("attributed_to"), record.get("role")) else "user"
+    is_fact = speaker == "user" and bool(record.get("user_id"))
+    one = ExportedMessage(f"{record.get('id') or ''} {digest(text)}", speaker, text, at, is_fact=is_fact)
     return ExportedConversation(owner or "memories", f"mem0: {owner or 'memories'}", None, [one] if text else [])
 
 

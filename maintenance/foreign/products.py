@@ -27,6 +27,11 @@ class Product(NamedTuple):
     read: Callable[[Record], ExportedConversation]
     joined: Callable[[Iterator[ExportedConversation]], Iterator[ExportedConversation]] = iter
 
+    @property
+    def joins(self) -> bool:
+        """Whether several records become one conversation."""
+        return self.joined is not iter
+
 
 def product_of(record: Record) -> Product | None:
     """Which product made a record."""

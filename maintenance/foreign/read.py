@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -28,6 +29,8 @@ _MAX_RATIO: Final = 100
 _KNOWN: Final = (
     "ChatGPT, Claude, Gemini (Takeout), LangChain, LangGraph, Letta, LibreChat, mem0, Open WebUI, SillyTavern"
 )
+_CONVERSATIONS: Final = re.compile(r"conversations(-\d+)?\.json|MyActivity\.json")
+"""What an export calls the files of conversations; ChatGPT has divided large ones into numbered ones since 2026."""
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -50,8 +53,8 @@ def opened_export(file: Path) -> Iterator[Export]:
         InputError: the file cannot be read, is in an encoding other than UTF-8 and UTF-16, or is of no known product.
     """
     try:
-        with _unpacked(file) as content:
-            records = _records(file, content)
+        with _unpacked(file) as contents:
+            records = chain.from_iterable(_records(file, content) for content in contents)
             first = next(records, None)
             product = None if first is None else product_of(first)
             if first is None or product is None:
@@ -63,12 +66,26 @@ def opened_export(file: Path) -> Iterator[Export]:
 
 def _conversations(file: Path, product: Product, records: Iterator[Record]) -> Iterator[ExportedConversation]:
     read = (_read(file, number, product, record) for number, record in enumerate(records, start=1))
-    yield from product.joined(found if found.id else _named(found, file) for found in read)
+    if product.joins:  # the states of a thread begin with the same words
+        yield from product.joined(_named(found, file, [one.text for one in found.said[:1]]) for found in read)
+    else:
+        yield from _told_apart(read, file)
 
 
-def _named(found: ExportedConversation, file: Path) -> ExportedConversation:
-    """A conversation that the export gives no id: by its file and its first words, as files may have one name."""
-    return found._replace(id=f"{file.stem} {digest(found.said[0].text)}" if found.said else file.stem)
+def _told_apart(read: Iterator[ExportedConversation], file: Path) -> Iterator[ExportedConversation]:
+    """The conversations, those without an id with one of their own, also where they begin alike."""
+    times: Counter[str] = Counter()
+    for found in read:
+        named = _named(found, file, [f"{one.text} {one.at or ''}" for one in found.said[:2]])
+        times[named.id] += 1
+        yield named if found.id or times[named.id] == 1 else named._replace(id=f"{named.id} {times[named.id]}")
+
+
+def _named(found: ExportedConversation, file: Path, begins: list[str]) -> ExportedConversation:
+    """A conversation that the export gives no id: by its file and how it begins, as files may have one name."""
+    if found.id:
+        return found
+    return found._replace(id=f"{file.stem} {digest(' '.join(begins))}" if found.said else file.stem)
 
 
 def _read(file: Path, number: int, product: Product, record: Record) -> ExportedConversation:
@@ -81,21 +98,28 @@ def _read(file: Path, number: int, product: Product, record: Record) -> Exported
 
 
 @contextmanager
-def _unpacked(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of the conversations, in UTF-8."""
+def _unpacked(file: Path) -> Iterator[Iterator[IO[bytes]]]:
+    """The bytes of the conversations, in UTF-8: of the file, or of those in a ZIP, one after the other."""
     if not zipfile.is_zipfile(file):
         with file.open("rb") as content:
-            yield in_utf8(file, content)
+            yield iter([in_utf8(file, content)])
         return
     with zipfile.ZipFile(file) as packed:
-        names = [name for name in packed.namelist() if Path(name).name in {"conversations.json", "MyActivity.json"}]
-        if len(names) != 1:
-            raise InputError(f"{file} holds {len(names)} files of conversations: expected one. Unpack it and give one.")
-        info = packed.getinfo(names[0])
-        if info.file_size > _MAX_RATIO * max(info.compress_size, _SAMPLE):
-            raise InputError(f"{file} is more than {_MAX_RATIO} times larger unpacked: unpack it first.")
-        with packed.open(info) as content:
-            yield in_utf8(file, content)
+        names = sorted(name for name in packed.namelist() if _CONVERSATIONS.fullmatch(Path(name).name))
+        if not names or len({Path(name).parent for name in names}) > 1:
+            raise InputError(
+                f"{file} holds {len(names)} files of conversations: expected those of one export. Unpack it, and give "
+                "one."
+            )
+        for info in map(packed.getinfo, names):
+            if info.file_size > _MAX_RATIO * max(info.compress_size, _SAMPLE):
+                raise InputError(f"{file} is more than {_MAX_RATIO} times larger unpacked: unpack it first.")
+        yield (_packed(file, packed, name) for name in names)
+
+
+def _packed(file: Path, packed: zipfile.ZipFile, name: str) -> IO[bytes]:
+    with packed.open(name) as content:
+        return in_utf8(file, content)
 
 
 def in_utf8(file: Path, content: IO[bytes]) -> IO[bytes]:
@@ -139,7 +163,8 @@ def _records(file: Path, content: IO[bytes]) -> Iterator[Record]:
         if start == b"[":
             yield from _items(content)
         elif start == b"{":
-            yield from _inside(_alone(content))
+            for found in _alone(content):
+                yield from _inside(found)
     except (ValueError, RecursionError, ijson.JSONError) as error:
         raise InputError(f"{file} is no JSON: {first_line(error)}. It was cut off, or is no export.") from None
 
@@ -170,16 +195,17 @@ def _is_message(item: dict[str, Any]) -> bool:
     return "lc" in item or "role" in item or ("type" in item and ("data" in item or "content" in item))
 
 
-def _alone(content: IO[bytes]) -> Record:
+def _alone(content: IO[bytes]) -> list[Record]:
+    """The records of a file that is an object, or lines of objects: conversations, messages, or lines of a chat."""
     whole = content.read()
     try:
         found = json.loads(whole)
     except ValueError:
         lines = json_lines(whole)
-        if _is_message(lines[0]):
-            return {"messages": lines}
-        return {"lines": lines}
-    return found if isinstance(found, dict) else {}
+        if all(isinstance(line, dict) and product_of(line) for line in lines):
+            return lines
+        return [{"messages": lines} if _is_message(lines[0]) else {"lines": lines}]
+    return [found] if isinstance(found, dict) else []
 
 
 def json_lines(content: bytes) -> list[Any]:
