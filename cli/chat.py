@@ -144,16 +144,15 @@ class _Opening:
 
     async def _opened(self) -> Session:
         await asyncio.to_thread(_load)
-        from rich.console import Console
-
         from ..graph.open import open_graph
+        from .opening import console
         from .reply import MarkdownReply, PlainReply
         from .session import Session
 
-        console = Console(highlight=False, soft_wrap=True, markup=False)
-        view = MarkdownReply(Console(highlight=False, markup=False)) if is_terminal() else PlainReply(console)
+        shown = console()
+        view = MarkdownReply(shown) if is_terminal() else PlainReply()
         opened = open_graph(self._settings)
-        session = Session(await opened.__aenter__(), self._settings, self._name, console, view)
+        session = Session(await opened.__aenter__(), self._settings, self._name, shown, view)
         self._open = opened
         async with above_prompt():
             await session.greet(resumed=self._resumed)

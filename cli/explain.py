@@ -15,6 +15,7 @@ from ..maintenance.explain import find_report, nodes_in_order, turn_cost
 from ..settings.operator import Prices
 from ..state.report_records import TurnReport
 from ..storage.storage import Storage
+from ..text.count import counted
 from .json_output import print_json
 from .opening import Thread, thread_of
 
@@ -77,7 +78,7 @@ def _memories(report: TurnReport) -> Iterator[RenderableType]:
     if report.recall is None:
         yield "not reached"
         return
-    yield f"{len(report.memories)} from {report.hits} hits"
+    yield f"{len(report.memories)} from {counted(report.hits, 'hit')}"
     if not report.hits and (nearest := report.recall.nearest) is not None:
         yield _line(f"the nearest had a similarity of {nearest:.2f}, which is below similarity_threshold")
     if report.memories:
@@ -111,11 +112,11 @@ def _reply(report: TurnReport) -> Iterator[RenderableType]:
         (reply.input_tokens, "tokens in"), (reply.cached_tokens or None, "of them cached"),
         (reply.output_tokens, "tokens out"),
     ]  # fmt: skip
-    counted = [f"{number} {what}" for number, what in used if number is not None]
+    tokens = [f"{number} {what}" for number, what in used if number is not None]
     ended = [f"ended with {reply.finish}"] if reply.finish else []
-    yield _line(", ".join([reply.model, *counted, f"{reply.milliseconds:g} ms", *ended]))
+    yield _line(", ".join([reply.model, *tokens, f"{reply.milliseconds:g} ms", *ended]))
     if reply.tool_rounds:
-        yield f"after {reply.tool_rounds} {'round' if reply.tool_rounds == 1 else 'rounds'} of tool calls"
+        yield f"after {counted(reply.tool_rounds, 'round')} of tool calls"
     for call in reply.calls if len(reply.calls) > 1 else ():
         yield _line(f"asked {call.model}: {call.failure or call.finish or 'answered'}, {call.milliseconds:g} ms")
 
@@ -125,8 +126,7 @@ def _after_reply(report: TurnReport) -> Iterator[RenderableType]:
         yield "not reached"
         return
     messages, summaries = after_reply.archived, len(after_reply.summaries)
-    archived = f"{messages} {'message' if messages == 1 else 'messages'} archived"
-    yield f"{archived}, {summaries} {'summary' if summaries == 1 else 'summaries'} made"
+    yield f"{counted(messages, 'message')} archived, {counted(summaries, 'summary')} made"
     for summary in report.summaries:
         level = f"level {summary.level}" if summary.level else "master"
         agrees = next((made.score for made in after_reply.coherence if made.summary_id == summary.id), None)
@@ -145,7 +145,7 @@ def _cost(report: TurnReport, prices: Prices) -> Iterator[RenderableType]:
         yield "no tokens were counted"
         return
     of_cache = f", {sums['cached']} of them from the provider's cache" if sums["cached"] else ""
-    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {len(report.calls)} requests"
+    yield f"{sums['input']} tokens in{of_cache}, {sums['output']} out, in {counted(len(report.calls), 'request')}"
     if (cost := turn_cost(report, prices)) is not None:
         yield f"{cost:.6f} at the prices that are set"
 

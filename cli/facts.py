@@ -16,7 +16,7 @@ from ..state.fact_records import USER, Fact, Pin
 from ..storage.archive import Archive
 from ..storage.storage import Storage
 from .json_output import Known, print_json
-from .opening import rows_of
+from .opening import rows_of, say
 
 
 async def facts(
@@ -45,7 +45,7 @@ async def facts(
         fact = await _meant(rows, why)
         text = await said_in(Archive(user), fact)
         said = "It was said in a message that is gone." if text is None else text
-        Console(markup=False, highlight=False).print(f"{fact.said_at:%Y-%m-%d %H:%M}, thread {fact.thread_id}: {said}")
+        say(f"{fact.said_at:%Y-%m-%d %H:%M}, thread {fact.thread_id}: {said}")
         return
     pins = await rows.pins(forgotten=all_)
     facts = [fact for fact in await rows.all_facts() if all_ or fact.is_open]
@@ -56,6 +56,9 @@ async def facts(
 
 
 def _list(facts: Sequence[Fact], pins: Sequence[Pin]) -> None:
+    if not facts and not pins:
+        say("Nothing is known about you yet.")
+        return
     table = Table(Column("id", no_wrap=True), "kind", "what", "state", "since", "until", "source")
     for pin in pins:
         table.add_row(*map(escape, _pin_row(pin)))

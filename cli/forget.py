@@ -13,6 +13,7 @@ from ..facts.rows import FactRows
 from ..state.errors import InputError
 from ..state.records import Deleted
 from ..storage.storage import Storage
+from ..text.count import counted
 from .opening import graph_on, rows_of, say, thread_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ async def _confirm(user: User, wanted: Wanted) -> None:
         for message in (await user.archive.whole_messages(thread_id, list(ids)[:5])).values():
             say(f"  {message.type}: {message.text[:_SHOWN]}")
     number = sum(map(len, wanted.ids.values()))
-    whole = f"{len(wanted.threads)} whole threads" if wanted.threads else f"{number} messages"
+    whole = counted(len(wanted.threads), "whole thread") if wanted.threads else counted(number, "message")
     fact = "the fact and " if wanted.facts else ""
     typer.confirm(f"Forget {fact}{whole} for good, with all that was made from them?", abort=True)
 
@@ -170,14 +171,12 @@ async def _list(storage: Storage) -> None:
 
 
 def _told(gone: Deleted) -> str:
-    left = [f"{gone.rewritten} summaries rewritten"] if gone.rewritten else []
-    left += [f"{gone.reports} reports"] if gone.reports else []
-    left += [f"{gone.documents} documents"] if gone.documents else []
+    left = [f"{counted(gone.rewritten, 'summary')} rewritten"] if gone.rewritten else []
+    left += [counted(gone.reports, "report")] if gone.reports else []
+    left += [counted(gone.documents, "document")] if gone.documents else []
     more = f"; {', '.join(left)}" if left else ""
-    return (
-        f"{gone.threads} threads, {gone.messages} messages, {gone.summaries} summaries, {gone.facts} facts, "
-        f"{gone.pins} pins{more}."
-    )
+    parts = ((gone.threads, "thread"), (gone.messages, "message"), (gone.summaries, "summary"), (gone.facts, "fact"))
+    return f"{', '.join(counted(*part) for part in (*parts, (gone.pins, 'pin')))}{more}."
 
 
 def _utc(moment: datetime | None) -> datetime | None:

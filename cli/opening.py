@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import wraps
@@ -16,6 +17,9 @@ from ..state.errors import InputError
 from .options import with_settings
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from ..graph.conversation import Conversation
     from ..storage.storage import Storage
     from ..storage.user_rows import UserRows
@@ -95,8 +99,13 @@ def loading() -> AbstractContextManager[object]:
     return Console(stderr=True).status("Loading everthread ...")
 
 
-def say(text: str, **style: Any) -> None:
-    """Print a line as it is: no markup, no colours but those of the style, no wrapping."""
+def console() -> Console:
+    """What prints lines as they are: without markup, wrapped at words in a terminal, and not at all elsewhere."""
     from rich.console import Console
 
-    Console(highlight=False, markup=False, soft_wrap=True).print(text, **style)
+    return Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
+
+
+def say(text: str | Text, **style: Any) -> None:
+    """Print a line as it is, in no colours but those of the style."""
+    console().print(text, **style)

@@ -18,6 +18,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from ..settings.settings import Settings
 from ..state.errors import StorageError
+from ..text.count import counted
 from .conversations import read_conversation, read_exchanges
 from .opening import loading, say
 
@@ -55,7 +56,7 @@ async def _replay(settings: Settings, file: Path, thread: str, conversation: str
         await user.archive.own_thread(id_, thread)
         added = await _feed(graph, user, settings, id_, messages)
         await _embed_rest(user, settings)
-    say(f"Thread {thread!r}: {len(messages)} messages in the file, {added} of them new.")
+    say(f"Thread {thread!r}: {counted(len(messages), 'message')} in the file, {added} of them new.")
 
 
 async def _feed(

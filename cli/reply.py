@@ -37,8 +37,8 @@ class ReplyView(Protocol):
 class PlainReply:
     """The reply as it is, token by token: for a pipe or a file."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, markup=False, soft_wrap=True)
         self._begun = False
 
     def doing(self, text: str) -> None:

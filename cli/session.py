@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -11,7 +12,9 @@ from ..models.bundled_weights import BUNDLED_MODEL
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError
 from ..state.messages import content_text
+from ..state.report_records import TurnReport
 from ..storage.storage import Storage
+from ..text.count import counted
 from ..text.language import language_of
 from ..text.terms import ENGLISH
 from .reply import ReplyView, printable
@@ -85,7 +88,7 @@ class Session:
         await archive.own_thread(self._thread_id, self.name)
         said = await archive.known_count(self._thread_id) if resumed else 0
         self.note(describe_model(self.settings.model))
-        self.note(f"Thread {self.name!r}" + (f", going on after {said} messages." if said else ", new."))
+        self.note(f"Thread {self.name!r}" + (f", going on after {counted(said, 'message')}." if said else ", new."))
         if not self._resources.embedder.ready:
             self.note(f"Loading the embedding model {self._resources.embedder.name} in the background ...")
         if changed := await self._resources.changed_model():
@@ -126,15 +129,16 @@ class Session:
                 {"messages": [("user", text)]}, config, context=self.settings, stream_mode=modes
             )
             printed = False
-            async for mode, part in parts:
-                if mode == "messages" and part[1].get("langgraph_node") in _ANSWERING:
-                    token = content_text(part[0].content)
-                    self._view.add(token)
-                    printed = printed or bool(token)
-                elif mode == "custom" and (doing := _DOING.get(part.get("everthread", ""))):
-                    self._view.doing(doing)
-                elif mode == "updates":
-                    self._notice(part, printed)
+            async with aclosing(parts):
+                async for mode, part in parts:
+                    if mode == "messages" and part[1].get("langgraph_node") in _ANSWERING:
+                        token = content_text(part[0].content)
+                        self._view.add(token)
+                        printed = printed or bool(token)
+                    elif mode == "custom":
+                        self._tell(part)
+                    elif mode == "updates":
+                        self._notice(part, printed)
         except EverthreadError as error:
             self._view.close()
             self.refuse(error)
@@ -143,18 +147,21 @@ class Session:
             self._view.close()
         return True
 
+    def _tell(self, event: dict[str, Any]) -> None:
+        """What goes on, or came of it."""
+        name = event.get("everthread", "")
+        if doing := _DOING.get(name):
+            self._view.doing(doing)
+        elif name == "searched" and (number := event["results"]):
+            self.note(f"(searched the web with {event['engine']}: {counted(number, 'result')})")
+
     def _notice(self, update: dict[str, Any], printed: bool) -> None:
-        """What a user should know of a node's work, before the reply or behind it."""
+        """The reply where none of it was streamed, and behind it what could not be done as asked."""
         for node, values in update.items():
             if node in _ANSWERING:
-                answer = values.get("command_answer") or values["messages"][-1]
                 if not printed:
-                    self._view.add(content_text(answer.content))
+                    self._view.add(content_text(values["messages"][-1].content))
                 self._view.close()
-            for part in ("search", "recall", "after_reply"):
-                record = (values or {}).get(part)
-                if record is not None and getattr(record, "error", None):
-                    self.note(f"({record.error})")
-            if node == "web_search" and values["search"].results:
-                found = values["search"]
-                self.note(f"(searched the web with {found.engine}: {len(found.results)} results)")
+            if report := TurnReport.read((values or {}).get("report")):
+                for sentence in report.degraded:
+                    self.note(f"({sentence})")

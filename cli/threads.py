@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..storage.archive import Archive
 from ..storage.storage import Storage
@@ -24,6 +25,9 @@ async def threads(
     rows = await Archive(rows_of(storage)).threads()
     if as_json:
         print_json(ThreadLine(**row) for row in rows)
+        return
+    if not rows:
+        say("You have no thread yet: `everthread chat` begins one.")
         return
     table = Table("thread", "messages", "last message")
     for row in rows:
@@ -57,8 +61,8 @@ async def history(
         return
     for message in page:
         mark = " (left)" if message.left_at is not None else ""
-        say(f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}{mark}: ", end="", style="dim")
-        say(message.text)
+        who = f"{message.created_at:%Y-%m-%d %H:%M} {message.name or message.role}{mark}: "
+        say(Text.assemble((who, "dim"), message.text))
 
 
 async def prune(storage: Storage, thread: Thread) -> None:

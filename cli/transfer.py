@@ -17,6 +17,7 @@ from ..maintenance.transfer_format import check_file, is_ours
 from ..memory.store_index import store_client, vector_index
 from ..models.embeddings import Embedder
 from ..storage.storage import Storage
+from ..text.count import counted
 from .opening import rows_of, say
 
 
@@ -83,10 +84,11 @@ def _found(found: Converted) -> str:
     """What an export holds, as a sentence without its end."""
     span = f" from {found.since:%Y-%m-%d} to {found.until:%Y-%m-%d}" if found.since and found.until else ""
     left = f", {found.left} of them on branches that were left" if found.left else ""
-    facts = f", {found.facts} facts" if found.facts else ""
+    facts = f", {counted(found.facts, 'fact')}" if found.facts else ""
     undated = f"; {found.undated} have no time, and are dated {UNKNOWN:%Y-%m-%d}" if found.undated else ""
     return (
-        f"{found.product}, {found.conversations} conversations{span}, {found.messages} messages{left}{facts}{undated}"
+        f"{found.product}, {counted(found.conversations, 'conversation')}{span}, "
+        f"{counted(found.messages, 'message')}{left}{facts}{undated}"
     )
 
 
@@ -112,10 +114,10 @@ async def _import(storage: Storage, file: Path, shown: str, *, embed: bool) -> N
         await into_store(storage, embedder)
     counts = checked.header.counts
     say(
-        f"{shown}: {counts.messages} messages, {new.messages} of them new; "
-        f"{counts.summaries} summaries, {new.summaries} of them new; "
-        f"{counts.facts} facts and {counts.pins} pins, {new.facts + new.pins} of them new; "
-        f"{work.learned} facts read in what was said."
+        f"{shown}: {counted(counts.messages, 'message')}, {new.messages} of them new; "
+        f"{counted(counts.summaries, 'summary')}, {new.summaries} of them new; "
+        f"{counted(counts.facts, 'fact')} and {counted(counts.pins, 'pin')}, {new.facts + new.pins} of them new; "
+        f"{counted(work.learned, 'fact')} read in what was said."
     )
 
 

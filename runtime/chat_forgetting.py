@@ -22,6 +22,7 @@ from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
 from ..state.messages import content_hash, message_text, role_of
 from ..state.update import Update
+from ..text.count import counted
 from ..text.shorten import one_line
 from .chain_texts import chain_from_archive, with_chain
 from .events import tell
@@ -72,7 +73,7 @@ def note(done: Forgotten | None) -> tuple[str, ...]:
     if done is None:
         return ()
     if done.is_done:
-        return (DONE.format(messages=_count(done.messages, "message"), facts=_count(done.facts + done.pins, "fact")),)
+        return (DONE.format(messages=counted(done.messages, "message"), facts=counted(done.facts + done.pins, "fact")),)
     if done.error is not None:
         return (FAILED,)
     quoted = "; ".join(f'"{one_line(sentence, _QUOTED)}"' for sentence in done.may_be_meant)
@@ -104,10 +105,6 @@ def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, 
     ids = {str(message.id) for message in said}
     links = [link for link in chain["links"] if link["id"] not in ids]
     return cast("ConversationState", {**state, "chain": {**relinked(chain, links), "known": known}}), False
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _without_repeats(message: AnyMessage, requests: Iterable[Request]) -> AnyMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import select
@@ -10,13 +11,16 @@ from pathlib import Path
 
 import pytest
 from command import EVERTHREAD, run
+from fake_web import running_server
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from everthread.cli.chat_commands import COMMANDS, read_chat_command
+from everthread.cli.opening import say
 from everthread.cli.reply import MarkdownReply, complete_blocks, printable
 from everthread.models.bundled_weights import BUNDLED_MODEL
+from everthread.search.breaker import process_breakers
 from everthread.settings.profiles import PROFILES
 
 
@@ -108,6 +112,37 @@ def test_help_shows_the_options_that_matter_and_all_are_taken(environment: dict[
     assert "everthread settings" in shown
     assert run(environment, "threads", "--similarity-threshold", "0.5").returncode == 0
     assert "similarity_threshold" in run(environment, "settings").stdout
+
+
+def test_a_turn_that_searched_the_web_says_with_what_and_one_that_could_not_says_why(
+    environment: dict[str, str],
+) -> None:
+    with running_server() as server:
+        searching = {
+            "EVERTHREAD_WEB_SEARCH": "always",
+            "EVERTHREAD_SEARCH_ENGINES": "searxng",
+            "SEARXNG_URL": f"{server.url}/searx",
+        }
+        shown = typed({**environment, **searching}, "What do ants eat?", "And bees?")
+    assert "(searched the web with searxng: 2 results)" in shown
+    process_breakers.clear()
+    shown = typed({**environment, **searching}, "What do wasps eat?", "still there?")
+    assert shown.count("(The web search brought nothing: searxng cannot be reached.)") == 2
+    assert shown.count("not a language model") == 2
+
+
+def test_what_is_no_reply_is_wrapped_at_words_in_a_terminal_and_whole_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for is_terminal in (True, False):
+        out = io.StringIO()
+        monkeypatch.setattr(out, "isatty", lambda is_terminal=is_terminal: is_terminal)
+        monkeypatch.setattr("sys.stdout", out)
+        say("one two three " * 10)
+        lines = out.getvalue().rstrip("\n").split("\n")
+        assert len(lines) > 1 if is_terminal else len(lines) == 1
+        assert {word for line in lines for word in line.split()} == {"one", "two", "three"}
 
 
 @given(st.lists(st.sampled_from(["a", "\n", "\n\n", "```", "~~~", "- b", "\n```py\n", "é"]), max_size=40))

@@ -222,4 +222,4 @@ async def test_a_thread_that_a_program_named_is_found_by_that_name(
     assert "My locker is QX-1." in await asyncio.to_thread(ran, "explain", "t1")
     assert "nothing is wrong" in await asyncio.to_thread(ran, "doctor", "t1")
     assert "going on after 2 messages" in await asyncio.to_thread(ran, "chat", "--thread", "t1", typed="Hello.\n")
-    assert "Deleted: 1 threads, 4 messages" in await asyncio.to_thread(ran, "delete", "t1", "--yes")
+    assert "Deleted: 1 thread, 4 messages" in await asyncio.to_thread(ran, "delete", "t1", "--yes")

@@ -200,6 +200,6 @@ def test_the_command_deletes_what_is_named_and_asks_before(environment: dict[str
     assert "There is no thread 'wrok'" in unknown.stderr
     assert "for good" not in unknown.stdout
     assert "work" in run(environment, "threads").stdout
-    assert "Deleted: 1 threads, 2 messages" in run(environment, "delete", "work", "--yes").stdout
+    assert "Deleted: 1 thread, 2 messages" in run(environment, "delete", "work", "--yes").stdout
     assert "work" not in run(environment, "threads").stdout
     assert "There is no thread" in run(environment, "delete", "work", "--yes").stderr

@@ -370,7 +370,7 @@ def test_an_import_is_found_and_twice_is_once(tmp_path: Path, environment: dict[
 def test_what_was_said_of_oneself_in_an_import_is_known(tmp_path: Path, environment: dict[str, str]) -> None:
     (trip, _) = chatgpt()
     trip["mapping"]["q2"]["message"]["content"]["parts"] = ["I live in Bergen. Plan a trip to Vienna"]
-    assert "1 facts read in what was said" in run(environment, "import", str(written(tmp_path, [trip]))).stdout
+    assert "1 fact read in what was said" in run(environment, "import", str(written(tmp_path, [trip]))).stdout
     assert "I live in Bergen" in run(environment, "facts", "--json").stdout
 
 

@@ -223,7 +223,7 @@ def test_ctrl_c_in_the_terminal(opened: Callable[..., open_graph], monkeypatch: 
     console = Console(file=io.StringIO())
     with asyncio.Runner() as runner:
         graph = runner.run(own.__aenter__())
-        session = Session(graph, own.resources.settings, "work", console, PlainReply(console))
+        session = Session(graph, own.resources.settings, "work", console, PlainReply())
         runner.run(session.greet(resumed=False))
         with pytest.raises(KeyboardInterrupt):
             runner.run(session.turn("Tell me slowly."))
