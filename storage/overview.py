@@ -62,7 +62,7 @@ class Overview:
         return summaries_of(self._rows, [row for row in rows if row["left_at"] is None])
 
     async def after(self, thread_id: str, message_id: str, *, limit: int, with_left: bool = False) -> list[str]:
-        """Ids of the messages of a thread that come after one of it, in their order."""
+        """Ids of the messages of a thread that come after one of it, in their order; after none, from the first on."""
         values = {"thread_id": thread_id, "id": message_id, "limit": limit, "with_left": with_left}
         return [row["id"] for row in await self._rows.fetch("overview.after", **values)]
 

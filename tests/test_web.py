@@ -96,9 +96,46 @@ async def test_memory_is_searched_as_the_graph_does_and_says_why(story: Conversa
         assert "Ruth the importer, you the notes" not in only, "which the assistant said"
         assert "Biscuit" not in only
         assert "Nothing bears on it" in await read(client, "/search", q="dog", until="2001-01-01")
+        assert "in <bdi" in only
+        assert "The release" in only.split("in <bdi")[1]
         wrong = await client.get("/search", params={"q": "dog", "since": "yesterday"})
         assert wrong.status_code == 404
         assert "expected it as 2026-01-31" in wrong.text
+
+
+async def test_filters_find_what_many_others_bear_on_as_well(small: Conversation) -> None:
+    user = small.resources.of_user("ada")
+    said: list[Any] = []
+    for n in range(200):
+        moment = {"created_at": f"2025-{1 + n // 28:02}-{1 + n % 28:02}T12:00:00+00:00"}
+        said.append(HumanMessage(f"The garden has {n} roses.", id=f"q{n}", additional_kwargs=moment))
+    async with entered(small) as client:
+        await user.archive.own_thread("t")
+        await user.archive.add_messages("t", said)
+        await small.asettled()
+        for since in ("2025-01-03", "2025-04-20", "2025-07-28"):
+            page = await read(client, "/search", q="How many roses has the garden?", since=since, until=since)
+            assert "1 found" in page, since
+        assert "memories of the 200" in await read(client, "/search", q="roses", role="user")
+
+
+async def test_who_looks_at_an_old_message_sees_it_and_the_forms_keep_an_old_conversation(small: Conversation) -> None:
+    user = small.resources.of_user("ada")
+    said: list[Any] = [HumanMessage(f"Question number {n}.", id=f"q{n}") for n in range(1, 121)]
+    async with entered(small) as client:
+        for thread, messages in (("old", said), *((f"t{n}", [HumanMessage("Hello.", id=f"h{n}")]) for n in range(210))):
+            await user.archive.own_thread(thread)
+            await user.archive.add_messages(thread, messages)
+        middle = await read(client, "/thread", id="old", at="q60")
+        assert middle.count('id="at"') == middle.count(" meant") == 1
+        assert "Question number 60." in middle[middle.index('id="at"') :][:600]
+        labels = re.findall(r'<nav[^>]*aria-label="([^"]+)"', middle)
+        assert len(labels) == len(set(labels)), "of two with one name a screen reader cannot tell which is which"
+        (first,) = set(re.findall(r'href="(/thread\?[^"]+)">The first<', middle))
+        begun = await read(client, first.replace("&amp;", "&"))
+        assert "Question number 1." in begun
+        assert "Question number 41." not in begun
+        assert re.search(r'value="old" selected>Question number 1\.<', await read(client, "/search", thread="old"))
 
 
 async def test_the_pyramid_leads_down_to_what_was_said(story: Conversation) -> None:

@@ -184,13 +184,17 @@ async def test_figures_are_of_the_turns_that_were_taken(graph: Conversation) -> 
         page = await read(client, "/plots")
         assert "17 turns" in page
         assert page.count("<svg viewBox") == 5
-        assert "50 % of the input in the middle" in page
+        assert "The median is 50 % of a turn’s input" in page
+        assert "with the whole conversation each time it would have been" in page.split("At the prices that are set")[1]
         for kind in ("messages", "vectors", "summaries", "reports of turns", "checkpoints"):
             number = re.search(rf"<td>{kind}</td><td class=\"n\">([\d,]+)</td><td class=\"n\">([^<]+)", page)
             assert number is not None
             assert int(number[1].replace(",", "")) > 0
             assert number[2] != "0 bytes"
         assert "12 turns" in await read(client, "/plots", thread="home", turns=12)
+        rows = re.findall(r"<tr><td><a[^>]*>(\d+)</a></td>" + r'<td class="n">([\d,]*)</td>' * 2, page)
+        (*_, (prompt, whole)) = [(prompt, whole) for turn, prompt, whole in rows if turn == "1"]
+        assert 0 <= int(prompt) - int(whole) < 10, "before the first of all turns nothing was said"
 
 
 async def test_settings_say_where_they_come_from_and_hide_what_is_secret(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from everthread import Settings, open_graph
@@ -123,3 +123,10 @@ async def told_hostile(graph: Conversation) -> None:
     user = graph.resources.of_user("ada")
     await user.archive.own_thread(thread, f"name{HOSTILE}")
     await user.archive.add_messages(thread, [AIMessage("", tool_calls=[call], id=f"m{HOSTILE}", name=f"n{HOSTILE}")])
+
+
+async def told_long(graph: Conversation) -> None:
+    """A conversation of several pages."""
+    archive = graph.resources.of_user("ada").archive
+    await archive.own_thread("long", "A long one")
+    await archive.add_messages("long", [HumanMessage(f"Question number {n}.", id=f"q{n}") for n in range(1, 121)])

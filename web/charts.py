@@ -45,9 +45,14 @@ class Columns(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines with one scale: names with their points as SVG has them, and the value at the top of the picture."""
+    """Lines with one scale.
 
-    lines: Sequence[tuple[str, str]]
+    Attributes:
+        lines: their names, each with its pieces: points as SVG has them.
+        top: the value at the top of the picture.
+    """
+
+    lines: Sequence[tuple[str, Sequence[str]]]
     top: float
 
 
@@ -84,15 +89,18 @@ def columns(rows: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], 
 
 
 def lines(series: Sequence[tuple[str, Sequence[float | None]]], top: float | None = None, most: int = 240) -> Lines:
-    """Lines over the same steps; where a line has no value it goes on from its last."""
+    """Lines over the same steps; where a line has no value it is broken, and one value alone is a dot."""
     values = [value for _, line in series for value in line if value is not None]
     highest = top or _rounded_up(max(values, default=0.0))
-    made: list[tuple[str, str]] = []
+    made: list[tuple[str, Sequence[str]]] = []
     for name, line in series:
-        every = max(1, -(-len(line) // most))
-        points = [(at, value) for at, value in enumerate(line) if value is not None and (at % every == 0)]
-        step = WIDTH / max(1, len(line) - 1)
-        made.append((name, " ".join(f"{at * step:.1f},{_HEIGHT * (1 - value / highest):.1f}" for at, value in points)))
+        step, pieces = WIDTH / max(1, len(line) - 1), list[list[str]]([[]])
+        for at in range(0, len(line), max(1, -(-len(line) // most))):
+            if (value := line[at]) is not None:
+                pieces[-1].append(f"{at * step:.1f},{_HEIGHT * (1 - value / highest):.1f}")
+            elif pieces[-1]:
+                pieces.append([])
+        made.append((name, [" ".join(piece * 2 if len(piece) == 1 else piece) for piece in pieces if piece]))
     return Lines(made, highest)
 
 

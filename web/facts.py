@@ -54,7 +54,7 @@ async def facts(visit: Visit) -> Response:
         more=page + 1 if len(chosen) > page * PAGE else None,
         pins=await visit.memory.apins() if page == 1 and not wanted and not is_timeline else [],
         timeline=_intervals(shown, now()) if is_timeline else [],
-        begins=min((fact.valid_from for fact in shown), default=None),
+        days=_scale(shown, now()) if is_timeline else [],
     )
 
 
@@ -74,6 +74,13 @@ def _intervals(shown: Sequence[Fact], until: datetime) -> list[_Interval]:
         width = ((fact.valid_to or until) - fact.valid_from).total_seconds() * scale
         placed.append(_Interval(fact, round(x, 1), round(min(max(4.0, width), WIDTH - x), 1)))
     return placed
+
+
+def _scale(shown: Sequence[Fact], until: datetime) -> list[datetime]:
+    """Where the timeline begins, and its middle, where that is another day."""
+    first = min((fact.valid_from for fact in shown), default=until)
+    middle = first + (until - first) / 2
+    return [first, middle] if first.date() < middle.date() < until.date() else [first]
 
 
 async def fact(visit: Visit) -> Response:

@@ -13,6 +13,7 @@ from ..runtime.forget_wanted import Wanted, part_named, whole_threads
 from ..state.errors import InputError
 from ..storage.archive import ArchivedMessage
 from ..storage.overview import Overview
+from .threads import named_threads
 from .visit import Visit
 
 SHOWN: Final = 20
@@ -26,7 +27,7 @@ async def page(visit: Visit) -> Response:
     asked = {name: visit.asked(name) for name in _FIELDS}
     if not any(asked.values()):
         rows = list(reversed(await records(visit.user.rows)))[:50]
-        return await visit.show("forget.html", records=rows, threads=await visit.memory.athreads())
+        return await visit.show("forget.html", records=rows, threads=await named_threads(visit))
     wanted = await _wanted(visit, asked)
     going = await foreseen(visit.user, wanted)
     return await visit.show(

@@ -33,7 +33,8 @@ class _Figures(NamedTuple):
         thread: where it was.
         turn: its number.
         prompt: tokens of the prompt.
-        whole: tokens of the whole conversation before it.
+        whole: tokens of a prompt with the whole conversation: instructions, tools, all that was said, the question.
+        before: those of them that had been sent before.
         cached: the share of its input that a provider's cache served; None where no tokens were counted.
         similarity: of the nearest memory; None where nothing was compared.
         used: the highest share of the reply that a memory says too; None where none was told.
@@ -45,6 +46,7 @@ class _Figures(NamedTuple):
     turn: int
     prompt: int | None
     whole: int
+    before: int
     cached: float | None
     similarity: float | None
     used: float | None
@@ -73,7 +75,9 @@ async def plots(visit: Visit) -> Response:
         number=len(rows),
         prompt=sum(row.prompt or 0 for row in rows),
         whole=sum(row.whole for row in rows if row.prompt is not None),
+        ends=[f"turn {report.turn}, {report.started_at:%Y-%m-%d}" for _, report in (*reports[:1], *reports[-1:])],
         cost=_sum(row.cost for row in rows),
+        **_whole_costs([report for _, report in reports], rows, prices),
         medians={"prompt": _median(row.prompt for row in rows), "time": _median(row.milliseconds for row in rows),
                  "cached": _median(row.cached for row in rows), "similarity": _median(row.similarity for row in rows)},
         sizes=await overview.sizes(),
@@ -83,7 +87,11 @@ async def plots(visit: Visit) -> Response:
 
 
 def _figures(thread: str, report: TurnReport, said: Sequence[tuple[datetime, int]], prices: Prices) -> _Figures:
-    before = bisect_left(said, report.started_at, key=lambda one: one[0])
+    at = bisect_left(said, report.started_at, key=lambda one: one[0])
+    before, new, steady = said[at - 1][1] if at else 0, 0, 0
+    if report.context is not None:
+        tokens_of = {section.name: section.tokens for section in report.context.sections}
+        new, steady = tokens_of.get("question", 0), tokens_of.get("system", 0) + report.context.tools
     tokens = [(call.input_tokens, call.cached_tokens or 0) for call in report.calls if call.input_tokens]
     similarity = max((m.similarity for m in report.memories if m.similarity is not None), default=None)
     if similarity is None and report.recall is not None:
@@ -92,13 +100,28 @@ def _figures(thread: str, report: TurnReport, said: Sequence[tuple[datetime, int
         thread,
         report.turn,
         report.context.tokens if report.context else None,
-        said[before - 1][1] if before else 0,
+        steady + before + new,
+        steady + before if before else 0,
         sum(cached for _, cached in tokens) / sum(given for given, _ in tokens) if tokens else None,
         similarity,
         max((memory.used for memory in report.memories if memory.used is not None), default=None),
         turn_cost(report, prices),
         report.milliseconds,
     )
+
+
+def _whole_costs(reports: Sequence[TurnReport], rows: Sequence[_Figures], prices: Prices) -> dict[str, float]:
+    """What the turns whose cost is known would have cost with the whole conversation, without and with a cache."""
+    if prices.input is None or prices.output is None:
+        return {}
+    of_cached = prices.input if prices.cached is None else prices.cached
+    full, cached = 0.0, 0.0
+    for report, row in zip(reports, rows, strict=True):
+        if row.cost is not None and report.reply is not None:
+            out = (report.reply.output_tokens or 0) * prices.output
+            full += row.whole * prices.input + out
+            cached += (row.whole - row.before) * prices.input + row.before * of_cached + out
+    return {"whole_cost": full / 1_000_000, "whole_cached": cached / 1_000_000}
 
 
 def _pictures(reports: Sequence[TurnReport], rows: Sequence[_Figures]) -> dict[str, Any]:

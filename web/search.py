@@ -11,13 +11,14 @@ from ..memory.pairing import with_fragments
 from ..state.errors import InputError
 from ..state.records import Memory, Role
 from ..state.report_records import Recalled
+from .threads import named_threads
 from .visit import Visit
 
 SHOWN: Final = 20
 """Memories of a page."""
 
-_FOUND: Final = 100
-"""Memories that are found, among which filters choose."""
+_DEPTH: Final = 2_000
+"""Memories among which filters choose: more than recall ranks for a question."""
 
 _CHOSEN: Final = ("user", "assistant", "tool")
 
@@ -32,7 +33,9 @@ async def search(visit: Visit) -> Response:
     if query:
         if thread:
             await visit.thread(thread)
-        found = await visit.memory.arecall(query, thread_id=thread or None, limit=_FOUND, as_of=until)
+        limit = _DEPTH if since or until or role else SHOWN
+        found = await visit.memory.arecall(query, thread_id=thread or None, limit=limit, as_of=until)
+    threads = await named_threads(visit, thread)
     kept = [wanted for memory in found if (wanted := _wanted(memory, since, until, role)) is not None]
     return await visit.show(
         "search.html",
@@ -42,9 +45,11 @@ async def search(visit: Visit) -> Response:
         roles=_CHOSEN,
         since=visit.asked("since"),
         until=visit.asked("until"),
-        threads=await visit.memory.athreads(),
+        threads=threads,
+        names={one.id: one.name for one in threads},
         found=[(memory, Recalled.of(memory).arms) for memory in kept[:SHOWN]],
-        left_out=len(found) - len(kept),
+        ranked=len(found) if since or until or role else 0,
+        fitting=len(kept),
     )
 
 

@@ -13,7 +13,7 @@ from ..state.errors import InputError
 from ..state.records import MASTER_LEVEL, Summary
 from ..storage.overview import Outlined, Overview
 from .charts import WIDTH
-from .threads import thread_name
+from .threads import named_threads, thread_name
 from .visit import Visit
 
 _STANDING: Final = 60
@@ -44,7 +44,7 @@ class _Block(NamedTuple):
 async def summaries(visit: Visit) -> Response:
     """The pyramid of a conversation and the summaries that stand; without a conversation, the list of them."""
     if not visit.asked("thread"):
-        return await visit.show("summaries.html", threads=await visit.memory.athreads())
+        return await visit.show("summaries.html", threads=await named_threads(visit))
     thread = await visit.thread(visit.asked("thread"))
     outline, places = await Overview(visit.user.rows).outline(thread)
     spans = _spans_of(outline, places)

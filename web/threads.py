@@ -25,7 +25,18 @@ SHOWN: Final = 3_000
 """Characters of a message that a page shows; the rest is a click away."""
 
 _OPENING: Final = 200
+_OFFERED: Final = 200
+"""Conversations that a form offers to choose from."""
+
 _LONGEST_TURN: Final = timedelta(hours=1)
+
+
+class NamedThread(NamedTuple):
+    """A conversation to choose: its id, what it is called, and how many messages it has."""
+
+    id: str
+    name: str
+    messages: int
 
 
 class _Entry(NamedTuple):
@@ -70,13 +81,16 @@ async def threads(visit: Visit) -> Response:
 
 
 async def thread(visit: Visit) -> Response:
-    """A page of a conversation as it was said: its newest messages, those before one, or those around one."""
+    """A page of a conversation as it was said: its newest or first messages, those before one, or those around one."""
     id_, with_left, at = await visit.thread(visit.asked("id")), bool(visit.asked("left")), visit.asked("at")
     overview = Overview(visit.user.rows)
     before = visit.asked("before") or None
     if at:
         later = await overview.after(id_, at, limit=PAGE // 2 + 1, with_left=with_left)
         before = later[PAGE // 2] if len(later) > PAGE // 2 else None
+    elif visit.asked("first"):
+        begun = await overview.after(id_, "", limit=PAGE + 1, with_left=with_left)
+        before = begun[PAGE] if len(begun) > PAGE else None
     found = await overview.page(id_, before=before, limit=PAGE + 1, with_left=with_left)
     shown = found[-PAGE:]
     newer = await overview.after(id_, shown[-1].id, limit=PAGE + 1, with_left=with_left) if shown and before else []
@@ -87,11 +101,24 @@ async def thread(visit: Visit) -> Response:
         "older": shown[0].id if len(found) > PAGE else None,
         "newer": newer[PAGE] if len(newer) > PAGE else None,
         "is_newest": not newer,
-        "at": at,
+        "meant": at,
         "with_left": with_left,
         "last_turn": await visit.user.reports.last_turn(id_),
     }
     return await visit.show("thread.html", **values)
+
+
+async def named_threads(visit: Visit, chosen: str = "") -> list[NamedThread]:
+    """The user's newest conversations, to choose from, by name or beginning; with the chosen one, however old."""
+    rows = await visit.memory.athreads()
+    rows = [*rows[:_OFFERED], *(row for row in rows[_OFFERED:] if row["thread_id"] == chosen)]
+    openings = await Overview(visit.user.rows).openings([row["thread_id"] for row in rows], characters=_OPENING)
+    return [
+        NamedThread(
+            row["thread_id"], row["name"] or openings.get(row["thread_id"]) or row["thread_id"], row["messages"]
+        )
+        for row in rows
+    ]
 
 
 async def message(visit: Visit) -> Response:

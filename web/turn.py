@@ -39,6 +39,7 @@ def _explained(visit: Visit, report: TurnReport) -> dict[str, Any]:
         "nodes": nodes_in_order(report),
         "slowest": max(report.nodes.values(), default=1.0) or 1.0,
         "cost": turn_cost(report, prices),
+        "has_prices": prices.input is not None and prices.output is not None,
         "tokens_in": sum(call.input_tokens or 0 for call in calls),
         "tokens_cached": sum(call.cached_tokens or 0 for call in calls),
         "tokens_out": sum(call.output_tokens or 0 for call in calls),

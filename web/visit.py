@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from ..doors.memory import ConversationMemory
 from ..graph.conversation import Conversation
 from ..state.errors import InputError
+from ..text.count import counted
 from ..text.shorten import one_line
 from .static import static_files
 
@@ -171,9 +172,13 @@ class Visit:
         return base_of(self.request)
 
     def link(self, path: str, **values: Any) -> str:
-        """The address of a page of ours, with what it is asked; values that are None or empty are left out."""
+        """The address of a page of ours, with what it is asked; values that are None or empty are left out.
+
+        One that is about a message in a conversation (`at`) leads to its place on the page.
+        """
         query = urlencode({name: value for name, value in values.items() if value not in {None, ""}})
-        return f"{self.base}/{path}{'?' if query else ''}{query}"
+        place = "#at" if "at" in values else ""
+        return f"{self.base}/{path}{'?' if query else ''}{query}{place}"
 
     def go(self, path: str, **values: Any) -> Response:
         """Lead on to another page, after something was done."""
@@ -211,6 +216,8 @@ def templates() -> Environment:
         "day": lambda moment: f"{moment:%Y-%m-%d}" if moment else "",
         "line": one_line,
         "count": lambda number: f"{number:,}",
+        "counted": counted,
+        "nth": _nth,
         "amount": _amount,
         "ms": _duration,
     }
@@ -220,6 +227,12 @@ def templates() -> Environment:
 def _duration(milliseconds: float) -> str:
     """A time as people write it."""
     return f"{milliseconds:,.0f} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:,.1f} s"
+
+
+def _nth(number: int) -> str:
+    """A place as people write it."""
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
 
 
 def _amount(size: float) -> str:

@@ -11,7 +11,7 @@ FROM threads AS t WHERE t.user_id = :user_id AND t.thread_id = ANY(:ids)
 -- name: overview.after
 SELECT id FROM messages
 WHERE user_id = :user_id AND thread_id = :thread_id AND (left_at IS NULL OR :with_left)
-  AND seq > (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id)
+  AND (:id = '' OR seq > (SELECT seq FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id))
 ORDER BY seq LIMIT :limit
 
 -- name: overview.outline
