@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, Final
@@ -12,9 +13,8 @@ import typer
 from ..settings.forms import groups_of, shown
 from ..settings.profiles import PROFILES
 from ..settings.settings import Settings
-from ..settings.storage import StorageSettings
 
-_STORED: Final = frozenset({"user_id", *StorageSettings.model_fields})
+_STORED: Final = frozenset({"user_id", "database_url", "data_dir", "encryption_key"})
 _ANSWERING: Final = frozenset(
     {"profile", "model", "slm_model", "summary_model", "system_prompt", "search_engines", "max_context_tokens"}
 )
@@ -31,7 +31,11 @@ _SHOWN: Final[Mapping[str, frozenset[str]]] = {
 }
 """Settings that the help of a command shows beside those of the storage."""
 
-ALL_SETTINGS: Final = "Every setting is an option of every command: `everthread settings` lists them."
+_SENTENCE: Final = re.compile(r"(?<=[^.]\.) (?=[A-Z])")
+
+ALL_SETTINGS: Final = (
+    "Every setting is an option of every command: `everthread settings` lists them, and says more of these."
+)
 
 
 def with_settings(command: Callable[..., None], name: str) -> Callable[..., None]:
@@ -66,7 +70,7 @@ def with_settings(command: Callable[..., None], name: str) -> Callable[..., None
 def _option(name: str, group: str, *, is_shown: bool) -> inspect.Parameter:
     flag = typer.Option(
         f"--{name.replace('_', '-')}",
-        help=f"{Settings.model_fields[name].description} [default: {default_text(name)}]",
+        help=f"{_begins(str(Settings.model_fields[name].description))} [default: {default_text(name)}]",
         metavar="VALUE",
         show_default=False,
         rich_help_panel=group,
@@ -74,6 +78,12 @@ def _option(name: str, group: str, *, is_shown: bool) -> inspect.Parameter:
     )
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, flag])
+
+
+def _begins(description: str) -> str:
+    """Of a description the first sentence, and what holds where nothing is set; `everthread settings` has the rest."""
+    first, *others = _SENTENCE.split(description)
+    return " ".join([first, *(other for other in others if other.startswith(("Unset:", "Empty:")))])
 
 
 def default_text(name: str) -> str:

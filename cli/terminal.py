@@ -22,9 +22,13 @@ def is_terminal() -> bool:
 
 
 async def piped() -> AsyncIterator[str]:
-    """The lines of a pipe, each a question."""
+    """The lines of a pipe, each a question; one that is not in the console's encoding is taken for UTF-8."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # a pipe is a TextIOWrapper
     while line := await asyncio.to_thread(sys.stdin.readline):
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            line = line.encode(sys.stdin.encoding, "surrogateescape").decode(errors="surrogateescape")
         yield line.rstrip("\n")
 
 

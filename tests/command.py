@@ -21,10 +21,16 @@ EVERTHREAD = str(Path(sys.executable).parent / "everthread")
 Done = subprocess.CompletedProcess[str]
 
 
-def run(environment: dict[str, str], *words: str, typed: str | bytes = "", cwd: Path | None = None) -> Done:
+def run(
+    environment: dict[str, str],
+    *words: str,
+    typed: str | bytes = "",
+    cwd: Path | None = None,
+    encoding: str = "utf-8",
+) -> Done:
     """Call the command with what is typed into it: like a process, but in this one."""
-    stdin = _stream(typed.encode("utf-8", "surrogateescape") if isinstance(typed, str) else typed)
-    stdout, stderr = _stream(), _stream()
+    stdin = _stream(typed.encode("utf-8", "surrogateescape") if isinstance(typed, str) else typed, encoding)
+    stdout, stderr = _stream(encoding=encoding), _stream(encoding=encoding)
     with _process_of(environment, cwd) as patched:
         for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
             patched.setattr(sys, name, stream)
@@ -76,10 +82,10 @@ def _process_of(environment: dict[str, str], cwd: Path | None) -> Iterator[pytes
             root.handlers[:], root.level = handlers, level
 
 
-def _stream(data: bytes = b"") -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n", write_through=True)
+def _stream(data: bytes = b"", encoding: str = "utf-8") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="\n", write_through=True)
 
 
 def _text(stream: io.TextIOWrapper) -> str:
     buffer: Any = stream.buffer
-    return str(buffer.getvalue().decode())
+    return str(buffer.getvalue().decode(stream.encoding))

@@ -109,6 +109,9 @@ def test_help_shows_the_options_that_matter_and_all_are_taken(environment: dict[
     shown = " ".join(run(environment, "history", "--help").stdout.split())
     assert "--database-url VALUE" in shown
     assert "--similarity-threshold" not in shown
+    assert "--pool-size" not in shown
+    assert len(shown) < 1_900
+    assert all(name in " ".join(run(environment, "chat", "--help").stdout.split()) for name in PROFILES)
     assert "everthread settings" in shown
     assert run(environment, "threads", "--similarity-threshold", "0.5").returncode == 0
     assert "similarity_threshold" in run(environment, "settings").stdout
@@ -129,6 +132,24 @@ def test_a_turn_that_searched_the_web_says_with_what_and_one_that_could_not_says
     shown = typed({**environment, **searching}, "What do wasps eat?", "still there?")
     assert shown.count("(The web search brought nothing: searxng cannot be reached.)") == 2
     assert shown.count("not a language model") == 2
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("ascii", "My dog Bjørn likes 🦴.".encode()), ("latin-1", "My dog Bjørn likes it.".encode("latin-1"))],
+)
+def test_a_console_of_another_encoding_takes_and_shows_everything(
+    environment: dict[str, str], encoding: str, said: bytes
+) -> None:
+    typed = said + b"\n/facts\n/explain\n/threads\n/history\n/help\n"
+    done = run(environment, "chat", "--thread", "work", typed=typed, encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "/threads" in done.stdout
+    assert "My dog Bjørn likes" in run(environment, "history", "work").stdout
+    run(environment, "chat", "--thread", "work", typed="I live in 東京 🦴.\n")
+    for command in (["history", "work"], ["explain", "work"], ["facts"], ["context", "work", "🦴?"]):
+        done = run(environment, *command, encoding=encoding)
+        assert done.returncode == 0, done.stderr
 
 
 def test_what_is_no_reply_is_wrapped_at_words_in_a_terminal_and_whole_in_a_pipe(

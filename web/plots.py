@@ -77,7 +77,7 @@ async def plots(visit: Visit) -> Response:
         whole=sum(row.whole for row in rows if row.prompt is not None),
         ends=[f"turn {report.turn}, {report.started_at:%Y-%m-%d}" for _, report in (*reports[:1], *reports[-1:])],
         cost=_sum(row.cost for row in rows),
-        **_whole_costs([report for _, report in reports], rows, prices),
+        costs=_whole_costs([report for _, report in reports], rows, prices),
         medians={"prompt": _median(row.prompt for row in rows), "time": _median(row.milliseconds for row in rows),
                  "cached": _median(row.cached for row in rows), "similarity": _median(row.similarity for row in rows)},
         sizes=await overview.sizes(),
@@ -121,7 +121,7 @@ def _whole_costs(reports: Sequence[TurnReport], rows: Sequence[_Figures], prices
             out = (report.reply.output_tokens or 0) * prices.output
             full += row.whole * prices.input + out
             cached += (row.whole - row.before) * prices.input + row.before * of_cached + out
-    return {"whole_cost": full / 1_000_000, "whole_cached": cached / 1_000_000}
+    return {"full": full / 1_000_000, "cached": cached / 1_000_000}
 
 
 def _pictures(reports: Sequence[TurnReport], rows: Sequence[_Figures]) -> dict[str, Any]:
