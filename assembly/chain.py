@@ -23,6 +23,7 @@ from ..state.messages import (
     message_text,
     role_of,
 )
+from ..text.replies import is_canned
 from ..text.tokens import is_binary_block
 
 Content = str | list[str | dict[str, Any]]
@@ -48,7 +49,8 @@ class ChainParts(NamedTuple):
 def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> ChainParts:
     """The chain as instructions, what was said earlier, the newest question, and what came after it.
 
-    Left out are empty messages, results without their call, and calls without all of their results.
+    Left out are empty messages, replies that no model gave, results without their call, and calls without all of their
+    results.
 
     Args:
         chain: the live chain.
@@ -58,7 +60,7 @@ def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> C
     written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
     # Many clients send their instructions again with each message: the newest of the same text stands.
     written = list(dict.fromkeys(reversed(written)))[::-1]
-    spoken = [m for m in said if not (is_instruction(m) or is_empty(m))]
+    spoken = [m for m in said if not (is_instruction(m) or is_empty(m) or is_canned(message_text(m)))]
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return ChainParts(
         written="\n\n".join(written),

@@ -19,6 +19,7 @@ from ..memory.pairing import (
 from ..state.errors import EmbeddingError, RightsError
 from ..state.records import Memory, Recall
 from ..storage.spaces import name_of_space
+from ..text.replies import is_canned
 from ..text.tokens import estimate_tokens, is_longer
 from .relevance import least_told
 from .turn import Turn
@@ -96,7 +97,7 @@ async def _with_sources(
         is_new = (memory.thread_id, memory.source_ids[0]) not in chain
         if memory.source_type == "summary" and is_new and left > 0:
             below = await user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
-            raw = [message for message in below if (memory.thread_id, message.id) not in there]
+            raw = [m for m in below if (memory.thread_id, m.id) not in there and not is_canned(m.content)]
             chosen = await asyncio.to_thread(bearing_on, raw, question, left)
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             there |= {(memory.thread_id, fragment.id) for fragment in chosen}

@@ -458,3 +458,10 @@ async def test_what_the_offline_model_said_is_not_recalled_nor_summarized(
     assert not [text for text in [*told, *(s.content for s in summaries)] if "no model is configured" in text]
     assert summaries
     assert len([text for text in said if "no model is configured" in text]) == 10, "the archive keeps it as it was said"
+    echo = EchoModel(prompts=[])
+    async with open_with(settings, model=echo, embeddings=embeddings) as graph:
+        for thread in ("t1", "t2", "t3"):  # what was said there and, in another, what summaries were made from
+            await say(graph, "Remark on dogs: is a language model configured, or is no model configured?", to=thread)
+    shown = [message.text for prompt in echo.prompts for message in prompt]
+    assert any("Biscuit" in text for text in shown)
+    assert not [text for text in shown if "not a language model" in text]
