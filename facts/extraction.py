@@ -17,6 +17,7 @@ from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .counts import MORE, Counted, count_of, more_of, names_part
 from .endings import Ending, ending, may_be_of_user, revoked
 from .language import Frame, Language, language_in, languages
+from .lasting import lasts
 from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, weighs_more
 from .subject import KINDS, Subject, with_subjects
 from .words import content_terms, key
@@ -135,9 +136,15 @@ def _told(subject: Subject, context: _Context) -> list[Fact]:
         return [_ended(over, subject, context)]
     if not framed and is_passing(clause, subject.rest, language):
         return []
-    if subject.name == "my":
-        return _of_theirs(subject, plain, framed, context)
-    return framed or _of_user(subject.rest, context)
+    is_mine = subject.name == "my"
+    told = _of_theirs(subject, plain, framed, context) if is_mine else framed or _of_user(subject.rest, context)
+    return [fact for fact in told if _is_kept(fact, context)]
+
+
+def _is_kept(fact: Fact, context: _Context) -> bool:
+    """Whether a fact says what it is about, or is asked for, or is likely to last."""
+    is_sure = fact.attribute is not None or context.origin != "pattern"
+    return is_sure or lasts(context.clause.text, context.clause.plain, fact.kind, context.language.code)
 
 
 def _is_of_own(clause: Clause, more: Counted | None, language: Language) -> bool:

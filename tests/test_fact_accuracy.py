@@ -11,6 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from fact_clauses import changes, labelled, scores
 
+from everthread.facts.extraction import Occasion, extract
+from everthread.state.records import now
+
 
 def test_what_is_taken_for_a_fact_is_one_and_few_are_missed() -> None:
     by_language = scores(labelled("kept"))
@@ -23,3 +26,28 @@ def test_what_is_taken_for_a_fact_is_one_and_few_are_missed() -> None:
 def test_what_is_said_later_ends_doubts_or_leaves_what_it_tells_of(outcome: str) -> None:
     pairs = [pair for pair in changes("kept") if pair.outcome == outcome]
     assert sum(pair.is_right for pair in pairs) / len(pairs) >= 0.9
+
+
+def test_what_chat_is_full_of_is_no_fact_and_what_lasts_beside_it_is() -> None:
+    lines = (Path(__file__).parents[1] / "bench" / "fact_chat.txt").read_text(encoding="utf-8").splitlines()
+    taken = {line: bool(extract(line[2:], Occasion("t", "m", now()))) for line in lines}
+    assert sum(taken[line] for line in taken if line[0] == "-") <= 0.05 * len(taken)
+    assert sum(taken[line] for line in taken if line[0] == "+") >= 0.9 * sum(line[0] == "+" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We are all in this together.",
+        "They are my escape from reality.",
+        "My family is awesome.",
+        "I'm definitely considering giving it a try.",
+    ],
+)
+def test_cheer_thanks_and_moods_are_no_facts(text: str) -> None:
+    assert extract(text, Occasion("t", "m", now())) == []
+
+
+def test_what_is_asked_for_is_a_fact_whatever_it_says() -> None:
+    at = Occasion("t", "m", now())
+    assert extract("We are all in this together.", at, origin="user")
