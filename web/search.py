@@ -34,7 +34,7 @@ async def search(visit: Visit) -> Response:
         if thread:
             await visit.thread(thread)
         limit = _DEPTH if since or until or role else SHOWN
-        found = await visit.memory.arecall(query, thread_id=thread or None, limit=limit, as_of=until)
+        found = await visit.memory.arecall(query, thread_id=thread or None, limit=limit)
     threads = await named_threads(visit, thread)
     kept = [wanted for memory in found if (wanted := _wanted(memory, since, until, role)) is not None]
     return await visit.show(
