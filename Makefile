@@ -11,7 +11,7 @@ export LANGGRAPH_CLI_NO_ANALYTICS := 1
 export LANGGRAPH_NO_VERSION_CHECK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-clients check format docs site lock clean
+.PHONY: help run studio test test-all test-clients check format docs site lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ run: $(VENV)/.installed  ## Chat in the terminal; ARGS="--thread work" goes on w
 # process, because models on all cores slow each other down.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses $(WORKERS) --dist worksteal
+
+studio: $(VENV)/.installed-dev  ## Open the graph in LangGraph Studio, in the browser
+	@EVERTHREAD_CLIENT_SETTINGS=all $(BIN)/langgraph dev --no-reload
 
 test: $(VENV)/.installed-dev  ## Run the quick tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
 	@$(PYTEST) $(PARALLEL) -m "not slow and not clients" $(ARGS)

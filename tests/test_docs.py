@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -41,6 +42,26 @@ def test_the_schema_of_what_a_command_prints_is_in_the_docs(command: str, reques
         file.parent.mkdir(exist_ok=True)
         file.write_text(schema_text(PRINTED[command]) + "\n")
     assert file.read_text() == schema_text(PRINTED[command]) + "\n", "run `make docs`"
+
+
+def test_what_troubleshooting_quotes_is_what_errors_say() -> None:
+    said = [text for room in ROOMS for file in (ROOT / room).rglob("*.py") for text in _texts_of(file)]
+    quoted = re.findall(r'^\| "(.+?)" \|', (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
+    assert len(quoted) >= 10
+    for quote in quoted:
+        parts = [re.escape(part.strip(" .")) for part in re.split(r"\.\.\.|\d+", quote) if part.strip(" .")]
+        assert any(re.search(".*".join(parts), text, re.DOTALL) for text in said), quote
+
+
+def _texts_of(file: Path) -> list[str]:
+    """The texts in a file of Python, with a blank for each value in them."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            found.append("".join(str(part.value) if isinstance(part, ast.Constant) else " " for part in node.values))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
+    return found
 
 
 @pytest.mark.slow
