@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..models.similarity import similarities
-from ..state.errors import EmbeddingError
+from ..state.errors import EmbeddingError, StorageUnreachable
 from ..state.records import Hit, Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
@@ -160,21 +160,21 @@ class MemorySearch:
         return await asyncio.to_thread(nearest_in, memory, found, thread_only)
 
     async def _memory(self, timeout: float) -> tuple[UserMemory, str | None]:
-        """The user's memory; what was said a moment ago elsewhere is given its terms and vectors first.
-
-        With it, why the latter failed, if so.
-        """
-        known = await self._memories.of(self._rows)
-        changed, error = known.without_terms, None
-        if known.without_terms:
-            await index_pending(self._rows)
-        if self._vectors.may_have_pending(without_vectors=known.without_vectors):
-            changed = True  # even where this finds nothing left to do: it has waited for who did it
-            try:
+        """The user's memory, when what was said elsewhere has its terms and vectors; and why not, if a model fails."""
+        known, error = await self._memories.of(self._rows), None
+        may_lack = self._vectors.may_have_pending(without_vectors=known.without_vectors)
+        if not (known.without_terms or may_lack):
+            return known.memory, None
+        try:
+            if known.without_terms:
+                await index_pending(self._rows)
+            if may_lack:
                 await self._vectors.embed_pending(timeout=timeout)
-            except EmbeddingError as failed:
-                error = str(failed)
-        return (await self._memories.of(self._rows) if changed else known).memory, error
+        except EmbeddingError as failed:
+            error = str(failed)
+        except StorageUnreachable:
+            pass  # a standby: what has them is searched; where nothing can be read either, reading says so
+        return (await self._memories.of(self._rows)).memory, error
 
 
 def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) -> Near | None:

@@ -17,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 from psycopg.conninfo import make_conninfo
 
 from everthread import Settings, StorageError, open_graph
+from everthread.doors.memory import ConversationMemory
 from everthread.storage.postgres.database import Database
 
 Administrate = Callable[[str], Any]
@@ -99,9 +100,10 @@ async def test_a_database_that_takes_no_writes_is_read(
     environment: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    """As a standby is: `history`, `export` and `explain` work there."""
+    """As a standby is: `history`, `export` and `explain` work there, and what has its vectors is found."""
     await talks(settings, embeddings)
     schema = settings.database_schema
+    administrate(f'DELETE FROM "{schema}".vectors WHERE ctid = (SELECT max(ctid) FROM "{schema}".vectors)')
     with role(administrate, server_url) as (name, url):
         administrate(f"ALTER ROLE {name} SET default_transaction_read_only = on")
         administrate(f'GRANT USAGE ON SCHEMA "{schema}" TO {name}')
@@ -109,6 +111,7 @@ async def test_a_database_that_takes_no_writes_is_read(
         standby = settings.but(database_url=url)
         async with open_graph(standby, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
             assert len(await graph.ahistory("ada", "t1")) == 4
+            assert await ConversationMemory(graph.resources, "ada").arecall("Is my dog called Biscuit?")
             with pytest.raises(StorageError, match="takes no writes"):
                 await say(graph, "Remember this.")
         environment = {**environment, "EVERTHREAD_DATABASE_URL": url, "EVERTHREAD_USER_ID": "ada"}
