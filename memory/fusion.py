@@ -31,6 +31,9 @@ COSINE_OF_WHOLE: Final = 25.0
 
 NAMED_SPEAKER: Final = 4.0
 NAMED_DAY: Final = 4.0
+IN_BOUNDS: Final = 4.0
+"""What is added to a message of the time within which a question looks ("in May"), if told up to some days later."""
+
 TIME_ASKED_FOR: Final = 2.0
 ASKS: Final = 1.0
 FILLER: Final = 10.0
@@ -111,10 +114,16 @@ def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers
 
 def day_scores(timeline: Timeline, named: Sequence[Period]) -> Numbers:
     """`NAMED_DAY` for each position that was said in a period that the question names, else 0."""
+    scores: Numbers = NAMED_DAY * within(timeline, named).astype(np.float64)
+    return scores
+
+
+def within(timeline: Timeline, named: Sequence[Period]) -> Flags:
+    """Which positions were said in one of these periods."""
     said = np.zeros(len(timeline.times), dtype=bool)
     for period in named:
         said |= (timeline.times >= period.start.timestamp()) & (timeline.times <= period.end.timestamp())
-    return NAMED_DAY * said
+    return said
 
 
 def combined(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,11 +18,12 @@ from psycopg.types.json import Jsonb
 from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import CALLS_TOOLS, TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
-from ..text.dates import asks_when, periods
+from ..text.bounds import bounds
+from ..text.dates import Period, asks_when, periods
 from ..text.language import language_of
 from ..text.related import names_in, related_terms
 from ..text.terms import search_terms
-from .fusion import Flags, Numbers, day_scores, lexical
+from .fusion import Flags, Numbers, day_scores, lexical, within
 from .timeline import Timeline
 from .user_memory import UserMemory, View
 
@@ -34,6 +35,9 @@ RELATED: Final = (1.25, 0.52)
 
 By trial on LoCoMo, LongMemEval and BEAM: 0.1 for the least related, 0.6 for what means the same.
 """
+
+TOLD_LATER: Final = timedelta(20)
+"""How long after a time what happened then is told, mostly; by trial on LoCoMo."""
 
 _BATCH: Final = 500
 
@@ -65,6 +69,7 @@ class KeywordHits(NamedTuple):
         of_names: which positions hold each name in the question, in rows; none in German, where nouns look like them.
         tells_time_asked_for: whether the question asks for a time, and the message tells one.
         calls_tools: whether the message calls tools.
+        in_bounds: whether it was said in the time within which the question looks.
         keys: the terms of the question, as many as it has.
     """
 
@@ -73,6 +78,7 @@ class KeywordHits(NamedTuple):
     of_names: Flags
     tells_time_asked_for: Flags
     calls_tools: Flags
+    in_bounds: Flags
     keys: Sequence[int]
 
 
@@ -103,7 +109,8 @@ def keyword_hits(
     of_names: Flags = counts[[term in names for term in terms]] >= 1
     found = lexical(view.timeline, counts)
     scores = _by_words(question, view.timeline, found.scores, moment)
-    return view, KeywordHits(scores, found.met, of_names, telling, calling, of_terms)
+    in_bounds = within(view.timeline, _bounds(question, view.timeline, moment))
+    return view, KeywordHits(scores, found.met, of_names, telling, calling, in_bounds, of_terms)
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:
@@ -113,3 +120,14 @@ def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: date
     if len(scores) > DEPTH:
         scores[scores < np.partition(scores, -DEPTH)[-DEPTH]] = 0
     return scores
+
+
+def _bounds(question: str, timeline: Timeline, moment: datetime) -> list[Period]:
+    """The times within which a question looks: "in May" is the last one before the newest message.
+
+    What happened is told some days later, too.
+    """
+    if not len(timeline.times):
+        return []
+    newest = datetime.fromtimestamp(float(timeline.times.max()), moment.tzinfo)
+    return [Period(start, end + TOLD_LATER) for start, end in bounds(question, min(moment, newest))]

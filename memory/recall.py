@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -15,14 +15,16 @@ from ..state.records import Hit, Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
+from ..text.sides import sides_of
 from ..text.terms import search_terms
 from .breadth import ALL, LEAST, Bounds, certainty, leads, relevances, said_by_another
 from .bridges import bridged
-from .fusion import Flags, Numbers, combined, meaning_weight, shared_cosines, spread
+from .candidates import Candidates, with_sides
+from .fusion import IN_BOUNDS, Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
 from .recall_cache import RecallCache
 from .timeline import Timeline
-from .user_memory import Indices, Near, SummarySource, UserMemory, View
+from .user_memory import Indices, Near, UserMemory, View
 from .vectors import Lookup, NearSource, VectorIndex, nearest_in
 
 VECTOR_DEPTH: Final = 400
@@ -35,30 +37,14 @@ FLOOR: Final = 1.0
 """The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
 
 
-class Candidates(NamedTuple):
-    """Messages, and after them summaries, with their scores: arrays of one length.
+class _Found(NamedTuple):
+    """What the arms found for a text; `failed` says why the vector arm did not."""
 
-    Attributes:
-        rows: the row of each message in the user's memory.
-        summaries: the summaries.
-        scores: of both arms together.
-        lexical: of the keyword arm; 0 where it did not find it.
-        cosines: of the vector arm; NaN where it did not find it.
-        asks: whether it ends in a question mark.
-        leads: whether it is the best of those that hold a name in the question.
-        sure: log odds that what is asked for was said.
-        rarest: idf of a term that is in one message.
-    """
-
-    rows: Indices
-    summaries: Sequence[SummarySource]
-    scores: Numbers
-    lexical: Numbers
-    cosines: Numbers
-    asks: Flags
-    leads: Flags
-    sure: float
-    rarest: float
+    text: str
+    view: View
+    words: KeywordHits
+    lookup: Lookup | None
+    failed: str | None
 
 
 class MemorySearch:
@@ -107,34 +93,41 @@ class MemorySearch:
 
         self._vectors.expect(question)
         memory, error = await self._memory(timeout)
+        sealing, moment = await self._rows.sealing(), as_of or now()
 
-        async def by_meaning() -> tuple[Lookup | None, str | None]:
+        async def by_meaning(text: str) -> tuple[Lookup | None, str | None]:
             if error is not None:
                 return None, error
             try:
-                found = await self._vectors.lookup(
-                    question, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout
-                )
+                found = await self._vectors.lookup(text, limit=VECTOR_DEPTH, thread_only=thread_only, timeout=timeout)
             except EmbeddingError as failed:
                 return None, str(failed)
             return found, None
 
-        sealing = await self._rows.sealing()
-        # Side by side: the keyword arm does not wait for the embedding of the question.
-        (view, words), (lookup, failed) = await asyncio.gather(
-            asyncio.to_thread(keyword_hits, memory, thread_only, question, sealing, as_of or now()), by_meaning()
-        )
+        async def found(text: str) -> _Found:
+            """Side by side: the keyword arm does not wait for the embedding of the question."""
+            by_words = asyncio.to_thread(keyword_hits, memory, thread_only, text, sealing, moment)
+            (view, words), (lookup, failed) = await asyncio.gather(by_words, by_meaning(text))
+            return _Found(text, view, words, lookup, failed)
+
+        def candidates(of: _Found) -> Candidates:
+            near = of.lookup(memory, of.view) if of.lookup is not None else None
+            if as_of is not None:
+                near = _until(as_of, of.view, of.words, near)
+            return _candidates(memory, of.view, of.words, near, of.text)
+
+        whole, *sides = await asyncio.gather(*map(found, (question, *sides_of(question))))
 
         def recall() -> Recall:
             with memory.lock:
-                near = lookup(memory, view) if lookup is not None else None
-                if as_of is not None:
-                    near = _until(as_of, view, words, near)
-                candidates = _candidates(memory, view, words, near, question)
-                enough = (candidates.lexical >= FLOOR) | (similarities(candidates.cosines) >= threshold)
-                hits = tuple(_ranked(memory, candidates, np.flatnonzero(enough), limit, least))
-            cosines = candidates.cosines[~np.isnan(candidates.cosines)]
-            told = None if failed is None else f"{failed} Memory was searched by keywords alone."
+                all_of_it = candidates(whole)
+                enough = (all_of_it.lexical >= FLOOR) | (similarities(all_of_it.cosines) >= threshold)
+                if sides:
+                    all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
+                    enough |= all_of_it.leads
+                hits = tuple(_ranked(memory, all_of_it, np.flatnonzero(enough), limit, least))
+            cosines = all_of_it.cosines[~np.isnan(all_of_it.cosines)]
+            told = None if whole.failed is None else f"{whole.failed} Memory was searched by keywords alone."
             nearest = _similarity(float(cosines.max())) if len(cosines) else None
             return Recall(hits=hits, least=least.relevance, nearest=nearest, error=told)
 
@@ -189,7 +182,7 @@ def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) 
 
 def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near | None, question: str) -> Candidates:
     """The messages and summaries that the question's words, days or meaning reach, in no order."""
-    by_words, met, of_names, telling, calling, keys = words
+    by_words, met, of_names, telling, calling, in_bounds, keys = words
     near = near or Near(np.full(len(memory), np.nan), ())
     cosines = near.messages[view.rows]
     at = np.flatnonzero(((by_words > 0) | ~np.isnan(cosines)) & ~view.messages["is_system"])
@@ -215,6 +208,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
     with_name = np.isin(messages["speaker"], [number for name, number in memory.speakers.items() if name])
     if said_by_another(scores, is_named, with_name & ~of_names[:, at].any(axis=0)):
         sure = -np.inf
+    scores = scores + IN_BOUNDS * in_bounds[at]
     if sure >= LEAST["one"].certainty:
         scores = bridged(memory, view, at, scores, by_people=~is_reply, asked=keys)
     if scope == "order":

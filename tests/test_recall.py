@@ -312,6 +312,36 @@ async def test_an_order_of_events_begins_with_what_opened_each(resources: Resour
     assert {hit.source_id for hit in recall.hits} == {"m0", "m4"}
 
 
+async def test_of_what_came_first_each_side_is_told(resources: Resources) -> None:
+    """The side that shares no word with its message, beside another of which much was said."""
+    router = [f"The new router is set up in room {n}, and the signal of the router is fine." for n in range(12)]
+    said_apart = [*LIFE[:4], *router, *LIFE[4:]]
+    for n, text in enumerate(said_apart):
+        await resources.of_user("ada").archive.add_messages(f"t{n}", [said(text, 2 * n, at=MONDAY + timedelta(n))])
+    for question in (
+        "Did I set up the router before or after I got a musical instrument?",
+        "What did I do first, set up the router or get a musical instrument?",
+    ):
+        recall = await find(resources, question, least=LEAST["many"], limit=30)
+        told = [said_apart[int(hit.source_id[1:]) // 2] for hit in recall.hits if hit.relevance >= recall.least]
+        assert any("cello" in text for text in told), question
+        assert any("router" in text for text in told[:3]), question
+
+
+async def test_a_question_that_names_a_month_looks_there_whatever_its_language(resources: Resources) -> None:
+    walks = [said("Walked along the canal again.", 2 * n, at=MONDAY + timedelta(days=30 * n)) for n in range(10)]
+    await resources.of_user("ada").archive.add_messages("t1", walks)  # from March to November of 2024
+
+    async def first(question: str) -> set[str]:
+        recall = await find(resources, question, limit=3)
+        return {hit.created_at.strftime("%m") for hit in recall.hits}
+
+    for question in ("Walked where in June?", "Gelaufen am canal im Juni?", "canal 六月?", "canal в июне?"):
+        assert "06" in await first(question), question
+    assert await first("Did I walk along the canal between April and May?") >= {"04", "05"}
+    assert await first("Did I walk along the canal before the end of April?") >= {"03", "04"}
+
+
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
     shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), rarest).tolist()

@@ -146,15 +146,16 @@ def _ago(unit: str, number: int, today: date) -> Days:
 @cache
 def date_words() -> dict[str, Any]:
     """The word lists, folded as the texts are that they are sought in."""
-    words: dict[str, Any] = _folded(load("dates"))
+    words: dict[str, Any] = folded(load("dates"))
     return words
 
 
-def _folded(data: Any) -> Any:
+def folded(data: Any) -> Any:
+    """Word lists folded as the texts are that they are sought in."""
     if isinstance(data, dict):
-        return {fold(key): _folded(value) for key, value in data.items()}
+        return {fold(key): folded(value) for key, value in data.items()}
     return (
-        [_folded(value) for value in data] if isinstance(data, list) else fold(data) if isinstance(data, str) else data
+        [folded(value) for value in data] if isinstance(data, list) else fold(data) if isinstance(data, str) else data
     )
 
 

@@ -10,6 +10,7 @@ import regex
 
 from .data import phrases
 from .fold import fold
+from .sides import sides_of
 
 Scope = Literal["one", "many", "order", "whole"]
 """One thing, several, the order of several, or a whole in short."""
@@ -29,10 +30,12 @@ def scope_of(question: str) -> Scope:
 
     "order" is that of events, "whole" a summary or how something developed; "many" is all, how many, which, a
     comparison, or what follows from several things that were said ("would she ..."); how many days ago asks for one.
+    Which of several came first asks for each of them.
     """
     text = fold(question[:_CHARACTERS])
     groups: tuple[Scope, ...] = ("order", "whole", "one", "many")
-    return next((group for group in groups if _has(text, phrases("scope", group))), "one")
+    asked: Scope = next((group for group in groups if _has(text, phrases("scope", group))), "one")
+    return "many" if asked == "one" and sides_of(question) else asked
 
 
 def topics_of(message: str) -> frozenset[Topic]:
