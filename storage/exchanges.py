@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from psycopg.rows import DictRow
 
 from ..state.records import Fragment, Hit
+from ..text.moments import moment
 from .readable import readable
 from .searchable import CALLS
 from .sources import fragment
@@ -49,7 +51,16 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
 
 def _fragment(row: DictRow) -> Fragment:
     content = "\n".join(_with_calls(row["text"], row["calls"])) if row["calls"] else row["text"]
-    return fragment(row, content)
+    return fragment({**row, "created_at": _in_own_zone(row["created_at"], row["written_at"])}, content)
+
+
+def _in_own_zone(said_at: datetime, written: Any) -> datetime:
+    """The time of a message in the zone in which it was written, which tells its day; encrypted ones do not tell it."""
+    own = moment(written)
+    try:
+        return said_at if own is None else said_at.astimezone(own.tzinfo)
+    except OverflowError:  # at the ends of the calendar
+        return said_at
 
 
 def _with_calls(text: str, calls: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -31,6 +31,10 @@ FRIDAY = date(2023, 6, 9)
         ("Das war letzten Montag.", " [letzten montag: 2023-06-05]"),
         ("Fue el lunes pasado", " [el lunes pasado: 2023-06-05]"),
         ("我们去年见面了", " [去年: 2022]"),
+        ("Ayer vendimos la moto; la semana anterior compramos un coche.",
+         " [ayer: 2023-06-08; la semana anterior: 2023-05-29 to 2023-06-04]"),
+        ("Ayer vendimos la moto, la semana anterior a la boda.", " [ayer: 2023-06-08]"),
+        ("We came last May, and the week before.", " [last may: 2023-05]"),
     ],
 )  # fmt: skip
 def test_days_are_told_from_the_day_on_which_it_was_said(text: str, told: str) -> None:

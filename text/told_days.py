@@ -29,6 +29,9 @@ _BEFORE: Final[Mapping[str, Callable[[date], Days]]] = MappingProxyType(
         "year": lambda day: year(day.year - 1),
     }
 )
+_LONGEST: Final = MappingProxyType({"day": 1, "week": 7, "month": 31, "year": 366})
+"""Days that the period before which such a one lies has, at most: a week before "in May" can be any."""
+
 _MOST: Final = 4
 """Phrases of a message that are told."""
 
@@ -73,9 +76,13 @@ def _before(text: str, named: list[Named]) -> Iterator[Named]:
     """ "The week before", where a day was named before it."""
     for unit, of in _BEFORE.items():
         for match in _phrase(("before", unit)).finditer(text):
-            earlier = [one for one in named if one.at < match.start()]
-            if earlier and not _goes_on().match(text, match.end()):
+            earlier = [one for one in named if one.at < match.start() and _length(one.days) <= _LONGEST[unit]]
+            if earlier and not _goes_on(match[0]).match(text, match.end()):
                 yield Named(match.start(), match[0], of(max(earlier).days[0]))
+
+
+def _length(days: Days) -> int:
+    return (days[1] - days[0]).days + 1
 
 
 def _dates(first: date, last: date) -> str:
@@ -106,7 +113,10 @@ def _last_month() -> Any:
     return regex.compile(rf"{BEGIN}{before}\s+{name}{END}|{BEGIN}{name}\s+{behind}{END}")
 
 
-@cache
-def _goes_on() -> Any:
-    """A word right behind: "the week before the wedding"."""
-    return regex.compile(r"\s*[\p{L}\p{N}]")
+def _goes_on(phrase: str) -> Any:
+    """What says of what it is before: in English any word behind it, "the week before the wedding"; else "of"."""
+    return _ANY_WORD if phrase.startswith("the ") else _OF
+
+
+_ANY_WORD: Final = regex.compile(r"\s*[\p{L}\p{N}]")
+_OF: Final = regex.compile(r"\s+(?:d[eiu]|des|del|della|dell|d'|a|al|à|che|que|von|der|des|zu)\b")

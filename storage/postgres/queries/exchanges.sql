@@ -11,7 +11,7 @@ WITH found AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT CASE WHEN kind.of_tools THEN :tool_reach::int ELSE :reach::int END AS in_steps,
                                CASE WHEN kind.of_tools THEN :tool_reach::int ELSE 0 END AS of_tools) AS reach
 )
-SELECT found.hit_id, found.thread_id, m.seq, m.id, m.role, m.name, m.text, m.created_at, m.calls
+SELECT found.hit_id, found.thread_id, m.seq, m.id, m.role, m.name, m.text, m.created_at, m.calls, m.written_at
 FROM found
 LEFT JOIN LATERAL (
     SELECT seq FROM messages a WHERE a.user_id = :user_id AND a.thread_id = found.thread_id AND a.role = 'user'
@@ -28,7 +28,8 @@ LEFT JOIN LATERAL (
     ORDER BY b.seq LIMIT 1
 ) AS reply ON true
 JOIN LATERAL (
-    SELECT c.seq, c.id, c.role, c.name, c.text, c.created_at, c.message #> '{data,tool_calls}' AS calls
+    SELECT c.seq, c.id, c.role, c.name, c.text, c.created_at, c.message #> '{data,tool_calls}' AS calls,
+           c.message #>> '{data,additional_kwargs,created_at}' AS written_at
     FROM messages c WHERE c.user_id = :user_id AND c.thread_id = found.thread_id
        AND c.left_at IS NULL
        AND c.seq >= CASE WHEN query.seq IS NULL THEN found.first_of_tools ELSE query.seq END
@@ -39,6 +40,6 @@ JOIN LATERAL (
     ORDER BY c.seq LIMIT :most
 ) AS m ON true
 UNION ALL
-SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
+SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM unnest(:thread_ids::text[], :ids::text[]) AS hit(thread_id, id)
 JOIN summaries s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id

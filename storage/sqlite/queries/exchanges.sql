@@ -24,11 +24,12 @@ WITH hit AS (
     FROM near
 )
 SELECT span.id AS hit_id, span.thread_id, c.seq, c.id, c.role, c.name, c.text, c.created_at,
-       json_extract(sound(c.message), '$.data.tool_calls') AS calls
+       json_extract(sound(c.message), '$.data.tool_calls') AS calls,
+       json_extract(sound(c.message), '$.data.additional_kwargs.created_at') AS written_at
 FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thread_id AND c.left_at IS NULL
      AND c.seq BETWEEN coalesce(span.query, span.seq - span.beside) AND coalesce(span.reply, span.seq + span.beside)
      AND (c.seq IN (span.query, span.seq) OR c.seq = span.reply AND c.role <> 'user'
           OR span.of_tools AND (c.role = 'tool' OR json_extract(sound(c.message), '$.data.tool_calls[0]') IS NOT NULL))
 UNION ALL
-SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL
+SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM hit JOIN summaries AS s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id
