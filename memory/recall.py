@@ -116,7 +116,8 @@ class MemorySearch:
                 near = _until(as_of, of.view, of.words, near)
             return _candidates(memory, of.view, of.words, near, of.text)
 
-        whole, *sides = await asyncio.gather(*map(found, (question, *sides_of(question))))
+        parts = await asyncio.to_thread(sides_of, question)  # whose first call reads word lists
+        whole, *sides = await asyncio.gather(*map(found, (question, *parts)))
 
         def recall() -> Recall:
             with memory.lock:

@@ -110,20 +110,23 @@ def _meant(text: str, today: date) -> Iterator[Days]:
         return names[ord(match[group]) - _FIRST_MARK]
 
     for part in ("begin", "end"):
-        for match in _phrases(part).finditer(text):
-            names[ord(match["a"]) - _FIRST_MARK] = named(match, "a")._replace(part=part, is_sure=True)
-        text = _phrases(part).sub(r"\g<a>", text)
-    for match in _phrases("between").finditer(text):
-        begin, end = named(match, "a"), named(match, "b")
-        last = end.days(today)
-        if begin.year and not end.year and end.first:
-            last = end._replace(year=begin.year + (end.first < begin.first)).days(today)
-        yield begin.days(last[0])[0], last[1]
-    text = _phrases("between").sub(" ", text)
+        for phrase in _phrases(part, text):
+            for match in phrase.finditer(text):
+                names[ord(match["a"]) - _FIRST_MARK] = named(match, "a")._replace(part=part, is_sure=True)
+            text = phrase.sub(r"\g<a>", text)
+    for phrase in _phrases("between", text):
+        for match in phrase.finditer(text):
+            begin, end = named(match, "a"), named(match, "b")
+            last = end.days(today)
+            if begin.year and not end.year and end.first:
+                last = end._replace(year=begin.year + (end.first < begin.first)).days(today)
+            yield begin.days(last[0])[0], last[1]
+        text = phrase.sub(" ", text)
     for group, of in _OF.items():
-        for match in _phrases(group).finditer(text):
-            yield of(named(match, "a").days(today), today)
-        text = _phrases(group).sub(" ", text)
+        for phrase in _phrases(group, text):
+            for match in phrase.finditer(text):
+                yield of(named(match, "a").days(today), today)
+            text = phrase.sub(" ", text)
     for left in regex.findall(_MARK, text):
         if (name := names[ord(left) - _FIRST_MARK]).is_sure:
             yield name.days(today)
@@ -183,18 +186,27 @@ def _names() -> regex.Pattern[str]:
     )
 
 
+def _phrases(group: str, text: str) -> list[regex.Pattern[str]]:
+    """The phrases of a group around names, the longest first; only those that may stand in the text are compiled."""
+    return [_phrase(phrase) for phrase, parts in _listed(group) if all(part in text for part in parts)]
+
+
 @cache
-def _phrases(group: str) -> regex.Pattern[str]:
-    """The phrases of a group around names."""
+def _listed(group: str) -> list[tuple[str, list[str]]]:
+    """The phrases of a group in all languages, and what of each is written there."""
+    listed = sorted(
+        {phrase for of in _words()[group].values() for phrase in of}, key=lambda phrase: (-len(phrase), phrase)
+    )
+    return [(phrase, regex.split(r"\s*\{[ab]\}\s*", phrase)) for phrase in listed]
+
+
+@cache
+def _phrase(phrase: str) -> regex.Pattern[str]:
     filler = rf"(?:{any_of(_words()['of'])}\s+|\p{{L}}{{1,4}}')?"
-    listed = sorted((phrase for of in _words()[group].values() for phrase in of), key=len, reverse=True)
-    patterns = [
-        regex.escape(phrase, special_only=True)
-        .replace(r"\{a\}", f"{filler}(?P<a>{_MARK})")
-        .replace(r"\{b\}", f"{filler}(?P<b>{_MARK})")
-        for phrase in listed
-    ]
-    return regex.compile(_BEGIN + "(?:" + "|".join(patterns) + ")" + _END)
+    pattern = regex.escape(phrase, special_only=True)
+    for name in "ab":
+        pattern = pattern.replace(rf"\{{{name}\}}", f"{filler}(?P<{name}>{_MARK})")
+    return regex.compile(_BEGIN + pattern + _END)
 
 
 _LETTER: Final = rf"(?![{SPACELESS}])[\p{{L}}\p{{M}}\p{{N}}]"
