@@ -29,8 +29,8 @@ class MemoryRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     memory: ConversationMemory
-    thread_id: str | None = Field(None, description="The only thread to search; all of the user's by default.")
-    limit: int = Field(5, ge=1, description="Documents, at most.")
+    thread_id: str | None = Field(default=None, description="The only thread to search; all of the user's by default.")
+    limit: int = Field(default=5, ge=1, description="Documents, at most.")
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         return [_document(found) for found in self.memory.recall(query, thread_id=self.thread_id, limit=self.limit)]

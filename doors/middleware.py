@@ -15,7 +15,7 @@ from langchain.agents.middleware import (
     ToolCallRequest,
     hook_config,
 )
-from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -27,6 +27,7 @@ from ..runtime.components import Components
 from ..runtime.left_out import note_refused, without_left_out
 from ..runtime.prompt import Asked
 from ..runtime.resources import Resources
+from ..runtime.run_settings import check_user, warn_of_unread
 from ..runtime.turn import LOOKING_KEY, NESTED_KEY, Turn
 from ..settings.settings import Settings
 from ..state.errors import ThreadOwnershipError
@@ -98,11 +99,11 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         """Claim the thread for the user before the model is asked, and recognize what was said already.
 
         Raises:
-            SettingsError: the context holds a value that is not allowed.
+            SettingsError: the context holds a value that is not allowed, or names no user where one must be named.
             StorageError: the storage cannot be reached.
             ThreadOwnershipError: the thread belongs to another user.
         """
-        return await self._begun(state, self._turn(runtime, get_config()), get_config())
+        return await self._begun(state, runtime, get_config())
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[R]]]
@@ -134,7 +135,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """`abefore_agent`, blocking."""
-        return node_thread.run_sync(self._begun(state, self._turn(runtime, get_config()), get_config()))
+        return node_thread.run_sync(self._begun(state, runtime, get_config()))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[R]]
@@ -156,7 +157,11 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
         with self.resources.locks.hold_sync(turn.thread_id):
             node_thread.run_sync(self._keep(state, turn))
 
-    async def _begun(self, state: AgentState[Any], turn: Turn, config: RunnableConfig) -> dict[str, Any] | None:
+    async def _begun(
+        self, state: AgentState[Any], runtime: Runtime[Any], config: RunnableConfig
+    ) -> dict[str, Any] | None:
+        turn = self._turn(runtime, config)
+        warn_of_unread(runtime.context, config)
         if (config.get("configurable") or {}).get(_CHECKPOINTER_KEY) is None:
             name(state["messages"])
         if turn.only_looks:
@@ -172,7 +177,7 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
             raise
 
     async def _keep(self, state: AgentState[Any], turn: Turn) -> None:
-        messages = with_ids(state["messages"], turn)
+        messages = [_as_said(message) for message in with_ids(state["messages"], turn)]
         await kept(list(await without_left_out(turn.user, turn.thread_id, messages)), turn)
 
     async def _assembled(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
@@ -191,12 +196,20 @@ class Everthread(AgentMiddleware[AgentState[Any], Any]):
 
     def _turn(self, runtime: Runtime[Any], config: RunnableConfig) -> Turn:
         """The turn that the agent is in; its messages are the agent's."""
+        check_user(self.resources.settings, runtime, config)
         settings = self.resources.runs.settings_of(runtime, config)
         thread_id = _thread_of(config) or str((config.get("metadata") or {}).get("run_id") or uuid.uuid4())
         if is_aside := is_asked_by_tool(_thread_of(config)):
             thread_id = f"{thread_id} {str(config['configurable'].get('checkpoint_ns')).rpartition('|')[0]}"
         own = {"thread_id": thread_id, NESTED_KEY: True, LOOKING_KEY: is_aside}
         return Turn(self.resources, settings, {"configurable": own})
+
+
+def _as_said(message: AnyMessage) -> AnyMessage:
+    """The message; what a middleware of LangChain has put in as the user's, such as its summary, is nobody's words."""
+    if isinstance(message, HumanMessage) and message.additional_kwargs.get("lc_source"):
+        return SystemMessage(message.content, id=message.id, additional_kwargs=message.additional_kwargs)
+    return message
 
 
 def _thread_of(config: RunnableConfig) -> str | None:

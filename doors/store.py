@@ -23,6 +23,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import get_text_at_path, tokenize_path
 
+from ..runtime.run_settings import check_user
 from ..runtime.user import User
 from ..state.errors import EmbeddingError, InputError
 from ..state.records import now
@@ -78,13 +79,16 @@ class MemoryStore(BaseStore):
     def _user(self) -> User:
         if not self._of_run:
             return self._memory.user
+        resources = self._memory.resources
         try:
-            settings = self._memory.resources.runs.settings_of(get_runtime(), get_config())
+            runtime, config = get_runtime(), get_config()
+            check_user(resources.settings, runtime, config)
+            settings = resources.runs.settings_of(runtime, config)
         except RuntimeError as error:
             if isinstance(error, ValueError):  # a setting of the run is not allowed
                 raise
             raise InputError("The store of a run's user was used outside of a run: use MemoryStore(memory).") from None
-        return self._memory.resources.of_user(settings.user_id)
+        return resources.of_user(settings.user_id)
 
     async def _done(self, ops: list[Op], user: User) -> list[Result]:
         found = await user.documents.at((op.namespace, op.key) for op in ops if isinstance(op, GetOp))

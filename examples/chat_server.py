@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 
-from everthread import EverthreadError, OverloadError, Settings, ThreadOwnershipError, open_graph
+from everthread import EverthreadError, OverloadError, Settings, ThreadOwnershipError, open_graph, thread_id
 
 USERS = {"ada-token": "ada", "bob-token": "bob"}  # yours: who the bearer of a token is, never what a client says
 
@@ -40,13 +40,13 @@ def made(settings: Settings | None = None, **components: Any) -> FastAPI:
 
     app = FastAPI(lifespan=lifespan)
 
-    @app.post("/threads/{thread_id}/messages")
-    async def answer(thread_id: str, message: Message, user: User) -> StreamingResponse:
+    @app.post("/threads/{name}/messages")
+    async def answer(name: str, message: Message, user: User) -> StreamingResponse:
         async def events() -> AsyncIterator[str]:
             try:
                 async for chunk, _ in app.state.graph.astream(
                     {"messages": [("user", message.text)]},
-                    {"configurable": {"thread_id": f"{user}-{thread_id}"}},
+                    {"configurable": {"thread_id": thread_id(name, user)}},  # nobody else's, whatever the name
                     context={"user_id": user},
                     stream_mode="messages",
                 ):
@@ -58,9 +58,9 @@ def made(settings: Settings | None = None, **components: Any) -> FastAPI:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
-    @app.get("/threads/{thread_id}/messages")
-    async def history(thread_id: str, user: User, before: str | None = None) -> list[dict[str, str]]:
-        page = await app.state.graph.ahistory(user, f"{user}-{thread_id}", before=before, limit=50)
+    @app.get("/threads/{name}/messages")
+    async def history(name: str, user: User, before: str | None = None) -> list[dict[str, str]]:
+        page = await app.state.graph.ahistory(user, thread_id(name, user), before=before, limit=50)
         return [{"id": row.id, "role": row.role, "text": row.text} for row in page]
 
     @app.exception_handler(ThreadOwnershipError)

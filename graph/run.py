@@ -18,7 +18,7 @@ from ..models.callbacks import ShownReply
 from ..runtime.asked_by_tool import is_asked_by_tool
 from ..runtime.requests import Heard
 from ..runtime.resources import Resources
-from ..runtime.run_settings import PASSED, PASSED_KEY, as_context, authenticated_user, names_user, warn_of_unread
+from ..runtime.run_settings import PASSED, PASSED_KEY, as_context, check_user, warn_of_unread
 from ..runtime.turn import (
     CHAINS_KEY,
     FORGOTTEN_KEY,
@@ -126,11 +126,7 @@ def read_run(
     runtime = runtime_of(context, own)
     if not is_nested:
         warn_of_unread(context, config)
-    if resources.settings.require_user and not (authenticated_user(runtime) or names_user(context, own)):
-        raise SettingsError(
-            'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
-            "(EVERTHREAD_REQUIRE_USER is set)."
-        )
+    check_user(resources.settings, runtime, own)
     user_id = resources.runs.settings_of(runtime, own).user_id
     if not (is_nested or _may_stop_between(graph, options)):
         own["configurable"][RUN_KEY] = RunCheckpoints(user_id)

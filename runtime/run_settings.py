@@ -189,6 +189,19 @@ def names_user(context: Any, config: RunnableConfig | None) -> bool:
     return any("user_id" in _names_of(layer) for layer in given(context, config).settings)
 
 
+def check_user(base: Settings, runtime: Runtime[Any], config: RunnableConfig | None) -> None:
+    """Refuse a run that names no user, where one must be named.
+
+    Raises:
+        SettingsError: it names none.
+    """
+    if base.require_user and not (authenticated_user(runtime) or names_user(runtime.context, config)):
+        raise SettingsError(
+            'The run names no user: pass {"user_id": "..."} in the context, or sign in on the server '
+            "(EVERTHREAD_REQUIRE_USER is set)."
+        )
+
+
 def warn_of_unread(context: Any, config: RunnableConfig | None) -> None:
     """Warn, once of each, of what stands in `configurable` as if it were read there: settings, a misspelt `user_id`."""
     configurable = dict((config or {}).get("configurable") or {})

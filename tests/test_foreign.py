@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import subprocess
 import tracemalloc
 import zipfile
 from datetime import UTC, datetime
@@ -10,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import EVERTHREAD, run_process
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, messages_to_dict
 from test_cli import run
@@ -385,6 +388,37 @@ async def test_what_was_said_of_oneself_is_known_at_once_where_a_memory_imports_
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("points", [(0, 1, 600), (1_100, 2_400)])
+async def test_an_import_that_is_killed_at_any_point_goes_on(
+    tmp_path: Path, environment: dict[str, str], settings: Settings, embeddings: Embeddings, points: tuple[int, ...]
+) -> None:
+    talks = [
+        {"uuid": f"c{c}", "name": f"Talk {c}", "created_at": NINE, "chat_messages": [
+            {"uuid": f"{c}-{m}", "sender": ("human", "assistant")[m % 2], "created_at": NINE,
+             "text": f"I have {m} goats in valley {c}."} for m in range(80)]}
+        for c in range(30)
+    ]  # fmt: skip
+    file = written(tmp_path, talks)
+    async with open_memory(settings, user_id="default", embeddings=embeddings) as memory:
+        for point in points:
+            with subprocess.Popen(
+                [EVERTHREAD, "import", str(file)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ) as process:
+                while process.poll() is None and sum(row["messages"] for row in await memory.athreads()) < point:
+                    await asyncio.sleep(0.02)
+                process.kill()
+        done = await asyncio.to_thread(run_process, environment, "import", str(file))
+        assert "2400 messages, " in done.stdout, done.stderr
+        assert "2400 messages, 0 of them new" in run(environment, "import", str(file)).stdout
+        threads = await memory.athreads()
+        assert {row["name"] for row in threads} == {talk["name"] for talk in talks}
+        for row in threads:
+            said = [message.text for message in await memory.ahistory(row["thread_id"], limit=200)]
+            assert said == [f"I have {m} goats in valley {str(row['name']).split()[1]}." for m in range(80)]
+        assert await memory.user.vectors.embed_pending(timeout=60) == 0
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
     (trip, _) = chatgpt()

@@ -12,14 +12,15 @@ from typing import Annotated, Any
 import pytest
 from conversation import EchoModel, thread
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentState
+from langchain.agents.middleware import AgentState, SummarizationMiddleware
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt import ToolRuntime
 from scripted import ScriptedModel, calls, scripted
 
-from everthread import Everthread, InputError, Settings, open_graph, open_memory
+from everthread import Everthread, InputError, MemoryStore, Settings, SettingsError, open_graph, open_memory
 
 TASK = "I live in Rome. What is my dog called?"
 
@@ -136,6 +137,56 @@ async def test_the_same_words_said_again_are_answered_anew_where_nothing_keeps_t
     said = [row.text for row in await middleware.memory("ada").ahistory("t1")]
     assert said == ["Yes.", "Which one?", "Yes.", "That one?", "Yes.", "Done."]
     assert [message.text for message in model.prompts[-1]] == said[:-1]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_run_that_names_no_user_is_refused_where_one_must_be_named(
+    settings: Settings, embeddings: Embeddings, is_async: bool
+) -> None:
+    middleware = Everthread(settings.but(require_user=True), embeddings=embeddings)
+    model = scripted(calls(("keep", {})), "Hello.")
+
+    @tool
+    def keep(runtime: ToolRuntime) -> str:
+        """Keep something."""
+        assert runtime.store is not None
+        runtime.store.put(("notes",), "k", {"text": "kept"})
+        return "Kept."
+
+    def agent_of(*given: Any) -> Any:
+        store = MemoryStore(middleware.memory("nobody"), user_of_run=True)
+        return create_agent(model, [keep], middleware=list(given), store=store)
+
+    async def ask(agent: Any, **context: Any) -> Any:
+        said: Any = {"messages": [("user", "Hello?")]}, thread()
+        return await agent.ainvoke(*said, **context) if is_async else await asyncio.to_thread(
+            agent.invoke, *said, **context
+        )  # fmt: skip
+
+    for agent in (agent_of(middleware), agent_of()):  # the store refuses, too
+        with pytest.raises(SettingsError, match="The run names no user"):
+            await ask(agent)
+    assert await middleware.memory("default").athreads() == []
+    assert await MemoryStore(middleware.memory("default")).asearch(()) == []
+    model.script[:] = [calls(("keep", {})), "Hello."]
+    await ask(agent_of(middleware), context={"user_id": "ada"})
+    assert len(await MemoryStore(middleware.memory("ada")).asearch(())) == 1
+    await middleware.aclose()
+
+
+async def test_a_summary_of_langchains_middleware_is_nobodys_words(middleware: Everthread) -> None:
+    """As where an agent had LangChain's middleware before, or has both."""
+    peer = SummarizationMiddleware(scripted("The user lives in Rome."), trigger=("messages", 2), keep=("messages", 1))
+    model = scripted("Ok.")
+    agent: Any = create_agent(model, [], middleware=[middleware, peer], checkpointer=InMemorySaver())
+    for text in ("I am Ada.", "Hello.", "Good."):
+        await agent.ainvoke({"messages": [("user", text)]}, thread(), context={"user_id": "ada"})
+    await middleware.memory("ada").asettled()
+    said = await middleware.memory("ada").ahistory("t1")
+    assert [row.text for row in said if row.role == "user"] == ["I am Ada.", "Hello.", "Good."]
+    assert any("lives in Rome" in row.text for row in said)
+    assert all("Rome" not in fact.text for fact in await middleware.memory("ada").afacts())
+    assert "lives in Rome" in "".join(message.text for message in model.prompts[-1])
 
 
 _SCRIPT = """

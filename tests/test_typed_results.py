@@ -14,7 +14,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent
 
 CODE = """
-from everthread import open_graph, open_memory
+from everthread import BuiltContext, MemoryRetriever, SummaryTree, TeamSpace, open_graph, open_memory
 
 
 async def main() -> None:
@@ -38,6 +38,18 @@ async def main() -> None:
             print(found.fragment)  # wrong
         print((await memory.afacts())[0].subjekt)  # wrong
         print((await memory.ahistory("t"))[0].mesage)  # wrong
+        await memory.aremember("I have a dog.", thread_id="t")
+        await memory.aremember([("user", "hi"), {"role": "assistant", "content": "hello"}], thread_id="t")
+        await memory.aremember(7, thread_id="t")  # wrong
+        tree: SummaryTree = await memory.atrace("t", "s")
+        print(tree.summary.content, tree.summarie)  # wrong
+        built: BuiltContext = await memory.abuild_context("a dog?", thread_id="t")
+        print(built.tokens, built.tokenz)  # wrong
+        print((await memory.aforget("t", messages=["m"])).mesages)  # wrong
+        print((await memory.aexport("file")).messages, (await memory.aexplain("t")).recal)  # wrong
+        print(MemoryRetriever(memory=memory).invoke("a dog")[0].page_content)
+        await TeamSpace(memory, "crew").agive("bob", "read")
+        await TeamSpace(memory, "crew").agive("bob", "admin")  # wrong
 """
 WRONG = {number for number, line in enumerate(CODE.splitlines(), start=1) if line.endswith("# wrong")}
 
