@@ -1,9 +1,10 @@
 """The doors beside the graph: `python -m bench.doors [--part NAME] [--data FILE] [--json FILE]`, with these parts.
 
 recall: a conversation of LoCoMo in one storage; each question is asked of the graph, and through each door. What a door
-brings is right where it begins with what the graph recalled, the same sources in the same order (it goes on to as many
-as are asked for, where the graph is silent about what bears little on the question); for the middleware and `context`
-where the prompt is the one that the graph's model was sent.
+brings is right where its best is the graph's best, and all messages that the graph recalled are in it (it gives whole
+exchanges, where the graph tells of the later ones what was found, and goes on to as many as are asked for, where the
+graph is silent about what bears little on the question); for the middleware and `context` where the prompt is the one
+that the graph's model was sent.
 
 overhead: milliseconds of processor that `Everthread()` adds to a call of the model, beside LangChain's
 `SummarizationMiddleware` and an agent without any, over the last of `--turns` turns.
@@ -28,6 +29,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -74,15 +76,21 @@ async def recall(options: argparse.Namespace) -> Figures:
                 prompt = await memory.acontext(question, thread_id=f"context-{number}")
                 await memory.adelete(f"context-{number}")
             agents = await _through_middleware(base, model, question, number)
-            right["recall"] += sources[: len(graph_found)] == graph_found
-            brought = [tuple(one.metadata["source_ids"]) for one in documents]
-            right["retriever"] += brought[: len(graph_found)] == graph_found
+            right["recall"] += is_as_good(sources, graph_found)
+            right["retriever"] += is_as_good([one.metadata["source_ids"] for one in documents], graph_found)
             ids = [one["message_ids"] for one in (told.structured_content or {}).get("result", [])]
-            right["mcp"] += ids[: len(graph_found)] == [list(one) for one in graph_found]
+            right["mcp"] += is_as_good(ids, graph_found)
             right["search_memory"] += all(part.content in text for one in found for part in one.fragments)
             right["context"] += shown(prompt) == graph_prompt
             right["middleware"] += agents == graph_prompt
     return {"questions": len(asked), **{door: count / len(asked) for door, count in right.items()}}
+
+
+def is_as_good(brought: Sequence[Sequence[str]], graph: Sequence[Sequence[str]]) -> bool:
+    """Whether a door has brought all that the graph has recalled, and the best of it first."""
+    there = {id_ for ids in brought for id_ in ids}
+    best = not graph or bool(set(brought[0]) & set(graph[0]))
+    return best and all(id_ in there for ids in graph for id_ in ids)
 
 
 async def _through_graph(base: Settings, model: Scripted, question: str, number: int) -> tuple[list[Any], list[str]]:

@@ -6,13 +6,17 @@ drops what does not fit, and the whole history are beside them.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
 
 from bench.driving import HashEmbeddings
 from everthread import Everthread, Settings
@@ -96,23 +100,50 @@ class LangMem:
         return list(update["summarized_messages"])
 
 
+class Answering(BaseChatModel):
+    """A model that shows what it is asked, and answers with what it is told later."""
+
+    asked: Any
+    replies: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "answering"
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise NotImplementedError
+
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        await self.asked.put(messages)
+        return ChatResult(generations=[ChatGeneration(message=await self.replies.get())])
+
+
 class Agent:
-    """everthread's own middleware, `create_agent(..., middleware=[Everthread()])`, on SQLite: its prompts."""
+    """everthread's own middleware in an agent, `create_agent(..., middleware=[Everthread()])`, on SQLite."""
 
     def __init__(self, model: BaseChatModel, budget: int) -> None:
         self._folder = TemporaryDirectory(prefix="everthread-agent-")
         settings = Settings(database_url=f"sqlite:///{self._folder.name}/memory.db", web_search="off")
-        self._memory = Everthread(settings, model=model, embeddings=HashEmbeddings()).memory("bench")
-        self._budget = budget
-        self._waiting: list[AnyMessage] = []
+        settings = settings.but(max_context_tokens=budget + settings.max_reply_tokens)
+        self._middleware = Everthread(settings, model=model, embeddings=HashEmbeddings())
+        self._model = Answering(asked=asyncio.Queue(), replies=asyncio.Queue())
+        self._agent: Any = create_agent(self._model, [], middleware=[self._middleware], checkpointer=InMemorySaver())
+        self._turn: asyncio.Task[Any] | None = None
 
     async def before(self, new: Sequence[AnyMessage]) -> list[AnyMessage]:
-        *said, question = [*self._waiting, *new]
-        self._waiting = [question]
-        if said:
-            await self._memory.aremember(said, thread_id="t1")
-            await self._memory.asettled()
-        return await self._memory.acontext(question.text, thread_id="t1", budget=self._budget)
+        said = list(new)
+        if self._turn is not None:
+            answers = said and isinstance(said[0], AIMessage)
+            await self._model.replies.put(said.pop(0) if answers else AIMessage("Go on."))
+            await self._turn
+            await self._middleware.memory("bench").asettled()
+        given: Any = {"configurable": {"thread_id": "t1", "user_id": "bench"}}
+        self._turn = asyncio.create_task(self._agent.ainvoke({"messages": said}, given))
+        asked = asyncio.create_task(self._model.asked.get())
+        await asyncio.wait([asked, self._turn], return_when=asyncio.FIRST_COMPLETED)
+        if not asked.done():
+            self._turn.result()  # raises what went wrong
+        return list(await asked)
 
 
 def peers() -> Iterator[tuple[str, Callable[[BaseChatModel, int], Window]]]:
