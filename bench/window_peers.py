@@ -131,7 +131,8 @@ class Agent:
         self._turn: asyncio.Task[Any] | None = None
 
     async def before(self, new: Sequence[AnyMessage]) -> list[AnyMessage]:
-        said = list(new)
+        # LoCoMo has photos without words, which an agent is not asked.
+        said = [message if message.text.strip() else message.model_copy(update={"content": "."}) for message in new]
         if self._turn is not None:
             answers = said and isinstance(said[0], AIMessage)
             await self._model.replies.put(said.pop(0) if answers else AIMessage("Go on."))

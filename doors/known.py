@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ..runtime.forget import forget, set_fact_aside
 from ..runtime.forget_wanted import a_fact
 from ..runtime.own_facts import add_fact, confirm_fact, said_in
 from ..runtime.resources import Resources
 from ..runtime.user import User
+from ..state.errors import InputError
 from ..state.fact_records import Fact
 from ..state.records import Deleted
 from ..storage.loop_thread import blocking
@@ -18,9 +21,21 @@ class Known:
     user: User
     resources: Resources
 
-    async def afacts(self) -> list[Fact]:
-        """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`)."""
-        return await self.user.facts.all_facts()
+    async def afacts(self, *, as_of: datetime | None = None) -> list[Fact]:
+        """What is known about the user, also what is superseded (`valid_to`) or forgotten (`state`).
+
+        Args:
+            as_of: a moment, with its zone: only what was known then, and held then.
+
+        Raises:
+            InputError: `as_of` has no zone.
+            StorageError: the storage fails.
+        """
+        facts = await self.user.facts.all_facts()
+        if as_of is None:
+            return facts
+        check_moment(as_of)
+        return [fact for fact in facts if fact.state != "forgotten" and _held(fact, as_of)]
 
     async def aadd_fact(self, text: str, *, corrects: str | None = None) -> list[Fact]:
         """Keep what the user wants known of them, also in the place of a fact; returns the facts in it.
@@ -64,3 +79,17 @@ class Known:
     confirm_fact = blocking(aconfirm_fact)
     fact_source = blocking(afact_source)
     forget_fact = blocking(aforget_fact)
+
+
+def check_moment(as_of: datetime | None) -> None:
+    """Refuse a moment without a zone.
+
+    Raises:
+        InputError: it has none.
+    """
+    if as_of is not None and as_of.tzinfo is None:
+        raise InputError("The moment `as_of` has no zone: expected an aware datetime, such as datetime.now(UTC).")
+
+
+def _held(fact: Fact, moment: datetime) -> bool:
+    return max(fact.said_at, fact.valid_from) <= moment and (fact.valid_to is None or moment < fact.valid_to)

@@ -29,7 +29,7 @@ from ..storage.loop_thread import blocking
 from ..storage.sources import SummaryTree
 from .carried import Carried
 from .curation import Curated
-from .known import Known
+from .known import Known, check_moment
 from .spaces import Shared
 from .steps import found_for, kept, prompt_of, recalled, unknown
 
@@ -125,8 +125,7 @@ class ConversationMemory(Carried, Curated, Known, Shared):
         """
         if not query.strip():
             raise InputError("The query is empty: expected a non-empty text.")
-        if as_of is not None and as_of.tzinfo is None:
-            raise InputError("The moment `as_of` has no zone: expected an aware datetime, such as datetime.now(UTC).")
+        check_moment(as_of)
         scope = "user" if thread_id is None else "thread"
         turn = self._turn(thread_id or "", max_memories=limit, memory_scope=scope)
         found = list((await recalled(query, turn, as_of)).memories)

@@ -86,6 +86,9 @@ about another conversation beside its own."""
 TELLING: Final = 0.5
 """Rarity of a name, as a share of that of one that is in one message, from which something is told of it."""
 
+FLOOR: Final = 1.0
+"""The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
+
 Numbers = NDArray[np.float64]
 
 
@@ -164,3 +167,16 @@ def leads(
         if own.any() and idf(len(holding), np.array([holding.sum()]))[0] >= TELLING * rarest:
             found[np.where(own, scores, -np.inf).argmax()] = True
     return found
+
+
+def is_enough(lexical: Numbers, is_near: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which candidates are recalled: for their meaning, or for their words alone.
+
+    In a memory of a few messages no word is rare: there, where nothing is near, the best of what has one is recalled.
+
+    Args:
+        lexical: the score of the keyword arm of each, in units of idf.
+        is_near: whether each is, by its meaning.
+    """
+    floor = FLOOR if is_near.any() else min(FLOOR, float(lexical.max(initial=0.0)))
+    return np.asarray((lexical >= floor) & (lexical > 0) | is_near)

@@ -17,7 +17,7 @@ from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.sides import sides_of
 from ..text.terms import search_terms
-from .breadth import ALL, LEAST, Bounds, certainty, leads, relevances, said_by_another
+from .breadth import ALL, LEAST, Bounds, certainty, is_enough, leads, relevances, said_by_another
 from .bridges import bridged
 from .candidates import Candidates, with_sides
 from .fusion import IN_BOUNDS, Flags, Numbers, combined, meaning_weight, shared_cosines, spread
@@ -32,9 +32,6 @@ VECTOR_DEPTH: Final = 400
 
 FEWEST: Final = 15
 """Hits that are returned however little relevant they are, so that it can be seen what came near."""
-
-FLOOR: Final = 1.0
-"""The least score of the keyword arm, in units of idf, with which a message is recalled for its words alone."""
 
 
 class _Found(NamedTuple):
@@ -122,7 +119,7 @@ class MemorySearch:
         def recall() -> Recall:
             with memory.lock:
                 all_of_it = candidates(whole)
-                enough = (all_of_it.lexical >= FLOOR) | (similarities(all_of_it.cosines) >= threshold)
+                enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
                 if sides:
                     all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
                     enough |= all_of_it.leads

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conversation import EchoModel, counting_model
-from langchain_core.embeddings import Embeddings
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import HumanMessage
 
 from everthread import ConversationMemory, InputError, Settings, memory_tools, open_memory
@@ -70,6 +70,50 @@ async def test_what_a_tool_is_wrongly_asked_for_is_its_answer(memory: Conversati
     assert await remember.ainvoke({"text": "I live in Oslo."}) == "Kept."
     for tool in memory_tools(memory, names=["search_memory", "remember", "pin", "unpin", "summarize_messages"]):
         assert all(parameter["description"] for parameter in tool.args.values()), tool.name
+
+
+@pytest.mark.parametrize("messages", [1, 2, 5])
+async def test_a_word_is_found_in_a_memory_of_a_few_messages_whatever_the_embeddings_say(
+    settings: Settings, messages: int
+) -> None:
+    for embeddings in (DeterministicFakeEmbedding(size=16), Broken()):
+        async with open_memory(settings, user_id=type(embeddings).__name__, embeddings=embeddings) as memory:
+            for n in range(messages):
+                said = f"The {('regatta', 'bakery', 'orchard', 'ferry', 'museum')[n]} opens at {n + 5}."
+                await memory.aremember(said, thread_id=f"{memory.user_id} {n}")
+            await memory.asettled()
+            found = await memory.arecall("When is the regatta?")
+            assert "The regatta opens at 5." in [part.content for one in found for part in one.fragments]
+
+
+class Broken(Embeddings):
+    """A model whose server is away."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise ConnectionError("away")
+
+    def embed_query(self, text: str) -> list[float]:
+        raise ConnectionError("away")
+
+
+async def test_facts_as_of_a_moment_are_those_that_held_then(memory: ConversationMemory) -> None:
+    for text, day in (("I live in Oslo.", 1), ("I live in Bergen.", 11)):
+        at = MOMENT.replace(day=day)
+        await memory.aremember({"role": "user", "content": text, "created_at": at}, thread_id="t1")
+        await memory.asettled()
+
+    async def known(**as_of: Any) -> list[str]:
+        return [fact.text for fact in await memory.afacts(**as_of)]
+
+    assert set(await known()) == {"I live in Oslo", "I live in Bergen"}
+    assert await known(as_of=MOMENT.replace(day=10)) == ["I live in Oslo"]
+    assert await known(as_of=MOMENT.replace(day=12)) == ["I live in Bergen"]
+    assert await known(as_of=MOMENT.replace(year=2020)) == []
+    (oslo,) = await memory.afacts(as_of=MOMENT.replace(day=10))
+    await memory.aforget_fact(oslo.id, keep_said=True)
+    assert await known(as_of=MOMENT.replace(day=10)) == []
+    with pytest.raises(InputError, match="has no zone"):
+        await memory.afacts(as_of=MOMENT.replace(tzinfo=None))
 
 
 async def test_the_tools_of_each_user_keep_notes_of_their_own(memory: ConversationMemory) -> None:
