@@ -15,6 +15,7 @@ from ..prompts import context as words
 from ..state.records import Memory, now
 from ..state.turn_records import Section
 from .chain import ChainParts
+from .days import day_of
 from .fit import bounded_message, fit_message
 from .history import History, fit_units
 from .layout import RESERVED_SHARE, Layout, granted
@@ -190,11 +191,12 @@ class _Drafting:
         self, facts: Picked[Entry], news: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
     ) -> dict[str, tuple[str, Sequence[str]]]:
         """The fenced parts: of what was found the most relevant stands last, nearest to the question."""
+        today = day_of(self.sources.parts.question, now().date())
         blocks: dict[str, tuple[str, Sequence[str]]] = {
             "facts": (words.FACTS, [entry.text for entry in facts.items]),
             "news": (words.NEWS if facts.items else words.FACTS, [entry.text for entry in news.items]),
             "results": (words.RESULTS, [entry.text for entry in reversed(results.items)]),
-            "memories": (words.MEMORIES.format(today=now().date()), [entry.text for entry in reversed(memories.items)]),
+            "memories": (words.MEMORIES.format(today=today), [entry.text for entry in reversed(memories.items)]),
         }
         if not self.layout.in_place:
             blocks["summaries"] = (words.SUMMARIES, self.summaries.entries())

@@ -33,6 +33,9 @@ MOST_MESSAGES: Final = 2**40
 _MOST_MADE, _LONGEST_MADE = 4_000, 8_000
 """Messages that are kept with the rows that they were made of, 3 to 5 kB each; and characters of the longest."""
 
+CREATED_AT: Final = "created_at"
+"""Says, among the additional_kwargs of a message, when it was said."""
+
 _EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
 _ROLES: Final = frozenset(get_args(Role))
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
@@ -183,7 +186,7 @@ def said_at(message: BaseMessage) -> datetime:
     outside the years 1 to 9999, counts as now.
     """
     try:
-        return (moment(message.additional_kwargs.get("created_at")) or now()).astimezone(UTC)
+        return (moment(message.additional_kwargs.get(CREATED_AT)) or now()).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return now()
 
