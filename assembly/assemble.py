@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from ..models.counting import TokenCounter
-from ..prompts.context import BEGINS, GO_ON
+from ..prompts.context import BEGINS, GO_ON, LEFT_OUT
 from ..state.chain import is_summary
 from ..state.errors import SettingsError
 from ..state.messages import clean_text, message_text
@@ -159,8 +159,8 @@ def _laid_out(made: PromptDraft, layout: Layout, key: str, days: Mapping[str, da
     # What changes with the next cut stands behind what may outlast it.
     at = max((n for n, message in enumerate(made.earlier, start=1) if is_summary(message)), default=0)
     body: list[AnyMessage] = [dated(message, days) for message in made.earlier]
-    if leading:
-        body.insert(at, HumanMessage(leading))
+    told = ([leading] if leading else []) + ([LEFT_OUT] if made.left_out else [])
+    body[at:at] = [HumanMessage(text) for text in told]
     if made.question is not None:
         question = dated(made.question, days)
         content = joined(found, question.content)
@@ -170,7 +170,7 @@ def _laid_out(made: PromptDraft, layout: Layout, key: str, days: Mapping[str, da
         # Some providers refuse to go on with what the assistant has begun.
         body.append(HumanMessage(GO_ON))
     system: list[AnyMessage] = [SystemMessage(made.instructions)] if made.instructions else []
-    return in_turn([*system, *opening(body, cut=made.recent_cut), *body])
+    return in_turn([*system, *opening(body), *body])
 
 
 def _bare(sources: PromptSources, room: int, counter: TokenCounter) -> tuple[PromptDraft, list[AnyMessage]]:

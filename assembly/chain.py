@@ -190,13 +190,6 @@ def _without_refused_media(messages: Sequence[AnyMessage], turn_before: str | No
     ]
 
 
-def opening(messages: Sequence[AnyMessage], *, cut: bool) -> list[AnyMessage]:
-    """What stands before messages of which the first must be the user's; instructions alone are refused, too.
-
-    Args:
-        messages: what follows the instructions.
-        cut: whether earlier messages were left out.
-    """
-    if messages and isinstance(messages[0], HumanMessage):
-        return []
-    return [HumanMessage(words.LEFT_OUT if cut else words.BEGINS)]
+def opening(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """What stands before messages of which the first must be the user's; instructions alone are refused, too."""
+    return [] if messages and isinstance(messages[0], HumanMessage) else [HumanMessage(words.BEGINS)]

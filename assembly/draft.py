@@ -62,7 +62,7 @@ class PromptDraft:
     blocks: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     memories: tuple[Memory, ...] = ()
-    recent_cut: bool = False
+    left_out: bool = False
 
 
 def draft(sources: PromptSources, layout: Layout, budget: int, counter: TokenCounter) -> PromptDraft:
@@ -160,7 +160,7 @@ class _Drafting:
         memories = by_rank("memories", self.memories, rooms["retrieved"] - results.tokens)
         made.memories = tuple(entry.memory for entry in memories.items if entry.memory is not None)
         made.earlier = self._earlier()
-        made.recent_cut = self.history.is_cut_off
+        made.left_out = self.history.is_cut_off or self.summaries.is_cut_off
         made.blocks = self._blocks(facts, news, results, memories)
         known = facts.with_(news)
         found = [known.section()] if known.items or known.left_out else []

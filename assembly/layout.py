@@ -106,7 +106,7 @@ LAYOUTS: Final[Mapping[ProfileName, Layout]] = MappingProxyType(
             shares=MappingProxyType({**Layout().shares, "facts": 0.5}),
             newest=3,
             min_recent=3,
-            high=1.0,
+            high=0.9,
             by_importance=True,
         ),
         # 003: summaries, retrieved snippets, the last four pairs; 8,000 tokens in fixed parts: of large messages three

@@ -49,9 +49,7 @@ class Marks(NamedTuple):
 
     def limit(self, tokens: int, messages: int) -> int:
         """Tokens that so much of it may take with what stands before it, while it is not cut; none where it is."""
-        if tokens <= self.high:
-            return self.room
-        return self.free if messages <= self.messages + _GROWN else -1
+        return self.free if tokens <= self.high or messages <= self.messages + _GROWN else -1
 
     @classmethod
     def of(cls, layout: Layout, budget: int, beside: int = 0, found: int = 0) -> Marks:

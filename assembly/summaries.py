@@ -66,6 +66,11 @@ class Summaries:
         """Whether all are in the prompt, and none is cut."""
         return not self._picked.cut and len(self.kept_indices) == len(self.items)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether one is left out for want of room."""
+        return len(self.kept_indices) < len(self.items)
+
     def keep(self, room: int) -> int:
         """Keep the newest that fit, and the next one cut to the rest; the tokens they take."""
         picked: Picked[AnyMessage] = Picked("summaries", granted=max(0, room), left_out=self._left_out.copy())

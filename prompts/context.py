@@ -49,7 +49,7 @@ BEGINS = "[The conversation begins.]"
 """The user's side of a conversation that the assistant opened."""
 
 LEFT_OUT = "[Earlier messages are left out.]"
-"""Stands where the recent messages are cut off in front of one of the assistant's."""
+"""Stands before the recent messages, behind the summaries, where a message or a summary has no room."""
 
 GO_ON = "[Go on from here.]"
 """Stands after a message of the assistant's that would be the last, as where a tool's result came late."""

@@ -200,3 +200,22 @@ def test_results_and_memories_that_do_not_both_fit_have_half_each_and_what_the_o
     assert parts["results"].tokens > 100
     assert parts["memories"].tokens > 100
     assert parts["results"].tokens + parts["memories"].tokens <= 350
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("budget", [100, 160, 250, 400])
+def test_where_messages_or_summaries_have_no_room_the_model_is_told_so_within_the_budget(
+    profile: Any, budget: int
+) -> None:
+    talk: list[AnyMessage] = [
+        SummaryMessage.of(Summary(id=f"s{n}", content=words(30, f"sum{n}w"), level=1, source_ids=(f"x{n}",)))
+        for n in range(2)
+    ]
+    talk += [(HumanMessage, AIMessage)[n % 2](words(20, f"msg{n}w"), id=f"m{n}") for n in range(20)]
+    prompt, report, _ = assemble(
+        [*talk, HumanMessage("What now?", id="q")], [], [], system_prompt="Be kind.", budget=budget,
+        layout=Layout.of(Settings(profile=profile)), counter=WORDS,
+    )  # fmt: skip
+    assert report.tokens <= budget
+    assert any(section.dropped for section in report.sections)
+    assert "\n".join(message.text for message in prompt).count("[Earlier messages are left out.]") == 1

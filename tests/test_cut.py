@@ -34,12 +34,12 @@ class Talk:
         self.settings = Settings(profile=profile, **values)
         self.thread = Thread(self.settings)
 
-    def shown(self, budget: int, question: str = "And?", before: Cut | None = None) -> Cut:
-        """What the prompt for a question shows, after the one before it."""
+    def shown(self, budget: int, question: str = "And?", before: Cut | None = None, found: int = 0) -> Cut:
+        """What the prompt for a question shows, after the one before it, beside what was found for it."""
         view = self.thread.view
         said = {str(message.id): message for message in self.thread.said}
         places = {id_: Place(n, BEGIN + timedelta(minutes=n)) for n, id_ in enumerate(said, start=1)}
-        marks = Marks.of(Layout.of(self.settings), budget)
+        marks = Marks.of(Layout.of(self.settings), budget, 0, found)
         asked = ChainView([*view, HumanMessage(question, id="q")], view.kept)
         begins = before.begins if before is not None else ()
         return cut(asked, {**self.thread.made, **said}, places, marks, before=begins)
@@ -157,6 +157,22 @@ def test_a_small_window_has_summaries_that_leave_room_to_talk(profile: str) -> N
         talk.say(*turn(n, 25))
     assert sum(new.begins != old.begins for old, new in pairwise(cuts)) <= 30
     assert Settings(profile=profile, max_context_tokens=2000, summary_length=300).summary_length == 300
+
+
+def test_what_was_found_moves_the_cut_where_it_has_no_room_beside() -> None:
+    """Else what stands before the conversation gives way to it: two prompts in a row are written anew."""
+    talk, budget, before = Talk("hybrid"), 1500, None
+    for n in range(40):
+        before = talk.shown(budget, before=before)
+        talk.say(*turn(n, 12))
+        shown = talk.shown(budget, before=before)
+        tokens = count_message_tokens(shown.view)
+        if n > 20 and shown.begins == before.begins and tokens > 450:
+            assert talk.shown(budget, before=before, found=1300 - tokens).begins == before.begins
+            moved = talk.shown(budget, before=before, found=1440 - tokens)
+            assert count_message_tokens(moved.view) < tokens
+            return
+    raise AssertionError("no prompt was large enough")
 
 
 def test_a_short_conversation_is_shown_whole_and_no_summary_of_it() -> None:
