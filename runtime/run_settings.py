@@ -2,7 +2,8 @@
 
 A run of our own graph is given settings as its context. In a graph of one's own, and for an agent that has a context of
 its own, the context is whatever that application uses: ours are under its key or attribute `everthread`, else under the
-key `everthread` of `configurable`. A `user_id` there counts as well, as other memories for LangGraph have it.
+key `everthread` of `configurable`. A `user_id` there counts as well, as other memories for LangGraph have it, and must
+be a text that is not empty, as in our context: a number that was ignored would share one memory among all users.
 
 Under a LangGraph server all that came with a run is its client's, whichever graph that runs: it is held to what the
 operator allows clients. What a node of one's own graph passes to ours as its context is the program's.
@@ -37,6 +38,12 @@ _MOST_KEPT: Final = 256
 
 
 NO_IDENTITY: Final = "The server's authentication gave no identity: expected a non-empty text that says who it is."
+
+_ALIKE: Final = 0.85
+"""How alike a name must be to one of ours to be taken for it, misspelt; from 0 to 1."""
+
+_OF_OTHERS: Final = ("__", "langgraph_", "checkpoint_", "thread_")
+"""How names in a `configurable` begin that LangGraph and its server put there."""
 
 _TOLD: Final[set[str]] = set()
 """Names in `configurable` of which was warned."""
@@ -84,7 +91,10 @@ class LayeredSettings:
         Raises:
             SettingsError: a value is not allowed, a name is unknown, or the context does not agree with the base.
         """
+        user_id = authenticated_user(runtime)
         found, _, configured = given(runtime.context, config)
+        if runtime.server_info is not None:
+            found, configured = _without_claims(found, configured, is_known=user_id is not None)
         sent = 0  # of the layers, how many a client has sent
         if runtime.server_info is not None:
             sent = configured if _is_passed(config) else len(found)
@@ -96,7 +106,6 @@ class LayeredSettings:
             settings = self._kept(key, lambda: self._laid_over(layers)) if layers else self._base
             if len(found) == 1 and not isinstance(found[0], Mapping):
                 self._newest = (found[0], sent, settings)
-        user_id = authenticated_user(runtime)
         return settings if user_id is None else settings.model_copy(update={"user_id": user_id})
 
     def read(self, values: Mapping[str, Any]) -> RunContext:
@@ -186,7 +195,8 @@ def is_authenticated() -> bool:
 
 def names_user(context: Any, config: RunnableConfig | None) -> bool:
     """Whether a run says whose turn it is."""
-    return any("user_id" in _names_of(layer) for layer in given(context, config).settings)
+    layers = given(context, config).settings
+    return any("user_id" in _names_of(layer) and _claimed(layer) != "" for layer in layers)
 
 
 def check_user(base: Settings, runtime: Runtime[Any], config: RunnableConfig | None) -> None:
@@ -203,17 +213,21 @@ def check_user(base: Settings, runtime: Runtime[Any], config: RunnableConfig | N
 
 
 def warn_of_unread(context: Any, config: RunnableConfig | None) -> None:
-    """Warn, once of each, of what stands in `configurable` as if it were read there: settings, a misspelt `user_id`."""
+    """Warn, once of each, of what stands in `configurable` as if it were read there: settings, also misspelt ones."""
     configurable = dict((config or {}).get("configurable") or {})
     if not configurable.get("user_id"):  # a server without authentication has it empty
         configurable.pop("user_id", None)
     chosen = {name for layer in given(context, config).settings for name in _names_of(layer)}
-    for name in configurable.keys() - _TOLD - chosen:
-        is_user = "user_id" not in chosen and get_close_matches(name.lower(), ["user_id"], cutoff=0.85)
-        if is_user or name in RunContext.model_fields:
-            _TOLD.add(name)
-            known = "Did you mean 'user_id'?" if is_user else f"Settings are in the context, or under {KEY!r} there."
-            logger.warning("%r in configurable is not read. %s", name, known)
+    for name in configurable.keys() - _TOLD - chosen - {KEY}:
+        meant = get_close_matches(name.lower().replace("-", "_"), [*RunContext.model_fields, KEY], n=1, cutoff=_ALIKE)
+        if not meant or name.startswith(_OF_OTHERS) or (meant[0] == "user_id" and "user_id" in chosen):
+            continue
+        _TOLD.add(name)
+        is_read_there = meant[0] in {"user_id", KEY}
+        known = (
+            f"Did you mean {meant[0]!r}?" if is_read_there else f"Settings are in the context, or under {KEY!r} there."
+        )
+        logger.warning("%r in configurable is not read. %s", name, known)
 
 
 def _names_of(layer: Layer) -> Iterable[str]:
@@ -233,7 +247,7 @@ def _beside(holder: Any) -> list[Layer]:
     """Our settings in what is another's: its `user_id`, and what stands under our key."""
     found: list[Layer] = []
     user_id = _value(holder, "user_id")
-    if isinstance(user_id, str) and user_id:
+    if user_id is not None:
         found.append({"user_id": user_id})
     settings = _value(holder, KEY)
     if settings is None:
@@ -244,6 +258,20 @@ def _beside(holder: Any) -> list[Layer]:
             'as {"user_id": "ada"}, or a Settings.'
         )
     return [*found, settings]
+
+
+def _without_claims(found: Sequence[Layer], configured: int, *, is_known: bool) -> tuple[tuple[Layer, ...], int]:
+    """What a run on a server was given, without a claim of who it is: where that is known, or where it is empty.
+
+    A server without authentication has an empty one in `configurable`.
+    """
+    kept = [_claimed(layer) is None or not (is_known or _claimed(layer) == "") for layer in found]
+    return tuple(layer for layer, is_kept in zip(found, kept, strict=True) if is_kept), sum(kept[:configured])
+
+
+def _claimed(layer: Layer) -> Any:
+    """The user id of what says nothing else; None for what does."""
+    return layer["user_id"] if isinstance(layer, Mapping) and layer.keys() == {"user_id"} else None
 
 
 def _value(holder: Any, name: str) -> Any:

@@ -193,10 +193,52 @@ async def test_what_configurable_says_as_if_it_were_read_is_warned_of(
         "'userid' in configurable is not read. Did you mean 'user_id'?",
         "'web_search' in configurable is not read. Settings are in the context, or under 'everthread' there.",
     ]
-    others: list[dict[str, Any]] = [{"user_id": "ada"}, {"user_id": ""}, {"everthread": {"user_id": "ada"}}]
+    others: list[dict[str, Any]] = [{"user_id": "ada"}, {"user_id": None}, {"everthread": {"user_id": "ada"}}]
     for names in ({"userId": "ada", "user_id": "ada"}, *others):
         await graph.ainvoke(asked, {"configurable": {"thread_id": str(uuid.uuid4()), **names}})
     assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 2
+
+
+@pytest.mark.parametrize("name", ["web_serach", "system-prompt", "EVERTHREAD", "everthred", "Profile", "models"])
+async def test_of_what_is_misspelt_there_is_warned_too(
+    graph: CompiledConversation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(run_settings, "_TOLD", set())
+    config: Any = {"configurable": {"thread_id": "t", "user_id": "ada", name: "x", "__x": 1, "tenant": 1}}
+    await graph.ainvoke({"messages": [("user", "hello")]}, config)
+    told = [record.getMessage() for record in caplog.records if "is not read" in record.getMessage()]
+    assert len(told) == 1
+    assert repr(name) in told[0]
+
+
+@pytest.mark.parametrize("user_id", [42, uuid.UUID(int=7), True, ["ada"], {"id": "ada"}, 1.5, ""])
+@pytest.mark.parametrize("where", ["configurable", "under everthread", "context", "the context of an application"])
+async def test_a_user_id_that_is_no_text_is_refused_wherever_it_stands(
+    graph: CompiledConversation, where: str, user_id: Any
+) -> None:
+    """Ignored, all whose ids are numbers would share the memory of `default`."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    context: Any = None
+    if where == "configurable":
+        config["configurable"]["user_id"] = user_id
+    elif where == "under everthread":
+        config["configurable"]["everthread"] = {"user_id": user_id}
+    else:
+        context = {"user_id": user_id} if where == "context" else {"everthread": {}, "user_id": user_id}
+    with pytest.raises(SettingsError, match="user_id"):
+        await graph.ainvoke({"messages": [("user", "I live in Oslo.")]}, config, context=context)
+    assert not await graph.resources.of_user("default").archive.threads()
+
+
+def test_on_a_server_a_claim_of_another_shape_counts_as_little_as_any() -> None:
+    """Its own empty one, where nobody is known, is no claim."""
+    read = run_settings.LayeredSettings(Settings())
+    for identity, claim in (("ada", 42), ("ada", "mallory"), ("ada", ""), (None, "")):
+        user = None if identity is None else StudioUser(identity)
+        server = ServerInfo(assistant_id="a", graph_id="g", user=user)
+        runtime: Any = Runtime(server_info=server, context={"everthread": {}, "user_id": claim})
+        settings = read.settings_of(runtime, {"configurable": {"user_id": claim}})
+        assert settings.user_id == (identity or "default")
 
 
 async def test_a_name_is_found_by_the_id_that_it_had_before(graph: CompiledConversation) -> None:
