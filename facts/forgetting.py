@@ -7,46 +7,21 @@ goes, and what it may mean is told, so that the user can be asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from ..state.fact_records import Fact, Pin
-from ..state.records import Role
 from ..text.fold import fold
 from ..text.sentences import sentence_spans
 from .commands import FactCommand, asks_to_forget, commands, names_to_forget
 from .extraction import Occasion, extract
 from .language import Language
+from .said import Said
 from .wish import FEW, PART, REPEATS, Wish
 from .words import content_terms, key
 
 _MOST_TOLD: Final = 5
 """Sentences that are shown as what may be meant."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """A message as it was said."""
-
-    thread_id: str
-    id: str
-    seq: int
-    role: Role
-    text: str
-    said_at: datetime
-
-    @cached_property
-    def spans(self) -> tuple[tuple[int, int], ...]:
-        """Where each of its sentences begins and ends."""
-        return tuple(sentence_spans(self.text))
-
-    @property
-    def sentences(self) -> list[str]:
-        """Its sentences, in order."""
-        return [self.text[start:end] for start, end in self.spans]
 
 
 _Found = tuple[Said, int, str]
@@ -248,9 +223,11 @@ def _add_sources(
 def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wish: Wish) -> None:
     """The sentences of others that say it again; of replies to a part of it, also those that repeat some of its words.
 
-    A reply to a message that goes as a whole goes as a whole: it says it in words that nobody can tell.
+    A reply to a message that goes as a whole goes as a whole: it says it in words that nobody can tell. So does a call
+    of a tool whose arguments say it again, with what came of it.
     """
     asked: dict[str, Said] = {}
+    called: set[str] = set()
     for message in said:
         place = message.thread_id, message.id
         if message.role == "user":
@@ -260,6 +237,13 @@ def _add_replies(gone: dict[tuple[str, str], set[int]], said: Sequence[Said], wi
         numbers = gone.get((before.thread_id, before.id), set()) if before else set[int]()
         repeats = wish.repeats if numbers else wish.tells
         is_whole = before is not None and len(numbers) >= len(before.spans) > 0
+        if message.role == "tool":
+            is_whole |= message.thread_id in called
+        elif any(map(repeats, message.arguments)):
+            called.add(message.thread_id)
+            is_whole = True
+        else:
+            called.discard(message.thread_id)
         again = {at for at, sentence in enumerate(message.sentences) if is_whole or repeats(sentence)}
         if again:
             gone.setdefault(place, set()).update(again)

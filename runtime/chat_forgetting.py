@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_core.messages import AnyMessage
 
-from ..facts.forgetting import Meant, Part, Said, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.forgetting import Meant, Part, meant_by, rest_of, sources_of, whole, without_repeats
+from ..facts.said import Said
 from ..prompts.forgetting import DONE, FAILED, NOT_FOUND, UNCLEAR
 from ..state.chain import relinked, summary_ids
 from ..state.errors import EverthreadError
 from ..state.fact_records import Forgotten
-from ..state.messages import content_hash, message_text, role_of
+from ..state.messages import content_hash, content_text, message_text, role_of
+from ..state.shortened import shortened
 from ..state.update import Update
 from ..text.count import counted
 from ..text.shorten import one_line
@@ -96,7 +98,7 @@ def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, 
     if not requests or not said:
         return state, False
     if rest := rest_of(message_text(said[0]), [request.command for request in requests]):
-        kept = [said[0].model_copy(update={"content": rest}), *said[1:]]
+        kept = [said[0].model_copy(update={"content": shortened(said[0].content, rest)}), *said[1:]]
         kept[1:] = [_without_repeats(message, requests) for message in kept[1:]]
         before = state["messages"][: -len(said)]
         return cast("ConversationState", {**state, "messages": [*before, *kept]}), True
@@ -108,12 +110,14 @@ def set_aside(state: ConversationState, turn: Turn) -> tuple[ConversationState, 
 
 
 def _without_repeats(message: AnyMessage, requests: Iterable[Request]) -> AnyMessage:
-    if role_of(message) == "user" or not isinstance(message.content, str):
+    if role_of(message) == "user":
         return message
-    text = message.content
+    before = text = content_text(message.content)
     for command, language, asked in requests:
         text = without_repeats(text, command, language, asked)
-    return message.model_copy(update={"content": text}) if text.strip() else message
+    if text == before or not text.strip():
+        return message
+    return message.model_copy(update={"content": shortened(message.content, text)})
 
 
 async def _meant(request: Request, turn: Turn) -> Meant:
@@ -183,7 +187,8 @@ def _rest_id(id_: str) -> str:
 def _shortened(message: AnyMessage, part: Part) -> AnyMessage:
     """What a message says beside what is forgotten, said when it was said."""
     kept = {"created_at": part.said.said_at.isoformat()}
-    return message.model_copy(update={"id": _rest_id(part.said.id), "content": part.rest, "additional_kwargs": kept})
+    content = shortened(message.content, part.rest)
+    return message.model_copy(update={"id": _rest_id(part.said.id), "content": content, "additional_kwargs": kept})
 
 
 async def _without(

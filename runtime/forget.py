@@ -28,7 +28,7 @@ from .forget_checkpoints import OF_THREAD, scrub_checkpoints
 from .forget_needles import Needles, needles_of
 from .forget_reports import Place, quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
-from .forget_traces import Traces, joined, quotable
+from .forget_traces import Traces, joined, quotable, says_one_of
 from .forget_wanted import Kind, Wanted
 from .left_out import keys_of_row
 from .user import User
@@ -216,7 +216,7 @@ async def _with_quotes(rows: Exchange, traces: Traces, quotes: Sequence[str], si
     ]
     elsewhere = [row["text"] for row in holding if row["role"] == "user"]
     quotes = [quote for quote in quotes if not any(quote in text for text in elsewhere)]
-    replies = [row for row in holding if row["role"] != "user" and any(quote in row["text"] for quote in quotes)]
+    replies = [row for row in holding if row["role"] != "user" and says_one_of(quotes, row)]
     pairs = ((thread, id_) for thread, ids in traces.ids.items() for id_ in ids)
     ids = joined(pairs, ((row["thread_id"], row["id"]) for row in replies))
     texts = [*traces.texts, *(row["text"] for row in replies)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from ..facts.said import texts_in
 from ..state.messages import message_text
 from ..state.records import Record
 from ..state.report_records import EXCERPT
@@ -149,6 +151,11 @@ def quotable(texts: Iterable[str]) -> list[str]:
     found = {sentence for text in texts for sentence in (*sentences(text), text.strip())}
     telling = (quote for quote in found if len(quote) >= _LEAST and len(quote.split()) > 1)
     return sorted(telling, key=len, reverse=True)[:MOST_QUOTES]
+
+
+def says_one_of(quotes: Sequence[str], row: Mapping[str, Any]) -> bool:
+    """Whether a reply holds one of these texts, also as an argument of a call or as the reasoning before it."""
+    return any(quote in text for text in chain([row["text"]], texts_in(row["message"])) for quote in quotes)
 
 
 def joined(*parts: Iterable[tuple[str, str]]) -> dict[str, Ids]:

@@ -14,8 +14,9 @@ from langchain_core.messages import AnyMessage
 
 from ..facts.commands import FactCommand
 from ..facts.extraction import Occasion
-from ..facts.forgetting import Said, heard, may_ask
+from ..facts.forgetting import heard, may_ask
 from ..facts.language import Language, language_in
+from ..facts.said import Said
 from ..state.errors import StorageError
 from ..state.fact_records import Fact, Pin
 from ..state.messages import newest_question, role_of

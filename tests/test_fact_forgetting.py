@@ -10,8 +10,9 @@ import pytest
 
 from everthread.facts.commands import commands
 from everthread.facts.extraction import Occasion, extract
-from everthread.facts.forgetting import Meant, Said, meant_by, rest_of, sources_of
+from everthread.facts.forgetting import Meant, meant_by, rest_of, sources_of
 from everthread.facts.language import language_in, languages
+from everthread.facts.said import Said
 from everthread.state.fact_records import Fact, Pin
 
 TABLE = Path(__file__).parent / "data" / "forgetting.tsv"

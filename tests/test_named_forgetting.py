@@ -13,8 +13,9 @@ from test_fact_forgetting import rows
 from everthread import Settings, open_graph, open_memory
 from everthread.facts.commands import commands, names_to_forget
 from everthread.facts.extraction import Occasion, extract
-from everthread.facts.forgetting import Said, heard, meant_by
+from everthread.facts.forgetting import heard, meant_by
 from everthread.facts.language import language_in
+from everthread.facts.said import Said
 from everthread.graph.conversation import CompiledConversation
 from everthread.state.search_records import SearchResult
 

@@ -86,6 +86,11 @@ def sound(text: Any) -> str:
     return str(text)
 
 
+def _spelled(text: str) -> str:
+    """A text as it stands within a string of stored JSON."""
+    return json.dumps(text)[1:-1]
+
+
 def _zipped(*arrays: str) -> str:
     return json.dumps(list(zip(*map(json.loads, arrays), strict=True)))
 
@@ -128,6 +133,7 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
     ("micros", 1, _micros),
     ("said_as", 1, said_as),
     ("sound", 1, sound),
+    ("spelled", 1, _spelled),
     ("zipped", -1, _zipped),
     ("key_bytes", 1, _key_bytes),
     ("vector_bytes", 1, _vector_bytes),

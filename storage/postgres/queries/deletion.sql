@@ -31,10 +31,14 @@ SELECT thread_id, id FROM mine WHERE (said_as, created_at, content) IN (
     WHERE thread_id = :thread_id AND (id = ANY(:ids::text[]) OR said_as = ANY(:ids::text[])))
 
 -- name: deletion.quoting
--- What holds one of these texts word for word.
-SELECT thread_id, id, role, text FROM messages
+-- What holds one of these texts word for word: of a reply also what is no text of it, as arguments of its calls.
+WITH quoted AS (
+    SELECT quote, substr(spelled, 2, length(spelled) - 2) AS spelled
+    FROM unnest(:quotes::text[]) AS quote CROSS JOIN LATERAL (SELECT to_json(quote)::text AS spelled) AS json
+)
+SELECT thread_id, id, role, text, CASE WHEN role <> 'user' THEN message END AS message FROM messages
 WHERE user_id = :user_id AND created_at >= :since
-  AND EXISTS (SELECT FROM unnest(:quotes::text[]) AS quote WHERE strpos(text, quote) > 0)
+  AND EXISTS (SELECT FROM quoted WHERE strpos(text, quote) > 0 OR role <> 'user' AND strpos(message::text, spelled) > 0)
 
 -- name: deletion.said_after
 -- The user's messages that were read for facts beside one of these: what was said right before them.

@@ -31,10 +31,10 @@ SELECT thread_id, id FROM mine WHERE (said_as, created_at, content) IN (
                                       OR said_as IN (SELECT value FROM json_each(:ids))))
 
 -- name: deletion.quoting
-WITH quote AS MATERIALIZED (SELECT value FROM json_each(:quotes))
-SELECT thread_id, id, role, text FROM messages
+WITH quote AS MATERIALIZED (SELECT value, spelled(value) AS spelled FROM json_each(:quotes))
+SELECT thread_id, id, role, text, CASE WHEN role <> 'user' THEN message END AS message FROM messages
 WHERE user_id = :user_id AND created_at >= :since
-  AND EXISTS (SELECT 1 FROM quote WHERE instr(text, quote.value) > 0)
+  AND EXISTS (SELECT 1 FROM quote WHERE instr(text, value) > 0 OR role <> 'user' AND instr(message, spelled) > 0)
 
 -- name: deletion.said_after
 WITH said AS (

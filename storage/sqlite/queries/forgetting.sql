@@ -1,0 +1,6 @@
+-- name: forgetting.said
+SELECT thread_id, id, seq, role, text, created_at AS said_at,
+       CASE WHEN role <> 'user' AND json_valid(message) AND json_extract(message, '$.data.tool_calls[0]') IS NOT NULL
+            THEN json_extract(message, '$.data.tool_calls') END AS calls
+FROM messages
+WHERE user_id = :user_id AND role IN ('user', 'assistant', 'agent', 'tool') ORDER BY thread_id, seq
