@@ -16,8 +16,8 @@ from ..text.told_days import days_told
 
 _IMITATION: Final = re.compile(
     r"<(?=\s*/?\s*context\b|\|[\w ]{1,40}\|>|｜|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>"
-    r"|\s*/?\s*(?:tool_call|tool_response|function_call)s?\b)"
-    r"|\[(?=/?(?:INST|SYS|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
+    r"|\s*/?\s*(?:(?:tool_call|tool_response|function_call)s?|invoke)\b|/?function[=>])"
+    r"|\[(?=/?(?:INST|SYS|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
     r"|^[^\w\n#]*\#(?=\#{1,5}[^\w\n]*(?:instruction|system|user|human|assistant|response|input)\b)",
     re.IGNORECASE | re.MULTILINE,
 )

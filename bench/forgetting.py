@@ -4,7 +4,7 @@ One user has so many messages, turns of LoCoMo told again and again, half of the
 levels, and 30 turns of the graph in both threads that remember them. Measured in each storage: forgetting one message,
 100 messages of a span of time, a thread, and everything; then the proof, which erases and looks, and how many places
 still hold the bytes of a canary that was said in what is forgotten. `--chat`: a request in the chat to forget what each
-of the messages names.
+of the messages names, or with `--hits` so many of them.
 """
 
 from __future__ import annotations
@@ -129,13 +129,15 @@ async def bench(settings: Settings, messages: Sequence[AnyMessage], number: int)
         return rows
 
 
-async def in_chat(settings: Settings, number: int) -> dict[str, Any]:
-    """A turn that asks to forget what each of so many messages of a thread names."""
+async def in_chat(settings: Settings, number: int, hits: int) -> dict[str, Any]:
+    """A turn that asks to forget what so many of the messages of a thread name, the others something else."""
     model = GenericFakeChatModel(messages=iter([AIMessage(f"Noted, {n}.") for n in range(100)]))
     embeddings = DeterministicFakeEmbedding(size=384)
     about = [
         (("user", f"I live in Oslo, and number {n} is about the old garden there."),
-         ("assistant", f"So you live in Oslo near garden {n}, noted."))[n % 2] for n in range(number)
+         ("assistant", f"So you live in Oslo near garden {n}, noted."))[n % 2] if n < hits else
+        (("user", f"The bus of line {n} was late, and I read about the old garden there."),
+         ("assistant", f"So line {n} was late again, noted."))[n % 2] for n in range(number)
     ]  # fmt: skip
     said = [message(str(uuid.UUID(int=n + 1)), *told, BEGIN + timedelta(minutes=n)) for n, told in enumerate(about)]
     config: Any = {"configurable": {"thread_id": "t1"}}
@@ -161,6 +163,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--storages", nargs="*", default=["postgres", "sqlite", "json"])
     parser.add_argument("--chat", action="store_true", help="only a request in the chat, which all messages are about")
+    parser.add_argument("--hits", type=int, help="of the messages, how many name it; by default all")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -172,7 +175,7 @@ def main() -> None:
         with server_folder() as folder:
             settings = Settings(database_url=kind, data_dir=folder, web_search="off", summary_model="extractive")
             if options.chat:
-                rows.append(asyncio.run(in_chat(settings, options.messages)))
+                rows.append(asyncio.run(in_chat(settings, options.messages, options.hits or options.messages)))
             else:
                 rows += asyncio.run(bench(settings, messages, options.messages))
     if options.json:

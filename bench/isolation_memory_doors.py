@@ -1,4 +1,4 @@
-"""The doors without the graph that `bench.isolation` tries: the memory, agents with the middleware, MCP, HTTP."""
+"""The doors without the graph that `bench.isolation` tries: memory, agents with the middleware, MCP, HTTP, the page."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from everthread.doors.adapters import MemoryRetriever, ThreadHistory, memory_too
 from everthread.doors.mcp import memory_server
 from everthread.doors.memory import ConversationMemory
 from everthread.server import history as served_history
+from everthread.server.page import PATH as PAGE
+from everthread.server.page import page
+from everthread.web.app import READING, WRITING
 
 PATH = "/everthread/threads/{thread_id}/history"
 
@@ -53,7 +56,15 @@ class MemoryDoors:
         self.tokens = {user: f"token-{number:012d}" for number, user in enumerate(users)}
         self._server = memory_server(self._of("default"), tokens={token: user for user, token in self.tokens.items()})
         self._open = AsyncExitStack()
-        self.all = [self.open_memory, self.memory_by_ids, self.adapters, self.agent, self.mcp, self.http_history]
+        self.all = [
+            self.open_memory,
+            self.memory_by_ids,
+            self.adapters,
+            self.agent,
+            self.mcp,
+            self.http_history,
+            self.page,
+        ]
 
     async def __aenter__(self) -> MemoryDoors:
         app = self._server.streamable_http_app(stateless_http=True, json_response=True)
@@ -63,6 +74,8 @@ class MemoryDoors:
         database = self._resources.database
         self._open.enter_context(patch.object(served_history, "shared_database", lambda: database))
         self._http = Starlette(routes=[Route(PATH, served_history.history)])
+        # Here it is no matter that the templates are read on the loop.
+        self._page = Starlette(routes=[page(self._resources, is_authenticated=True)])
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -156,11 +169,31 @@ class MemoryDoors:
     async def http(self, identity: str, thread: str, **claims: str) -> str:
         """The history of a thread, as the server answers whom it knows."""
 
-        async def known(scope: Any, receive: Any, send: Any) -> None:
-            await self._http({**scope, "user": User(identity)}, receive, send)
-
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(known), base_url="http://server") as client:
+        async with _client(self._http, identity) as client:
             return (await client.get(PATH.format(thread_id=quote(thread)), params=claims)).text
+
+    async def page(self, stranger: str, victim: Probed) -> Any:
+        """Each address of the page, as the server knows who asks, with ids of the victim's and what is claimed."""
+        thread, said, fact = random.choice(victim.threads), random.choice(victim.ids), random.choice(victim.facts)
+        ids = {"thread": thread, "message": said, "source": said, "fact": fact.id, "summary": victim.summary}
+        given = {**ids, "id": random.choice(list(ids.values())), "turn": "1", "q": self._asked, "user_id": victim.id}
+        if random.random() < 0.5:
+            given["all"] = "1"
+        given |= random.choice([{}, {"text": f"I am {self._mark}"}, {"sure": victim.id}])
+        async with _client(self._page, stranger) as client:
+            if stranger == victim.id or random.random() < 0.6:
+                return (await client.get(f"{PAGE}/{random.choice(list(READING))}", params=given)).text
+            return (await client.post(f"{PAGE}/{random.choice(list(WRITING))}", data=given)).text
+
+
+def _client(app: Any, identity: str) -> httpx.AsyncClient:
+    """A browser whom a server knows under an identity."""
+
+    async def known(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "user": User(identity)}, receive, send)
+
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(known), base_url="http://server", headers=headers)
 
 
 class User:

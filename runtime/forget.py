@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
@@ -191,7 +191,8 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
     said: list[dict[str, Any]] = []
     for scope in _scopes(frozenset(wanted.threads), wanted.ids):
         said += await rows.fetch("deletion.said", **scope)
-    since = min((row["created_at"] for row in said), default=None)
+    # Of a damaged time, from the beginning.
+    since = min((row["created_at"] or datetime.min.replace(tzinfo=UTC) for row in said), default=None)
     texts = [row["text"] for row in said]
     traces = Traces(
         frozenset(wanted.threads), wanted.ids, frozenset(), texts, wanted.quotes or (), wanted.kind == "age"

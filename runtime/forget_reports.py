@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..storage.archive_rows import as_jsonb
+from ..storage.readable import UNREADABLE
 from ..storage.user_rows import Exchange
 from .forget_traces import Traces
 
@@ -47,6 +48,14 @@ async def scrub_reports(rows: Exchange, traces: Traces, found: Mapping[Place, di
 
 
 def _without(report: dict[str, Any], thread_id: str, traces: Traces) -> dict[str, Any] | None:
+    """A report without what is forgotten; None where it is about that, or is damaged: then nobody can tell."""
+    try:
+        return _kept(report, thread_id, traces)
+    except UNREADABLE:
+        return None
+
+
+def _kept(report: dict[str, Any], thread_id: str, traces: Traces) -> dict[str, Any] | None:
     if thread_id in traces.ids and report.get("question") in traces.questions:
         return None
     kept: dict[str, Any] = traces.removed_from(report, thread_id)

@@ -82,8 +82,9 @@ def requests_in(state: ConversationState, turn: Turn) -> list[Request]:
 
 
 async def what_was_said(turn: Turn) -> list[Said]:
-    """All that the user said, and what was replied."""
-    return [Said(**row) for row in await turn.user.rows.fetch("forgetting.said")]
+    """All that the user said, and what was replied; what has a damaged time counts as said now."""
+    rows = await turn.user.rows.fetch("forgetting.said")
+    return [Said(**{**row, "said_at": row["said_at"] or now()}) for row in rows]
 
 
 async def what_is_known(turn: Turn) -> tuple[list[Fact], list[Pin]]:

@@ -26,6 +26,7 @@ from .archive_rows import (
     changed_message,
     message_rows,
     messages_by_id,
+    numbers_of,
     place_of,
 )  # fmt: skip
 from .exchanges import exchanges
@@ -220,12 +221,9 @@ class Archive:
         """
         messages = await self._rows.fetch("archive.standing_messages", thread_id=thread_id, recent=recent, limit=limit)
         summaries = summaries_of(self._rows, await self._rows.fetch("archive.standing_summaries", thread_id=thread_id))
-        first = (
-            await self._rows.fetch("archive.first_below", thread_id=thread_id, ids=[s.id for s in summaries])
-            if summaries
-            else []
-        )
-        positions = {row["top"]: row["seq"] for row in first} | {row["id"]: row["seq"] for row in messages}
+        ids = [summary.id for summary in summaries]
+        first = await self._rows.fetch("archive.first_below", thread_id=thread_id, ids=ids) if ids else []
+        positions = numbers_of(self._rows, first, "top") | numbers_of(self._rows, messages, "id")
         for summary in summaries:
             if summary.id not in positions:  # a first source is not there
                 tree = await self.sources(thread_id, summary.id)

@@ -272,6 +272,17 @@ def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str,
     return {**row, "term_keys": message_keys(user_id, row, moment)}
 
 
+def numbers_of(user: Rows, rows: Iterable[DictRow], name: str) -> dict[str, int]:
+    """By the value of a column, the number of a message in its thread; without rows whose number is damaged."""
+
+    def numbered(row: DictRow) -> tuple[str, int]:
+        if not isinstance(row["seq"], int):
+            raise TypeError(f"{row[name]} has no number")
+        return row[name], row["seq"]
+
+    return dict(readable(user, "messages", rows, numbered))
+
+
 def place_of(row: DictRow) -> tuple[str, Place]:
     """Where a message stands, by its id.
 

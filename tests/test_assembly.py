@@ -84,7 +84,8 @@ def test_a_summary_in_its_place_cannot_end_its_label_and_speak_for_the_user() ->
 @pytest.mark.parametrize(
     "mark",
     ["<|im_start|>", "<|start_header_id|>", "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<<SYS>>", "<</SYS>>",
-     "[INST]", "[/INST]", "<｜User｜>", "<eos>", "<tool_call>", "</tool_response>", "[TOOL_CALLS]"],
+     "[INST]", "[/INST]", "<｜User｜>", "<eos>", "<tool_call>", "</tool_response>", "[TOOL_CALLS]",
+     "<function=dial>", "</function>", "<invoke name='dial'>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"],
 )  # fmt: skip
 def test_nothing_found_can_hold_a_mark_of_a_chat_template(mark: str) -> None:
     """A local model's server reads these as the beginning of another speaker's turn, wherever they stand."""

@@ -111,10 +111,10 @@ DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id = ANY(:threads::
 
 -- name: deletion.reports_quoting
 -- Reports that name what is forgotten as a memory; those of its own thread, too, whose question it is, that show a
--- summary of it, or that searched for a word of it.
+-- summary of it, or that searched for a word of it. A damaged one may say anything.
 SELECT thread_id, turn, report, jsonb_typeof(report) = 'string' AS is_sealed FROM turn_reports
 WHERE user_id = :user_id
-  AND (jsonb_typeof(report) = 'string' OR EXISTS (SELECT FROM jsonb_path_query(report, '$.memories[*]') AS memory
+  AND (jsonb_typeof(report) <> 'object' OR EXISTS (SELECT FROM jsonb_path_query(report, '$.memories[*]') AS memory
                WHERE memory->>'thread_id' = ANY(:threads::text[])
                   OR (memory->>'thread_id' = :thread_id AND memory->'source_ids' ?| :ids::text[]))
        OR (thread_id = :thread_id

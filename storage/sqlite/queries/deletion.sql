@@ -22,7 +22,8 @@ WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id)
 
 -- name: deletion.copies
 WITH mine AS MATERIALIZED (
-    SELECT thread_id, id, said_as(id) AS said_as, created_at, json_extract(message, '$.data.content') AS content
+    SELECT thread_id, id, said_as(id) AS said_as, created_at,
+           CASE WHEN json_valid(message) THEN json_extract(message, '$.data.content') ELSE message END AS content
     FROM messages WHERE user_id = :user_id AND said_as(id) IN (SELECT value FROM json_each(:said_as))
 )
 SELECT thread_id, id FROM mine WHERE (said_as, created_at, content) IN (
@@ -84,20 +85,27 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM
 DELETE FROM turn_reports WHERE user_id = :user_id AND thread_id IN (SELECT value FROM json_each(:threads))
 
 -- name: deletion.reports_quoting
-SELECT thread_id, turn, report, json_type(report) = 'text' AS is_sealed FROM turn_reports
-WHERE user_id = :user_id
-  AND (json_type(report) = 'text' OR EXISTS (SELECT 1 FROM json_each(report, '$.memories') AS memory
-               WHERE json_extract(memory.value, '$.thread_id') IN (SELECT value FROM json_each(:threads))
+-- A damaged one may say anything: it comes as null.
+WITH found AS (
+    SELECT thread_id, turn, CASE WHEN json_valid(report) THEN report ELSE 'null' END AS report FROM turn_reports
+    WHERE user_id = :user_id
+)
+SELECT thread_id, turn, report, json_type(report) = 'text' AS is_sealed FROM found
+WHERE json_type(report) <> 'object' OR EXISTS (
+          SELECT 1 FROM json_each(report, '$.memories') AS memory
+          WHERE CASE WHEN memory.type = 'object'
+                THEN json_extract(memory.value, '$.thread_id') IN (SELECT value FROM json_each(:threads))
                   OR (json_extract(memory.value, '$.thread_id') = :thread_id
                       AND EXISTS (SELECT 1 FROM json_each(memory.value, '$.source_ids') AS source
-                                  WHERE source.value IN (SELECT value FROM json_each(:ids)))))
-       OR (thread_id = :thread_id
-           AND (json_extract(report, '$.question') IN (SELECT value FROM json_each(:questions))
-                OR EXISTS (SELECT 1 FROM json_each(report, '$.summaries') AS made
-                           WHERE json_extract(made.value, '$.id') IN (SELECT value FROM json_each(:ids)))
-                OR EXISTS (SELECT 1 FROM json_each(:words) AS word
-                           WHERE instr(lower(coalesce(json_extract(report, '$.search.query'), '') || ' '
-                                             || coalesce(json_extract(report, '$.search.sent'), '')), word.value) > 0))))
+                                  WHERE source.value IN (SELECT value FROM json_each(:ids)))) END)
+   OR (thread_id = :thread_id
+       AND (json_extract(report, '$.question') IN (SELECT value FROM json_each(:questions))
+            OR EXISTS (SELECT 1 FROM json_each(report, '$.summaries') AS made
+                       WHERE CASE WHEN made.type = 'object'
+                             THEN json_extract(made.value, '$.id') IN (SELECT value FROM json_each(:ids)) END)
+            OR EXISTS (SELECT 1 FROM json_each(:words) AS word
+                       WHERE instr(lower(coalesce(json_extract(report, '$.search.query'), '') || ' '
+                                         || coalesce(json_extract(report, '$.search.sent'), '')), word.value) > 0)))
 
 -- name: deletion.checkpoint_writes
 DELETE FROM writes WHERE thread_id IN (
