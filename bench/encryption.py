@@ -55,6 +55,7 @@ class Store:
     def __init__(self, name: str, graph: Conversation) -> None:
         self.name, self.graph = name, graph
         self.asked: list[float] = []
+        self.asking: list[float] = []
         self.turns: list[float] = []
         self.processor: list[float] = []
         if name == "without":  # the embedded server's login passes policies by where it takes no other role
@@ -71,12 +72,12 @@ class Store:
         while (await read_batch(user.facts, None))[1]:
             pass
 
-    async def ask(self, question: str) -> float:
-        """Milliseconds of recall, exchanges included."""
-        user, began = self.graph.resources.of_user(USER), time.perf_counter()
+    async def ask(self, question: str) -> tuple[float, float]:
+        """Milliseconds of recall, exchanges included, and of the processor (without the server's)."""
+        user, began, processor = self.graph.resources.of_user(USER), time.perf_counter(), time.process_time()
         recall = await user.search.find("asking", question, limit=8, threshold=0.9, timeout=60)
         await user.archive.exchanges(recall.hits)
-        return (time.perf_counter() - began) * 1000
+        return (time.perf_counter() - began) * 1000, (time.process_time() - processor) * 1000
 
     async def turn(self, question: str) -> tuple[float, float]:
         """Milliseconds of a turn, and of the processor (without the server's)."""
@@ -118,16 +119,16 @@ async def run(options: argparse.Namespace, folder: Path) -> list[Store]:
             for store in stores:
                 await store.tell(said[start : min(start + 500, options.size)])
         for number, question in enumerate(questions[: options.questions]):
-            rounds: dict[str, list[tuple[float, float, float]]] = {store.name: [] for store in stores}
+            rounds: dict[str, list[tuple[float, ...]]] = {store.name: [] for store in stores}
             for turn in range(ROUNDS):
                 at = options.size + 2 * (ROUNDS * number + turn)
                 first = (number + turn) % len(stores)
                 for store in (*stores[first:], *stores[:first]):
                     await store.tell(said[at : at + 2])
-                    rounds[store.name].append((await store.ask(question), *await store.turn(question)))
+                    rounds[store.name].append((*await store.ask(question), *await store.turn(question)))
             for store in stores if number >= WARM else ():
                 best = [min(column) for column in zip(*rounds[store.name], strict=True)]
-                for kept, taken in zip((store.asked, store.turns, store.processor), best, strict=True):
+                for kept, taken in zip((store.asked, store.asking, store.turns, store.processor), best, strict=True):
                     kept.append(taken)
     return stores
 
@@ -148,14 +149,14 @@ def main() -> None:
                 stop_server(folder)
     print(f"| {options.storage}, {options.size:,} messages | {' | '.join(store.name for store in stores)} |")
     print(f"|---|{'---|' * len(stores)}")
-    for what, share in itertools.product(("asked", "turns", "processor"), (50, 95)):
+    for what, share in itertools.product(NAMES, (50, 95)):
         figures = [float(np.percentile(getattr(store, what), share)) for store in stores]
         cells = [f"{ms:.1f}" + (f" ({ms / before:.2f})" if before else "") for ms, before in
                  zip(figures, [0.0, *figures], strict=False)]  # fmt: skip
         print(f"| {NAMES[what]} p{share}, ms (times the one before) | {' | '.join(cells)} |")
 
 
-NAMES = {"asked": "recall", "turns": "turn", "processor": "processor of a turn"}
+NAMES = {"asked": "recall", "asking": "processor of recall", "turns": "turn", "processor": "processor of a turn"}
 
 
 if __name__ == "__main__":

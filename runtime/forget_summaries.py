@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ..compression.writing import NO_WORDS
@@ -38,13 +39,19 @@ async def summaries_above(rows: Exchange, thread_id: str, ids: Sequence[str]) ->
         found.update((row["id"], row) for row in new)
     gone = set(ids)
     kept: list[dict[str, Any]] = []
-    for row in sorted(found.values(), key=lambda row: (row["created_at"], row["level"] == 0, row["level"], row["id"])):
+    for row in sorted(found.values(), key=_in_order):
         sources = [source for source in row["source_ids"] if source not in gone]
         if sources:
             kept.append({**row, "source_ids": sources})
         else:
             gone.add(row["id"])
     return Above(tuple(gone.difference(ids)), tuple(kept))
+
+
+def _in_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The lower ones first: they were made before. One whose time is damaged goes by its level alone."""
+    made = row["created_at"] or datetime.min.replace(tzinfo=UTC)
+    return made, row["level"] == 0, row["level"], row["id"]
 
 
 async def rewrite(rows: Exchange, thread_id: str, summaries: Sequence[Mapping[str, Any]], settings: Settings) -> None:

@@ -108,6 +108,12 @@ def test_a_thread_lives_through_a_restart_of_the_server(project: Path, environme
                 assert rhythm in (await one_turn(url, thread_id, "/summary_status", **chosen))[0]
 
         asyncio.run(second())
+    assert [warnings_in(log) for log in project.glob("server-*.log")] == [1, 1]
+
+
+def warnings_in(log: Path) -> int:
+    """How often a server said that it has no authentication."""
+    return log.read_text().count("all who reach it share one memory")
 
 
 AUTH = """
@@ -142,6 +148,7 @@ def test_the_authenticated_user_wins_over_what_the_client_claims(project: Path, 
             assert "X4711" not in json.dumps(seen)
 
         asyncio.run(work())
+    assert [warnings_in(log) for log in project.glob("server-*.log")] == [0]
 
 
 def test_the_docker_file_is_written_and_installs_this_package(project: Path) -> None:

@@ -102,8 +102,8 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
 
 -- name: deletion.rewrite
 UPDATE summaries SET content = :content, source_ids = :source_ids, method = 'extractive', model = NULL,
-                     tokens = :tokens, covers = :covers, rejected = :rejected, version = version + 1, tries = 0,
-                     embedded_with = NULL
+                     tokens = :tokens, covers = :covers, rejected = :rejected, tries = 0, embedded_with = NULL,
+                     version = version + CASE WHEN version < 2147483647 THEN 1 ELSE 0 END
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 
 -- name: deletion.turn_reports
