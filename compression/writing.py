@@ -16,6 +16,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from ..models.chat import model_name
 from ..models.replies import finish_of
 from ..prompts import summarize as prompts
+from ..settings.profiles import PROFILES
 from ..settings.run import RunSettings
 from ..state.messages import content_text
 from ..state.records import Summary
@@ -272,7 +273,7 @@ def _prompt(
 
 
 async def _extracted(turns: Turns, settings: RunSettings, covers: Sequence[int] = ()) -> str:
-    covered = sum(covers)
+    covered = sum(covers) if PROFILES[settings.profile].longer_summaries else 0
     length = settings.summary_length * (1 + (covered >= _MANY) + (covered >= _MOST))
     text = await asyncio.to_thread(extract, turns, length, covers)
     return beginning(text, settings.max_summary_chars) or NO_WORDS

@@ -20,6 +20,7 @@ class Profile:
         settings: values by the names of `Settings` fields.
         source: the seed document that specifies it.
         window: tokens of the model's window, prompt and reply together, where the model does not tell it.
+        longer_summaries: whether an extractive summary that stands for many messages may have more tokens than others.
         summarizes_locally: whether a chat model on this machine writes summaries too, whatever `summary_model` says.
     """
 
@@ -28,6 +29,7 @@ class Profile:
     source: str
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     window: int | None = None
+    longer_summaries: bool = True
     summarizes_locally: bool = False
 
 
@@ -69,6 +71,7 @@ _ARCHIVE = Profile(
         "summary_fallback": False,
     },
     window=16_000,
+    longer_summaries=False,
 )
 
 _LAYERED = Profile(

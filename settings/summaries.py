@@ -24,7 +24,8 @@ class SummarySettings(Group):
         ge=10,
         le=10_000,
         description="Target length of a summary, in tokens; by default less in a prompt of less than half the usual. "
-        "Without a model, one of 50 messages or more has twice, one of 150 three times as many.",
+        "Without a model, one of 50 messages or more has twice, one of 150 three times as many, but in the profile "
+        "archive, whose summaries have a budget together.",
         json_schema_extra=on_node("summarize", capped=True),
     )
     summary_fallback: bool = Field(

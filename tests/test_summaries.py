@@ -492,6 +492,27 @@ def _exchanges(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
     return turns
 
 
+@pytest.mark.parametrize(
+    ("profile", "most"),
+    [("multi_strategy", (150, 300, 450)), ("layered", (200, 400, 600)), ("archive", (200, 200, 200))],
+)
+async def test_a_summary_of_many_messages_is_longer_but_where_the_seed_bounds_all_of_them(
+    profile: Any, most: tuple[int, ...]
+) -> None:
+    """Seed 003 has 2,000 tokens for ten summaries."""
+    told = [" ".join(f"House {n}{at} is of {n}{at} stone, {n}{at} wood." for at in range(99)) for n in "wd"]
+    sizes: list[int] = []
+    for limit, covers in zip(most, (40, 60, 200), strict=True):
+        sources = tuple(
+            SummaryMessage.of(Summary(id=f"s{n}", content=text, level=1, source_ids=(f"m{n}",), covers=covers // 2))
+            for n, text in enumerate(told)
+        )
+        made = await write_summary(Batch(2, sources), Settings(profile=profile), thread_id="t", summarizer=None)
+        sizes.append(made.summary.tokens)
+        assert limit // 2 < sizes[-1] <= limit
+    assert (sizes[0] < sizes[1] < sizes[2]) == (most[0] < most[1])
+
+
 async def test_a_summary_that_says_the_same_as_its_own_source_counts_each_message_once(settings: Settings) -> None:
     text = "The user lives in Porto with a dog called Rex and works as a nurse in the old hospital."
     long, medium = (
