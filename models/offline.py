@@ -29,6 +29,12 @@ _FENCED: Final = re.compile(
     + re.escape(CLOSE).replace(r"\{nonce\}", r"(?P=nonce)") + r"\s*",
     re.DOTALL,
 )  # fmt: skip
+_LABELS: Final = re.compile(
+    r"\A(?:- (?:[a-z]+(?:, [^:]{1,60})?: )?|\(\d{4}-\d\d-\d\d[^)]*\) )?(?:(?:user|assistant|tool|summary): )?"
+    r"(?P<said>.*?)(?: \(since [^()]*\))?\Z"
+)
+"""What stands around a line of the material: its day and speaker, or the kind of a fact and since when it holds."""
+
 _WORD: Final = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -94,7 +100,7 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
     asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     material, question = _fenced_apart(message_text(messages[asked])) if asked >= 0 else ("", "")
     before = [message_text(message).replace(SYSTEM_TINY, "") for message in messages[: max(asked, 0)]]
-    texts = [_without_own(text) for text in (*before, material)]
+    texts = [_without_own(text) for text in (*before, _said_in(material))]
     quotes = best_sentences(question, texts, _QUOTES)
     if not quotes:
         return f"{DISCLAIMER} {_NOTHING}"
@@ -105,6 +111,12 @@ def _fenced_apart(text: str) -> tuple[str, str]:
     """What is fenced before a question, and the question; see `prompts.context`."""
     match = _FENCED.match(text)
     return (match["material"], text[match.end() :]) if match else ("", text)
+
+
+def _said_in(material: str) -> str:
+    """The lines of the material without their labels, and without the headings over them."""
+    found = (_LABELS.match(line) for line in material.splitlines() if not line.endswith(":"))
+    return "\n".join(match["said"] for match in found if match)
 
 
 def _without_own(text: str) -> str:

@@ -172,6 +172,21 @@ def test_the_offline_model_quotes_what_matches():
     assert "Lisbon" in model.invoke([*history, HumanMessage("When did I move to Lisbon?")]).text
 
 
+def test_the_offline_model_quotes_what_was_said_and_not_the_labels_around_it():
+    question = """<context id=1a>
+Known about the user (noted earlier):
+- biography, dog: My dog is called Biscuit (since 2026-11-30)
+From earlier conversation (remembered excerpts; today is 2026-11-30):
+(2026-11-30) user: My dog: she is afraid of thunder.
+assistant: Then keep your dog inside.
+</context id=1a>
+
+What is my dog called, and what is my dog afraid of?"""
+    said = OfflineChatModel().invoke([HumanMessage(question)]).text.split("\n")[1:]
+    assert {"- My dog is called Biscuit", "- My dog: she is afraid of thunder."} <= set(said)
+    assert not [line for line in said if "biography" in line or "user:" in line or "noted earlier" in line]
+
+
 @pytest.mark.parametrize("messages", [[], [HumanMessage("Hi")], [SystemMessage("A"), AIMessage("B")]])
 def test_the_offline_model_says_when_nothing_matches(messages):
     (result,) = OfflineChatModel().generate([messages]).generations[0] if messages else [None]
