@@ -49,8 +49,7 @@ class ChainParts(NamedTuple):
 def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> ChainParts:
     """The chain as instructions, what was said earlier, the newest question, and what came after it.
 
-    Left out are empty messages, replies that no model gave, results without their call, and calls without all of their
-    results.
+    Left out are empty messages, results without their call, and calls without all of their results.
 
     Args:
         chain: the live chain.
@@ -60,7 +59,7 @@ def take_apart(chain: Sequence[AnyMessage], turn_before: str | None = None) -> C
     written = [text for m in said if is_instruction(m) and (text := message_text(m).strip())]
     # Many clients send their instructions again with each message: the newest of the same text stands.
     written = list(dict.fromkeys(reversed(written)))[::-1]
-    spoken = [m for m in said if not (is_instruction(m) or is_empty(m) or is_canned(message_text(m)))]
+    spoken = [m for m in said if not (is_instruction(m) or is_empty(m))]
     asked = max((at for at, m in enumerate(spoken) if isinstance(m, HumanMessage)), default=len(spoken))
     return ChainParts(
         written="\n\n".join(written),
@@ -134,8 +133,11 @@ def with_media_named(message: AnyMessage) -> AnyMessage:
 def _tidied(message: AnyMessage) -> AnyMessage:
     """The message without what providers refuse: blank texts and blocks, odd names.
 
-    A tool that returned nothing is described in words: an empty result is refused by some providers.
+    A tool that returned nothing is described in words: an empty result is refused by some providers. What the offline
+    model said is not shown: a model that follows would say it again.
     """
+    if isinstance(message, AIMessage) and is_canned(message_text(message)):
+        return message.model_copy(update={"content": words.NO_REPLY})
     update: dict[str, Any] = {}
     content = message.content
     tidy: Any = content if isinstance(content, str) else [block for block in content if not _is_blank(block)]

@@ -57,5 +57,8 @@ GO_ON = "[Go on from here.]"
 CUT = " […] "
 """Stands where the middle of a message was cut out."""
 
+NO_REPLY = "[no reply]"
+"""In place of a reply that no model gave."""
+
 NO_OUTPUT = "[no output]"
 """The result of a tool that returned nothing."""
