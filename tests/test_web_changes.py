@@ -179,6 +179,16 @@ async def imported(client: httpx.AsyncClient, name: str, content: str) -> str:
     raise AssertionError("the import has not ended")
 
 
+async def test_a_form_of_another_shape_is_refused_in_one_sentence(small: Conversation) -> None:
+    async with entered(small) as client:
+        file = ("chat.jsonl", b"{}")
+        two_files = await client.post("/import", files=[("file", file), ("file", file)])
+        many_fields = await client.post("/import", data={"a": "1", "b": "2"}, files={"file": file})
+        for answer in (two_files, many_fields):
+            assert answer.status_code == 400
+            assert "send the form of this page" in answer.text
+
+
 async def test_figures_are_of_the_turns_that_were_taken(graph: Conversation) -> None:
     async with entered(graph) as client:
         page = await read(client, "/plots")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -105,6 +106,9 @@ def _answered(handler: Handler, site: Site) -> Callable[[Request], object]:
         except EverthreadError as error:
             status = 404 if isinstance(error, InputError | ThreadOwnershipError) else 503
             return await visit.show("error.html", status=status, sentence=str(error))
+        except HTTPException as error:
+            sentence = f"What was sent cannot be read ({error.detail}): send the form of this page."
+            return await visit.show("error.html", status=error.status_code, sentence=sentence)
         except Exception as error:
             logger.exception("The page %s failed.", request.url.path)
             sentence = f"The page failed with {type(error).__name__}: the log says more."
