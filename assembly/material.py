@@ -30,6 +30,9 @@ _TRIES: Final = 3
 _JOINTS: Final = 4
 """Tokens more that the parts of an entry may take together than each by itself."""
 
+_FRAME: Final = 12
+"""Tokens of the day and the speaker before a message of a memory, about."""
+
 _WHOLE: Final = 80
 """Tokens up to which a message that was found is shown whole, however many a memory has."""
 
@@ -60,7 +63,7 @@ def found_tokens(results: Sequence[SearchResult], memories: Sequence[Memory], la
     """About how many tokens what was found takes in a prompt of so many, if none of it stands there already."""
     sizes = [estimate_tokens(result.content) for result in results]
     sizes += [
-        min(estimate_tokens(fragment.content), fragment_tokens(memory, fragment, layout.memory_tokens))
+        _FRAME + min(estimate_tokens(fragment.content), fragment_tokens(memory, fragment, layout.memory_tokens))
         for memory in memories[: layout.max_memories]
         for fragment in memory.fragments
     ]
