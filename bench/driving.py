@@ -35,6 +35,8 @@ from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.settings.profiles import PROFILES
 from everthread.settings.settings import Settings
+from everthread.state.report_records import reply_and_context
+from everthread.state.turn_records import ContextReport
 from everthread.storage.open import checkpointer_of
 
 PROFILE_NAMES = tuple(PROFILES)
@@ -111,10 +113,15 @@ class HashEmbeddings(Embeddings):
 
 
 class Driver:
-    """One set of resources, and conversations that go through it."""
+    """One set of resources, and conversations that go through it.
+
+    Attributes:
+        shown: what the newest prompt held, as its report has it.
+    """
 
     def __init__(self, resources: Resources, model: Scripted) -> None:
         self.resources, self.model = resources, model
+        self.shown: ContextReport | None = None
         checkpointer = checkpointer_of(resources.database)
         self._graph: Any = ConversationGraph(resources).compile(checkpointer=checkpointer)
 
@@ -127,8 +134,12 @@ class Driver:
         """One turn of the whole graph; returns its `after_reply`."""
         self.model.reply = exchange.reply
         state = await self._graph.ainvoke(
-            {"messages": [exchange.user]}, dict(turn.config), context=turn.settings, output_keys=["after_reply"]
+            {"messages": [exchange.user]},
+            dict(turn.config),
+            context=turn.settings,
+            output_keys=["after_reply", "report"],
         )
+        _, self.shown = reply_and_context(state["report"])
         return state["after_reply"]
 
     async def grow(self, carried: Carried, said: Iterable[Exchange], turn: Turn) -> Carried:

@@ -9,6 +9,10 @@ The unchanged prefix of a prompt is what it begins with that the prompt before i
 beginning of the next. A provider's cache serves it at a tenth of the price: "cost" is what the prompts cost then, in
 tokens of full price. "In steps" counts as OpenAI does: no prefix below 1,024 tokens, and whole steps of 128.
 
+A second table tells where the price of each profile comes from, a turn: tokens of the prompt's parts, how often it was
+cut, and its tokens of full price: the newest exchange and the question, what was found for it (facts, results,
+memories), and the rest, which is what cuts write anew. What is cached is a tenth of the others.
+
 "Exchange shown" is the share of turns in whose prompt the exchange before stands as it was said.
 
 `--context` takes other sizes of a prompt, as `max_context_tokens`; 0 is the default. The processor time of a turn is
@@ -38,6 +42,7 @@ from bench.datasets import SETS
 from bench.driving import PROFILE_NAMES, Driver, Exchange, driver, exchanges
 from bench.window_peers import WholeHistory, Window, peers
 from everthread.prompts.system import SYSTEM
+from everthread.state.turn_records import ContextReport
 from everthread.text.tokens import count_message_tokens, estimate_tokens
 
 BUDGET = 6976
@@ -54,6 +59,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
+PARTS = ("system", "facts", "summaries", "recent", "results", "memories", "question")
+
 LAST = 100
 """Turns over which the processor time is taken."""
 
@@ -66,16 +73,30 @@ class Ledger:
         self.prefix: list[int] = []
         self.shown: list[bool] = []
         self.seconds: list[float] = []
+        self.reports: list[ContextReport] = []
+        self.said: list[int] = []
         self._before: list[BaseMessage] = []
 
-    def add(self, prompt: Sequence[BaseMessage], just_said: Exchange | None = None, seconds: float = 0.0) -> None:
+    def add(
+        self,
+        prompt: Sequence[BaseMessage],
+        just_said: Exchange | None = None,
+        seconds: float = 0.0,
+        report: ContextReport | None = None,
+        question: BaseMessage | None = None,
+    ) -> None:
         """Count the next prompt.
 
         Args:
             prompt: of the turn.
             just_said: the exchange before it.
             seconds: of processor time, which the turn took.
+            report: of what it holds.
+            question: that it ends with.
         """
+        if report is not None and question is not None:
+            self.reports.append(report)
+            self.said.append(_size(question) + (_size(just_said.reply) if just_said is not None else 0))
         self.tokens.append(sum(map(_size, prompt)))
         self.prefix.append(unchanged(self._before, prompt))
         self.seconds.append(seconds)
@@ -100,6 +121,17 @@ class Ledger:
             "shown": fmean(self.shown[:turns]) if self.shown else 1.0,
             "processor": 1000 * fmean(self.seconds[:turns][-LAST:]),
         }
+
+    def comes_from(self, turns: int | None = None) -> dict[str, float]:
+        """The second table, after so many turns."""
+        reports = self.reports[:turns]
+        tokens = [{section.name: section.tokens for section in report.sections} for report in reports]
+        parts = {name: fmean(of.get(name, 0) for of in tokens) for name in PARTS}
+        found = parts["facts"] + parts["results"] + parts["memories"]
+        said = fmean(self.said[:turns])
+        new = fmean(size - same for size, same in zip(self.tokens[:turns], self.prefix[:turns], strict=True))
+        cuts = sum(one.begins != other.begins for one, other in itertools.pairwise(reports))
+        return {**parts, "cuts": cuts, "said": said, "found": found, "written anew": new - said - found}
 
 
 def unchanged(before: Sequence[BaseMessage], prompt: Sequence[BaseMessage]) -> int:
@@ -147,7 +179,7 @@ async def through(profile: str, said: Sequence[Exchange], bench: Driver, context
         begun = time.process_time()
         if error := (await bench.say(exchange, turn)).error:
             raise RuntimeError(error)
-        ledger.add(bench.model.prompt, before, time.process_time() - begun)
+        ledger.add(bench.model.prompt, before, time.process_time() - begun, bench.shown, exchange.user)
         if index % 250 == 0:
             print(f"{profile}: {index} turns", file=sys.stderr)
     return ledger
@@ -189,6 +221,14 @@ def show(table: dict[str, dict[str, float]], turns: int) -> None:
         print(f"| {name} | {' | '.join([*sizes, *shares])} |")
 
 
+def show_parts(ledgers: dict[str, Ledger], turns: int) -> None:
+    rows = {name: ledger.comes_from(turns) for name, ledger in ledgers.items() if ledger.reports}
+    for at, (name, row) in enumerate(rows.items()):
+        if not at:
+            print(f"\n| {turns} turns | {' | '.join(row)} |\n|---|{'---|' * len(row)}")
+        print(f"| {name} | {' | '.join(f'{value:,.0f}' for value in row.values())} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=lambda text: [int(n) for n in text.split(",")], default=[1000], metavar="N,N")
@@ -204,6 +244,7 @@ def main() -> None:
     table = {turns: {name: ledger.figures(turns) for name, ledger in ledgers.items()} for turns in options.turns}
     for turns, rows in table.items():
         show(rows, turns)
+        show_parts(ledgers, turns)
     if options.json:
         options.json.write_text(json.dumps(table, indent=2))
 
