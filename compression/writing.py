@@ -160,7 +160,10 @@ async def _told(
     instructions = instructions if holds_messages(batch.sources) else prompts.MERGE
     parts = in_parts(await asyncio.to_thread(shortened_source, turns, room * _MOST_PARTS), room)
     if len(parts) == 1:
-        return await _asked(parts[0], instructions, settings, summarizer, standing, facts=facts, rejected=rejected)
+        return await _asked(
+            parts[0], instructions, settings, summarizer, standing,
+            facts=facts, rejected=rejected, covers=covers_of(batch.sources) if len(parts[0]) == len(turns) else (),
+        )  # fmt: skip
     logger.info("A batch larger than the summarizer's window is summarized in %d parts.", len(parts))
     told = [await _asked(part, instructions, settings, summarizer, (), facts=facts) for part in parts]
     merged = await _merged([part.draft.text for part in told], settings, summarizer, standing)
@@ -192,8 +195,12 @@ async def _asked(
     *,
     facts: bool = False,
     rejected: str | None = None,
+    covers: Sequence[int] = (),
 ) -> _Told:
-    """The model's draft of one part; the extractive one where it was rejected twice, or failed."""
+    """The model's draft of one part; the extractive one where it was rejected twice, or failed.
+
+    `covers` is how many messages each of the turns stands for, where that is known.
+    """
     source, reason = source_text(turns), rejected
     kept: tuple[FactDraft, ...] = ()
     try:
@@ -222,7 +229,7 @@ async def _asked(
             logger.warning("A summary of %d characters was not accepted: %s.", len(draft.text), reason)
     except Exception as error:  # a provider may raise anything; the turn must go on
         reason = failed(error, summarizer, settings)
-    return _Told(SummaryDraft(await _extracted(turns, settings), kept), reason)
+    return _Told(SummaryDraft(await _extracted(turns, settings, covers), kept), reason)
 
 
 def _reply_tokens(settings: RunSettings, summarizer: Summarizer, *, facts: bool) -> int:

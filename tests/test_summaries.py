@@ -513,6 +513,19 @@ async def test_a_summary_of_many_messages_is_longer_but_where_the_seed_bounds_al
     assert (sizes[0] < sizes[1] < sizes[2]) == (most[0] < most[1])
 
 
+async def test_where_the_model_fails_a_summary_of_summaries_is_as_long_as_one_made_without_a_model() -> None:
+    told = [" ".join(f"House {n}{at} is of {n}{at} stone, {n}{at} wood." for at in range(99)) for n in "wd"]
+    sources = tuple(
+        SummaryMessage.of(Summary(id=f"s{n}", content=text, level=1, source_ids=(f"m{n}",), covers=100))
+        for n, text in enumerate(told)
+    )
+    batch = Batch(2, sources)
+    made = await written(writer("", ""), batch)
+    without = await write_summary(batch, Settings(), thread_id="t", summarizer=None)
+    assert made.summary.rejected is not None
+    assert made.summary.content == without.summary.content
+
+
 async def test_a_summary_that_says_the_same_as_its_own_source_counts_each_message_once(settings: Settings) -> None:
     text = "The user lives in Porto with a dog called Rex and works as a nurse in the old hospital."
     long, medium = (
