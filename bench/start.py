@@ -183,7 +183,8 @@ def middle(figures: Iterable[Figure]) -> Figure:
 
 def for_tests(folder: Path) -> dict[str, str]:
     """The environment, with data in this folder and no model."""
-    environment = {**os.environ, "EVERTHREAD_DATA_DIR": str(folder), "EVERTHREAD_MODEL": "offline"}
+    ours = {"DATA_DIR": str(folder), "DATABASE_URL": "postgres", "MODEL": "offline"}
+    environment = os.environ | {f"EVERTHREAD_{name}": value for name, value in ours.items()}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return environment
 

@@ -40,6 +40,7 @@ def refuse_other(settings: Settings, folder: Path, kind: str) -> None:
         )
     if kind == "postgres" and has_file and not has_server:
         raise StorageError(
-            f"{folder / SQLITE_FILE} was begun without the embedded server: set EVERTHREAD_DATABASE_URL to sqlite to "
-            "go on with it, or to postgres to begin anew (everthread export and import bring along what is in it)."
+            f"{folder / SQLITE_FILE} keeps what was said before, and no embedded database is there: set "
+            "EVERTHREAD_DATABASE_URL to sqlite to go on with it, or to postgres to begin anew (everthread export and "
+            "import bring along what is in it)."
         )
