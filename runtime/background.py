@@ -128,10 +128,8 @@ class Background:
             ours = isinstance(error, EverthreadError)
             # The text of any other may quote what was said.
             reason, level = (error, logging.WARNING) if ours else (type(error).__name__, logging.ERROR)
-            if (
-                not threading.main_thread().is_alive()
-            ):  # the process ends, and no thread can be had: no fault of the work
-                level = logging.DEBUG
+            if not threading.main_thread().is_alive():
+                level = logging.DEBUG  # the process ends, and no thread can be had: no fault of the work
             logger.log(level, "Work in the background stopped (%s): %s", kind, reason)
             self.observer.left_undone(kind)
         finally:

@@ -258,7 +258,7 @@ def _finite(value: Any) -> Any:
 
 def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str, Any]:
     data: dict[str, Any] = clean(message_to_dict(message))
-    text, moment = clean(message_text(message)), said_at(message)
+    text, at = clean(message_text(message)), said_at(message)
     row = {
         "ordinal": position,
         "id": data["data"]["id"],
@@ -267,9 +267,9 @@ def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str,
         "text": text,
         "message": data,
         "tokens": count_message_tokens([message]),
-        "created_at": moment.isoformat(),
+        "created_at": at.isoformat(),
     }
-    return {**row, "term_keys": message_keys(user_id, row, moment)}
+    return {**row, "term_keys": message_keys(user_id, row, at)}
 
 
 def numbers_of(user: Rows, rows: Iterable[DictRow], name: str) -> dict[str, int]:
