@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, MessageLikeRepresentation
 
-from ..facts.forgetting import may_ask
+from ..facts.commands import may_ask
 from ..maintenance.explain import find_report
 from ..runtime.forget import forget
 from ..runtime.forget_wanted import part_named, whole_threads

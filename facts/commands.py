@@ -58,15 +58,20 @@ def commands(text: str) -> list[FactCommand]:
     return _read(text, _command)
 
 
-def names_to_forget(text: str) -> list[FactCommand]:
-    """The sentences of a message that may ask to forget what they name, and are no request by their words alone."""
-    return _read(text, _named)
+def may_ask(text: str) -> list[FactCommand]:
+    """The requests to forget in a message of the user, with those that are none where nothing has their words."""
+    return _read(text, _may_forget)
 
 
 def asks_to_forget(sentence: str, language: Language) -> bool:
     """Whether a sentence is a request to forget, or may be one."""
-    command = _command(sentence, language) or _named(sentence, language)
-    return command is not None and command.act != "remember"
+    return _may_forget(sentence, language) is not None
+
+
+def _may_forget(sentence: str, language: Language) -> FactCommand | None:
+    if (command := _command(sentence, language)) is None:
+        return _named(sentence, language)
+    return command if command.act != "remember" else None
 
 
 def _read(text: str, read: Callable[[str, Language], FactCommand | None]) -> list[FactCommand]:
@@ -101,8 +106,7 @@ def _command(sentence: str, language: Language) -> FactCommand | None:
 
 
 def _named(sentence: str, language: Language) -> FactCommand | None:
-    if _command(sentence, language) is not None:
-        return None
+    """What a sentence that is no request by its words alone may ask to forget by naming it."""
     start = _after_polite(sentence, language)
     if is_question(sentence) and start == 0:
         return None

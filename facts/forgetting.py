@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ..state.fact_records import Fact, Pin
 from ..text.fold import fold
 from ..text.sentences import sentence_spans
-from .commands import FactCommand, asks_to_forget, commands, names_to_forget
+from .commands import FactCommand, asks_to_forget, commands, may_ask
 from .extraction import Occasion, extract
 from .language import Language
 from .said import Said
@@ -112,11 +112,6 @@ def asked_in(text: str) -> list[FactCommand]:
     return [command for command in commands(text) if command.act != "remember"]
 
 
-def may_ask(text: str) -> list[FactCommand]:
-    """The requests to forget in a message of the user, with those that are none where nothing has their words."""
-    return [*asked_in(text), *names_to_forget(text)]
-
-
 def heard(
     command: FactCommand,
     language: Language,
@@ -146,7 +141,7 @@ def rest_of(text: str, requests: Iterable[FactCommand] = ()) -> str:
         requests: those of it that were heard.
     """
     named = {request.words for request in requests if request.act == "forget named"}
-    rest = _but(text, lambda one: asked_in(one) or any(request.words in named for request in names_to_forget(one)))
+    rest = _but(text, lambda one: any(may.act != "forget named" or may.words in named for may in may_ask(one)))
     return rest if content_terms(rest) else ""
 
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
-from ..facts.forgetting import may_ask
+from ..facts.commands import may_ask
 from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
 from ..state.messages import content_hash, message_text
 from ..state.update import Update

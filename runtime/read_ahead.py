@@ -20,7 +20,7 @@ def _read() -> None:
         from ..text.language import language_of
 
         language_of("words in Latin letters")
-        from ..facts.forgetting import may_ask
+        from ..facts.commands import may_ask
         from ..search.router.keywords import read_question
         from ..search.router.model import local_router
 

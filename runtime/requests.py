@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
-from ..facts.commands import FactCommand
+from ..facts.commands import FactCommand, may_ask
 from ..facts.extraction import Occasion
-from ..facts.forgetting import heard, may_ask
+from ..facts.forgetting import heard
 from ..facts.language import Language, language_in
 from ..facts.said import Said
 from ..state.errors import StorageError

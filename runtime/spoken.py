@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AnyMessage
 
-from ..facts.forgetting import asked_in, may_ask
+from ..facts.commands import may_ask
+from ..facts.forgetting import asked_in
 from ..state.messages import message_text, role_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from test_chat_forgetting import found
 from test_fact_forgetting import rows
 
 from everthread import Settings, open_graph, open_memory
-from everthread.facts.commands import commands, names_to_forget
+from everthread.facts.commands import FactCommand, commands, may_ask
 from everthread.facts.extraction import Occasion, extract
 from everthread.facts.forgetting import heard, meant_by
 from everthread.facts.language import language_in
@@ -71,6 +71,11 @@ SPEECH = [
     ("Sütü unutma.", "Süt Anna için."),
     ("لا تنس الحليب", "الحليب لآنا"),
 ]  # fmt: skip
+
+
+def names_to_forget(text: str) -> list[FactCommand]:
+    """What may be a request to forget by what it names alone."""
+    return [one for one in may_ask(text) if one.act == "forget named"]
 
 
 def gone(request: str, *said: str) -> set[str]:
