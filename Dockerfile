@@ -2,7 +2,7 @@
 ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
-ARG EXTRAS=encryption,search,server,telemetry
+ARG EXTRAS=encryption,postgres,search,server,telemetry
 WORKDIR /src
 RUN python -m venv /venv
 COPY requirements-dev.txt ./

@@ -8,9 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
-
 from ..compression.importance import CORRECTED
 from ..state.fact_records import Fact, Pin
 from ..state.records import EVERTHREAD_NAMESPACE
@@ -18,6 +15,7 @@ from ..storage.importance import Importance
 from ..storage.readable import Rows, readable
 from ..storage.term_keys import term_keys
 from ..storage.user_rows import Exchange, UserRows
+from ..storage.values import Json, Row
 from .clauses import MOST_CHARACTERS
 from .extraction import Occasion
 from .ledger import changed, meaning
@@ -82,7 +80,7 @@ class FactRows:
             if facts:
                 await store(rows, facts)
             if pins:
-                await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json") for pin in pins]))
+                await rows.fetch("facts.upsert_pins", rows=Json([pin.model_dump(mode="json") for pin in pins]))
             await _weigh(rows, before.facts, facts, pins)
             return facts
 
@@ -156,7 +154,7 @@ class FactRows:
         """Keep a pin; one of the same id gets its score, also where it was forgotten."""
 
         async def work(rows: Exchange) -> None:
-            await rows.fetch("facts.upsert_pins", rows=Jsonb([pin.model_dump(mode="json")]))
+            await rows.fetch("facts.upsert_pins", rows=Json([pin.model_dump(mode="json")]))
             await rows.fetch("facts.pin_again", id=pin.id, score=pin.score)
             await _weigh(rows, (), (), [pin])
 
@@ -186,7 +184,7 @@ async def _weigh(rows: Exchange, before: Iterable[Fact], after: Iterable[Fact], 
 
 async def _load(rows: UserRows | Exchange, candidates: Collection[Fact], *, everything: bool) -> Ledger:
     wanted = [fact_row(rows.user_id, fact) for fact in candidates]
-    facts: list[DictRow] = []
+    facts: list[Row] = []
     if wanted:
         facts = await rows.fetch(
             "facts.related",
@@ -194,7 +192,7 @@ async def _load(rows: UserRows | Exchange, candidates: Collection[Fact], *, ever
             slots=[row["slot"] for row in wanted if row["slot"]],
             ids=[row["id"] for row in wanted],
         )
-    pins: list[DictRow] = []
+    pins: list[Row] = []
     if everything:
         facts += await rows.fetch("facts.open", limit=_MOST)
         pins = await rows.fetch("facts.pins", forgotten=False)
@@ -205,7 +203,7 @@ async def _load(rows: UserRows | Exchange, candidates: Collection[Fact], *, ever
 async def store(rows: Exchange, facts: Iterable[Fact], *, read_again: bool = False) -> None:
     """Write facts; `read_again`: they are not those of an earlier version any more."""
     values = [fact_row(rows.user_id, fact) for fact in facts]
-    await rows.fetch("facts.upsert_facts", rows=Jsonb(values), read_again=read_again)
+    await rows.fetch("facts.upsert_facts", rows=Json(values), read_again=read_again)
 
 
 def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:
@@ -220,28 +218,28 @@ def fact_row(user_id: str, fact: Fact) -> dict[str, Any]:
     }
 
 
-def _fact_of(row: DictRow) -> Fact:
+def _fact_of(row: Row) -> Fact:
     """The fact of a row."""
     return Fact.model_validate({name: row[name] for name in Fact.model_fields})
 
 
-def facts_of(user: Rows, rows: Iterable[DictRow]) -> list[Fact]:
+def facts_of(user: Rows, rows: Iterable[Row]) -> list[Fact]:
     """The facts of rows of the table."""
     return readable(user, "facts", rows, _fact_of)
 
 
-def _as_left(row: DictRow) -> DictRow:
+def _as_left(row: Row) -> Row:
     """The row of a fact as it is where the message that says it has left its conversation."""
     if row["left_at"] is None or row["valid_to"] is not None:
         return row
     return {**row, "state": "superseded", "valid_to": max(row["left_at"], row["valid_from"])}
 
 
-def _pins_of(user: Rows, rows: Iterable[DictRow]) -> list[Pin]:
+def _pins_of(user: Rows, rows: Iterable[Row]) -> list[Pin]:
     return readable(user, "pins", rows, lambda row: Pin.model_validate({name: row[name] for name in Pin.model_fields}))
 
 
-def _message(row: DictRow) -> Message:
+def _message(row: Row) -> Message:
     if row["created_at"] is None:
         raise ValueError("a message has a time")
     occasion = Occasion(row["thread_id"], row["id"], row["created_at"])

@@ -21,7 +21,7 @@ from ..settings.run_context import RunContext
 from ..state.errors import EverthreadError, InputError
 from ..state.messages import message_text, read_input, role_of
 from ..storage.open import locks_of
-from ..storage.postgres.checkpointer import shared_database
+from ..storage.served import shared_database
 from .build import ConversationGraph
 from .conversation import Conversation
 

@@ -11,11 +11,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from psycopg.rows import DictRow
-
 from ..models.embeddings import BATCH, Embedder
 from ..state.errors import EmbeddingError
 from ..storage.user_rows import UserRows
+from ..storage.values import Row
 from ..storage.vector_rows import chunks, write_vectors
 
 logger = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ _OF_SUMMARIES: Final[dict[Which, str]] = {
     "stale": "embedding.stale_summaries",
 }
 
-_Part = list[tuple[DictRow, list[str]]]
+_Part = list[tuple[Row, list[str]]]
 """Rows with their chunks."""
 
 _ANY_TEXT: Final = "The weather is fine."
@@ -145,7 +144,7 @@ class BulkEmbedding:
         if storing is not None:
             await storing
 
-    async def _store(self, part: Sequence[tuple[DictRow, list[str]]], vectors: Sequence[Sequence[float]]) -> None:
+    async def _store(self, part: Sequence[tuple[Row, list[str]]], vectors: Sequence[Sequence[float]]) -> None:
         rows, texts = [row for row, _ in part], [texts for _, texts in part]
         await write_vectors(self._rows, self._embedder.name, rows, texts, vectors)
         self._advance(len(part))
@@ -186,7 +185,7 @@ class BulkEmbedding:
                     await self._refuse(row, error)
             return embedded, vectors
 
-    async def _refuse(self, row: DictRow, error: EmbeddingError) -> None:
+    async def _refuse(self, row: Row, error: EmbeddingError) -> None:
         """Leave a message out, if it is its text that the model refuses: then the model embeds another one."""
         try:
             await self._embedder.documents([_ANY_TEXT], timeout=self._timeout, cached=False)
@@ -206,11 +205,11 @@ class BulkEmbedding:
         return found
 
 
-def _parts(rows: Sequence[DictRow]) -> list[_Part]:
+def _parts(rows: Sequence[Row]) -> list[_Part]:
     return list(_split(sorted(((row, chunks(row)) for row in rows), key=_size)))
 
 
-def _split(rows: Sequence[tuple[DictRow, list[str]]]) -> Iterator[_Part]:
+def _split(rows: Sequence[tuple[Row, list[str]]]) -> Iterator[_Part]:
     part: _Part = []
     texts = 0
     for row in rows:
@@ -223,5 +222,5 @@ def _split(rows: Sequence[tuple[DictRow, list[str]]]) -> Iterator[_Part]:
         yield part
 
 
-def _size(row: tuple[DictRow, list[str]]) -> tuple[int, int]:
+def _size(row: tuple[Row, list[str]]) -> tuple[int, int]:
     return len(row[1]), len(row[0]["text"])

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, message_to_dict
-from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 from pydantic import ValidationError
 
 from ..facts.reading import read_again
@@ -21,6 +19,7 @@ from ..state.records import Record, Summary, now
 from ..storage.archive_rows import MOST_MESSAGES, as_jsonb, check_message, message_of
 from ..storage.readable import UNREADABLE
 from ..storage.user_rows import Snapshot, UserRows
+from ..storage.values import Json, Row
 from ..text.tokens import count_message_tokens
 
 R = TypeVar("R", bound=Record)
@@ -59,7 +58,7 @@ class _Around(NamedTuple):
     times: dict[str, datetime]
 
 
-Look = Callable[[DictRow, _Around], Iterator[Damage]]
+Look = Callable[[Row, _Around], Iterator[Damage]]
 
 
 async def damages(rows: UserRows, thread_id: str, messages: Sequence[AnyMessage]) -> list[Damage]:
@@ -86,11 +85,11 @@ async def damages(rows: UserRows, thread_id: str, messages: Sequence[AnyMessage]
     return await rows.snapshot(work)
 
 
-def _seen(batch: Sequence[DictRow], look: Look, around: _Around) -> list[Damage]:
+def _seen(batch: Sequence[Row], look: Look, around: _Around) -> list[Damage]:
     return [damage for row in batch for damage in look(row, around)]
 
 
-def _message(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _message(row: Row, around: _Around) -> Iterator[Damage]:
     id_, seq, said_at = row["id"], row["seq"], row["created_at"]
     try:
         check_message(seq, row["role"], said_at)
@@ -112,7 +111,7 @@ def _message(row: DictRow, around: _Around) -> Iterator[Damage]:
     around.times[id_] = said_at
 
 
-def _said(row: DictRow) -> BaseMessage:
+def _said(row: Row) -> BaseMessage:
     """The message of a row: as it is stored, or made from what it says and who said it."""
     try:
         return message_of(row)
@@ -120,7 +119,7 @@ def _said(row: DictRow) -> BaseMessage:
         return _SPEAKERS.get(row["role"], HumanMessage)(str(row["text"] or ""), id=row["id"])
 
 
-def _summary(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _summary(row: Row, around: _Around) -> Iterator[Damage]:
     sources = row["source_ids"] if isinstance(row["source_ids"], list) else []
     sources = [id_ for id_ in sources if isinstance(id_, str)]
     level, tokens = (1 if any(id_ in around.texts for id_ in sources) else 2), len(str(row["content"])) // 4
@@ -142,7 +141,7 @@ def _summary(row: DictRow, around: _Around) -> Iterator[Damage]:
         yield _damage("summaries", row["id"], around, ("doctor.mend_summary", values))
 
 
-def _version(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _version(row: Row, around: _Around) -> Iterator[Damage]:
     fields = {name: row[name] for name in SummaryVersion.model_fields}
     whole, version = _mended(SummaryVersion, fields, tokens=0, method="extractive", replaced_at=now())
     of = {"id": row["id"], "version": row["version"]}
@@ -152,7 +151,7 @@ def _version(row: DictRow, around: _Around) -> Iterator[Damage]:
         yield _damage("summary_versions", row["id"], around, ("doctor.mend_version", {**of, **version.model_dump()}))
 
 
-def _fact(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _fact(row: Row, around: _Around) -> Iterator[Damage]:
     said_at = around.times.get(row["source_id"]) or now()
     is_open = row["state"] in {"current", "conflicting"}
     ended = "superseded" if row["superseded_by"] else "forgotten"
@@ -169,13 +168,13 @@ def _fact(row: DictRow, around: _Around) -> Iterator[Damage]:
     again: list[Statement] = [("doctor.drop_fact", {"id": row["id"]})]
     if fact is not None:
         fact = read_again(fact, around.texts.get(fact.source_id, ""))
-        again.append(("facts.upsert_facts", {"rows": Jsonb([fact_row(around.user_id, fact)]), "read_again": True}))
+        again.append(("facts.upsert_facts", {"rows": Json([fact_row(around.user_id, fact)]), "read_again": True}))
     elif is_open:  # what it said is read again; what was forgotten stays so
         again.append(("doctor.read_again", {"ids": [row["source_id"]]}))
     yield _damage("facts", row["id"], around, *again)
 
 
-def _pin(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _pin(row: Row, around: _Around) -> Iterator[Damage]:
     text = row["text"] if isinstance(row["text"], str) and row["text"] else around.texts.get(row["source_id"])
     said_at = around.times.get(row["source_id"]) or now()
     _, pin = _mended(Pin, {**row, "text": text}, kind="manual", score=0.8, created_at=said_at)
@@ -183,16 +182,16 @@ def _pin(row: DictRow, around: _Around) -> Iterator[Damage]:
         return
     again: list[Statement] = [("doctor.drop_pin", {"id": row["id"]})]
     if pin is not None:
-        again.append(("facts.upsert_pins", {"rows": Jsonb([pin.model_dump(mode="json")])}))
+        again.append(("facts.upsert_pins", {"rows": Json([pin.model_dump(mode="json")])}))
     yield _damage("pins", row["id"], around, *again)
 
 
-def _report(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _report(row: Row, around: _Around) -> Iterator[Damage]:
     if not isinstance(row["report"], dict) or type(row["turn"]) is not int or row["turn"] < 1 or not row["started_at"]:
         yield _damage("turn_reports", row["turn"], around, ("doctor.drop_report", {"turn": row["turn"]}))
 
 
-def _vector(row: DictRow, around: _Around) -> Iterator[Damage]:
+def _vector(row: Row, around: _Around) -> Iterator[Damage]:
     try:
         check_message(1, row["role"], row["created_at"])
         whole = bool(row["dimensions"])

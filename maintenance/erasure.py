@@ -5,16 +5,15 @@ A database keeps deleted bytes in free pages and logs until something else takes
 
 from __future__ import annotations
 
-from typing import Final, cast
-
-import psycopg
-from psycopg import sql
-from psycopg.rows import DictRow
+from typing import TYPE_CHECKING, Final, cast
 
 from ..storage.loop_thread import io_thread
-from ..storage.postgres.database import Database
-from ..storage.postgres.errors import storage_errors
 from ..storage.storage import Connection, Storage
+
+if TYPE_CHECKING:  # else where Postgres is what keeps everything, and so is imported
+    from psycopg import sql
+
+    from ..storage.postgres.database import Database
 
 TABLES: Final = (
     "messages", "summaries", "summary_versions", "vectors", "facts", "pins", "turn_reports", "threads", "search_cache",
@@ -53,6 +52,10 @@ async def rewrite_tables(storage: Storage) -> list[str]:
 
 
 async def _rewrite_tables(database: Database) -> list[str]:
+    from psycopg import sql
+
+    from ..storage.postgres.errors import storage_errors
+
     refused: list[str] = []
     with storage_errors():
         async with await database.connect() as connection:
@@ -80,11 +83,11 @@ _OF_SERVER: Final = (
 )
 
 
-async def _tried(
-    connection: psycopg.AsyncConnection[DictRow], statement: sql.SQL | sql.Composed, what: str, refused: list[str]
-) -> None:
+async def _tried(connection: Connection, statement: sql.SQL | sql.Composed, what: str, refused: list[str]) -> None:
+    from psycopg import errors
+
     try:
         await connection.execute(statement)
-    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.LockNotAvailable) as error:
-        why = "this role may not" if isinstance(error, psycopg.errors.InsufficientPrivilege) else "it is in use"
+    except (errors.InsufficientPrivilege, errors.LockNotAvailable) as error:
+        why = "this role may not" if isinstance(error, errors.InsufficientPrivilege) else "it is in use"
         refused.append(f"{what} ({why})")

@@ -6,12 +6,10 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
-
-from psycopg import sql
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ..runtime.forget_needles import Needles
-from ..storage.embedded.server import default_data_dir
+from ..storage.data_dir import data_dir_of
 from ..storage.json.file import backup_of, read_into
 from ..storage.sqlite.database import SqliteDatabase, connect
 from ..storage.sqlite.migrate import bring_up_to_date
@@ -20,6 +18,9 @@ from ..storage.user_rows import UserRows
 from .erasure import flush_wal, rebuild_file, rewrite_tables
 from .file_scan import Scan, forms, scan_files
 from .sealed_rows import in_opened
+
+if TYPE_CHECKING:
+    from psycopg import sql
 
 _COLUMNS: Final = """
 SELECT c.table_name, c.column_name, c.data_type FROM information_schema.columns AS c
@@ -121,7 +122,7 @@ async def _in_postgres(storage: Storage, user_id: str, texts: Sequence[str]) -> 
     if storage.settings.server_url is not None:
         unproven.append("The data files, the log and the replicas of the database's server were not looked at.")
         return looked_at, remains, unproven
-    folder = (storage.settings.data_dir or default_data_dir()).expanduser()
+    folder = data_dir_of(storage.settings)
     scan = await scan_files(await asyncio.to_thread(_files_of_server, folder), texts)
     looked_at.append(f"the files of the embedded server in {folder}, its log among them ({_size(scan)})")
     remains += [f"{file.relative_to(folder)}: {number}" for file, number in scan.found.items()]
@@ -140,6 +141,8 @@ def _schema(storage: Storage) -> str:
 
 async def _in_columns(connection: Connection, schema: str, texts: Sequence[str]) -> tuple[int, list[str]]:
     """How many tables of Postgres there are, and those whose rows hold one of the texts."""
+    from psycopg import sql
+
     columns: dict[str, list[sql.Composable]] = {}
     for row in await (await connection.execute(_COLUMNS, {"schema": schema})).fetchall():
         as_bytes = row["data_type"] == "bytea"

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from psycopg.rows import DictRow
-
 from ..storage.archive_rows import check_message
 from ..storage.readable import readable
 from ..storage.user_rows import Snapshot, UserRows
+from ..storage.values import Row
 from ..storage.vector_rows import chunks
 
 _EMBEDDED_ROLES: Final = frozenset({"user", "assistant", "agent"})
@@ -87,11 +86,11 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
     return await rows.snapshot(work)
 
 
-def _summary(row: DictRow) -> SummaryRow:
+def _summary(row: Row) -> SummaryRow:
     return SummaryRow(list(row["source_ids"]), row["left_at"] is not None)
 
 
-def _message(row: DictRow) -> CheckedMessage:
+def _message(row: Row) -> CheckedMessage:
     check_message(row["seq"], row["role"], row["created_at"])
     data = row["message"]["data"]
     calls = [call.get("id") for name in ("tool_calls", "invalid_tool_calls") for call in data.get(name) or ()]
@@ -101,7 +100,7 @@ def _message(row: DictRow) -> CheckedMessage:
     )  # fmt: skip
 
 
-def _unembedded(batch: Sequence[DictRow], counts: Counter[tuple[str, str]] | None) -> list[str]:
+def _unembedded(batch: Sequence[Row], counts: Counter[tuple[str, str]] | None) -> list[str]:
     """What should have vectors; `embedded_with` is None where it is queued for them, empty where it never was."""
     return [
         row["id"]

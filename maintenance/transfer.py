@@ -16,13 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
-from psycopg.rows import DictRow
-
 from ..facts.rows import fact_row
 from ..state.errors import InputError, StorageError, ThreadOwnershipError
 from ..state.threads import former_id, handed_over, may_have, thread_id
 from ..storage.term_keys import message_keys
 from ..storage.user_rows import Snapshot, UserRows
+from ..storage.values import Row
 from .transfer_format import Checked, header_line, read_body, refuse_changed, row_line
 from .transfer_lines import Counts, DocumentLine, FactLine, MessageLine, PinLine, SummaryLine, ThreadLine, VersionLine
 
@@ -127,7 +126,7 @@ def _create(file: Path, part: Path) -> TextIO:
     return open(part, "w", encoding="utf-8", newline="\n", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
-def _write(output: TextIO, rows: Sequence[DictRow]) -> None:
+def _write(output: TextIO, rows: Sequence[Row]) -> None:
     output.writelines(map(row_line, rows))
 
 
@@ -192,7 +191,7 @@ async def _own_all(
         added(Added("thread", len(part)))
 
 
-def _refuse_foreign(found: list[DictRow]) -> None:
+def _refuse_foreign(found: list[Row]) -> None:
     if found:
         raise ThreadOwnershipError(
             f"Thread {found[0]['thread_id']!r} belongs to another user: import the file for that user, or into "

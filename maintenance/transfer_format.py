@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 from langchain_core.messages import RemoveMessage
-from psycopg.rows import DictRow
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
+from ..storage.values import Row
 from .transfer_lines import READABLE, Body, Counts, DocumentLine, FactLine, Header, MessageLine, SummaryLine, ThreadLine
 
 FORMAT: Final = "everthread"
@@ -60,7 +60,7 @@ def header_line(user: str, counts: Counts) -> str:
     return Header(user=user, counts=counts).model_dump_json() + "\n"
 
 
-def row_line(row: DictRow) -> str:
+def row_line(row: Row) -> str:
     """The line of a row whose columns are the fields of its kind."""
     return json.dumps(row, ensure_ascii=False, default=datetime.isoformat) + "\n"
 

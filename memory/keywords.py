@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
 from ..storage.sealed_columns import Sealing
 from ..storage.term_keys import CALLS_TOOLS, TELLS_WHEN, message_keys, term_keys
 from ..storage.user_rows import UserRows
+from ..storage.values import Json, Row
 from ..text.bounds import bounds
 from ..text.dates import Period, asks_when, periods
 from ..text.language import language_of
@@ -51,11 +50,11 @@ async def index_pending(rows: UserRows) -> int:
     pending = await rows.fetch("keywords.without_terms", limit=_BATCH)
     if pending:
         done = await asyncio.to_thread(lambda: [_with_keys(rows.user_id, row) for row in pending])
-        await rows.fetch("keywords.set_terms", rows=Jsonb(done))
+        await rows.fetch("keywords.set_terms", rows=Json(done))
     return len(pending)
 
 
-def _with_keys(user_id: str, row: DictRow) -> dict[str, Any]:
+def _with_keys(user_id: str, row: Row) -> dict[str, Any]:
     keys = message_keys(user_id, row, row["created_at"])
     return {"thread_id": row["thread_id"], "id": row["id"], "keys": keys}
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from langchain_core.vectorstores import VectorStore
-from psycopg.rows import DictRow
 
 from ..models.embeddings import BATCH as CALL
 from ..models.embeddings import Embedder
 from ..models.shared_embeddings import SharedEmbeddings
 from ..settings.settings import Settings
 from ..storage.user_rows import UserRows
+from ..storage.values import Row
 from ..storage.vector_rows import chunks, mark_embedded, metadata, vector_id
 from .store_client import StoreClient
 from .user_memory import SummarySource
@@ -82,7 +82,7 @@ class StoreIndex(VectorIndex):
         ]
         return lambda memory, _: on_scale(memory.near_by(found), self._embedder.scale)
 
-    async def _found(self, question: str, *, limit: int, thread_only: str | None, timeout: float) -> list[DictRow]:
+    async def _found(self, question: str, *, limit: int, thread_only: str | None, timeout: float) -> list[Row]:
         found = await self._store.search(
             self._rows.user_id, question, limit=limit, thread_only=thread_only, timeout=timeout
         )
@@ -149,7 +149,7 @@ class StoreIndex(VectorIndex):
         rows = await self._rows.fetch("vector_store.adopt", name=self._store.name, lost=lost)
         return int(rows[0]["n"])
 
-    async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
+    async def _embed(self, pending: Sequence[Row], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
         flat = [
             (row, index, text) for row, parts in zip(pending, texts, strict=True) for index, text in enumerate(parts)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from psycopg.rows import DictRow
 
 from ..models.embeddings import Embedder
 from ..models.similarity import Scale, calibrated
 from ..state.errors import EmbeddingError
 from ..storage.loop_thread import io_thread
 from ..storage.user_rows import UserRows
+from ..storage.values import Row
 from ..storage.vector_rows import MAX_DIMENSIONS, chunks, write_vectors
 from .changed_model import changed_model
 from .user_memory import Near, UserMemory, View
@@ -168,7 +168,7 @@ class VectorIndex:
         self._is_unchanged = wait and changed is None
         return None if changed is None else str(changed)
 
-    async def _embed(self, pending: Sequence[DictRow], timeout: float) -> None:
+    async def _embed(self, pending: Sequence[Row], timeout: float) -> None:
         texts = await asyncio.to_thread(lambda: [chunks(row) for row in pending])
         flat = [text for parts in texts for text in parts]
         vectors = await self._embedder.documents(flat, timeout=timeout, user_id=self._rows.user_id)
@@ -179,9 +179,9 @@ class VectorIndex:
             )
         await write_vectors(self._rows, self._embedder.name, pending, texts, vectors)
 
-    async def _one_by_one(self, pending: Sequence[DictRow], timeout: float) -> int:
+    async def _one_by_one(self, pending: Sequence[Row], timeout: float) -> int:
         done = 0
-        failed: list[DictRow] = []
+        failed: list[Row] = []
         for row in pending:
             try:
                 await self._embed([row], timeout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -23,11 +24,8 @@ from ..models.embeddings import Embedder
 from ..settings.settings import Settings
 from ..state.errors import EverthreadError, InputError, SettingsError
 from ..state.observer import Observer
-from ..storage.json import database as _files  # noqa: F401  # now: `storage_of` must not read files in an event loop
 from ..storage.loop_thread import io_thread
-from ..storage.open import storage_of
-from ..storage.postgres import claims as _claims  # noqa: F401
-from ..storage.postgres import database as _postgres  # noqa: F401
+from ..storage.open import import_all, storage_of
 from ..storage.postgres.thread_lock import ThreadLocks
 from ..storage.spaces import is_space
 from ..storage.storage import Storage
@@ -46,6 +44,9 @@ from .user import User
 
 if TYPE_CHECKING:
     from .responder import Responder
+
+if "langgraph.graph" in sys.modules:  # as in `graph.open`
+    import_all()
 
 logger = logging.getLogger(__name__)
 

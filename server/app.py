@@ -26,8 +26,8 @@ from ..runtime.retention import repeat_retention
 from ..runtime.run_settings import is_authenticated
 from ..state.errors import EverthreadError
 from ..storage.archive import Archive
-from ..storage.postgres.checkpointer import forgetting, shared_database
 from ..storage.postgres.thread_lock import ThreadLocks
+from ..storage.served import forgetting, shared_database
 from ..storage.server_user import server_request
 from ..storage.thread_copy import owner_of
 from ..storage.user_rows import UserRows

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from ..runtime.run_settings import NO_IDENTITY, is_authenticated
 from ..state.errors import EverthreadError, SettingsError
 from ..storage.archive import Archive, ArchivedMessage
-from ..storage.postgres.checkpointer import shared_database
+from ..storage.served import shared_database
 from ..storage.user_rows import UserRows
 
 _DEFAULT_LIMIT: Final = 50

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from langchain_core.messages import BaseMessage
-from psycopg.rows import DictRow
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
@@ -33,6 +32,7 @@ from .exchanges import exchanges
 from .readable import readable
 from .sources import SummaryTree, newest_sources, summaries_of, summary_row, summary_tree
 from .user_rows import UserRows
+from .values import Row
 
 __all__ = ["Archive", "ArchivedMessage", "Offered", "Standing", "SummaryTree"]
 
@@ -53,7 +53,7 @@ class Archive:
         Raises:
             ThreadOwnershipError: the thread belongs to somebody else, or its id is made of a name for somebody else.
         """
-        values, rows = {"thread_id": thread_id, "name": name}, list[DictRow]()
+        values, rows = {"thread_id": thread_id, "name": name}, list[Row]()
         if may_have(thread_id, self._rows.user_id):
             rows = await self._rows.fetch("archive.owner", thread_id=thread_id) if name is None else rows
             rows = rows or await self._rows.transaction(("archive.own", values), ("archive.owner", values))
@@ -246,7 +246,7 @@ class Archive:
         values = {"thread_id": thread_id, "ids": list(ids)}
         return self._by_id(*await self._rows.fetch_each(("summaries.some", values), ("archive.whole", values)))
 
-    def _by_id(self, summaries: list[DictRow], messages: Sequence[DictRow] = ()) -> dict[str, Summary | BaseMessage]:
+    def _by_id(self, summaries: list[Row], messages: Sequence[Row] = ()) -> dict[str, Summary | BaseMessage]:
         made = dict(readable(self._rows, "messages", messages, self._rows.storage.held.made.of))
         return {**{summary.id: summary for summary in summaries_of(self._rows, summaries)}, **made}
 
@@ -255,7 +255,7 @@ class Archive:
         rows = await self._rows.fetch("archive.places", thread_id=thread_id, ids=list(ids))
         return dict(readable(self._rows, "messages", rows, place_of))
 
-    async def compression(self, thread_id: str) -> DictRow:
+    async def compression(self, thread_id: str) -> Row:
         """Counts of one thread: `messages`, `archived` of them, `summaries` that stand, `level` of the highest made."""
         return (await self._rows.fetch("archive.compression", thread_id=thread_id))[0]
 
@@ -289,7 +289,7 @@ class Archive:
         rows = await self._rows.fetch("archive.summaries", thread_id=thread_id)
         return summaries_of(self._rows, rows)
 
-    async def threads(self) -> list[DictRow]:
+    async def threads(self) -> list[Row]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
         return await self._rows.fetch("archive.threads")
 

@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple, cast, get_args
 
 from cachetools import LRUCache
 from langchain_core.messages import AnyMessage, BaseMessage, message_to_dict, messages_from_dict
-from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
 from ..state.errors import InputError
 from ..state.messages import clean, message_text, role_of
@@ -23,6 +21,7 @@ from ..text.moments import moment
 from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
+from .values import Json, Row
 
 COMPARED: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""
@@ -89,7 +88,7 @@ class ArchivedMessage(NamedTuple):
         return self.chunk_id is None and self.left_at is None
 
 
-def archived(user: Rows, rows: Iterable[DictRow], summaries: Sequence[DictRow]) -> list[ArchivedMessage]:
+def archived(user: Rows, rows: Iterable[Row], summaries: Sequence[Row]) -> list[ArchivedMessage]:
     """The messages of rows of the table.
 
     Args:
@@ -99,7 +98,7 @@ def archived(user: Rows, rows: Iterable[DictRow], summaries: Sequence[DictRow]) 
     """
     chunks = _chunks(readable(user, "summaries", summaries, _with_sources))
 
-    def made(row: DictRow) -> ArchivedMessage:
+    def made(row: Row) -> ArchivedMessage:
         check_message(row["seq"], row["role"], row["created_at"])
         columns = {name: row[name] for name in _COLUMNS}
         return ArchivedMessage(**columns, message=message_of(row), chunk_id=chunks.get(row["id"]))
@@ -107,7 +106,7 @@ def archived(user: Rows, rows: Iterable[DictRow], summaries: Sequence[DictRow]) 
     return readable(user, "messages", rows, made)
 
 
-def message_of(row: DictRow) -> AnyMessage:
+def message_of(row: Row) -> AnyMessage:
     """The message of a row.
 
     Raises:
@@ -123,7 +122,7 @@ class MadeMessages:
         self._made = LRUCache[str, tuple[Any, AnyMessage]](_MOST_MADE)
         self._lock = threading.Lock()
 
-    def of(self, row: DictRow) -> tuple[str, AnyMessage]:
+    def of(self, row: Row) -> tuple[str, AnyMessage]:
         """The id and the message of a row.
 
         Raises:
@@ -146,7 +145,7 @@ class MadeMessages:
             self._made.clear()
 
 
-def messages_by_id(user: Rows, rows: Iterable[DictRow]) -> dict[str, AnyMessage]:
+def messages_by_id(user: Rows, rows: Iterable[Row]) -> dict[str, AnyMessage]:
     """By their ids, the messages of a user's rows that have `id` and `message`."""
     return dict(readable(user, "messages", rows, lambda row: (row["id"], message_of(row))))
 
@@ -161,13 +160,13 @@ def check_message(seq: object, role: object, said_at: object) -> None:
         raise ValueError("a message has a number, a role and a time")
 
 
-def _with_sources(row: DictRow) -> DictRow:
+def _with_sources(row: Row) -> Row:
     if not isinstance(row["source_ids"], list):
         raise TypeError("a summary has a list of sources")
     return row
 
 
-def _chunks(summaries: Sequence[DictRow]) -> dict[str, int]:
+def _chunks(summaries: Sequence[Row]) -> dict[str, int]:
     """By id, the chunks of messages: each summary of the conversation makes one of those that none before it has."""
     ids = {row["id"] for row in summaries}
     chunks: dict[str, int] = {}
@@ -232,9 +231,9 @@ def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one["role"] == other["role"] and all(first.get(name) == second.get(name) for name in COMPARED)
 
 
-def as_jsonb(value: Any) -> Jsonb:
+def as_jsonb(value: Any) -> Json:
     """A value for a jsonb column; what JSON cannot say is kept as text, and NaN or Infinity as null."""
-    return Jsonb(value, dumps=_dumps)
+    return Json(value, dumps=_dumps)
 
 
 def _dumps(value: Any) -> str:
@@ -272,10 +271,10 @@ def _message_row(user_id: str, position: int, message: BaseMessage) -> dict[str,
     return {**row, "term_keys": message_keys(user_id, row, at)}
 
 
-def numbers_of(user: Rows, rows: Iterable[DictRow], name: str) -> dict[str, int]:
+def numbers_of(user: Rows, rows: Iterable[Row], name: str) -> dict[str, int]:
     """By the value of a column, the number of a message in its thread; without rows whose number is damaged."""
 
-    def numbered(row: DictRow) -> tuple[str, int]:
+    def numbered(row: Row) -> tuple[str, int]:
         if not isinstance(row["seq"], int):
             raise TypeError(f"{row[name]} has no number")
         return row[name], row["seq"]
@@ -283,7 +282,7 @@ def numbers_of(user: Rows, rows: Iterable[DictRow], name: str) -> dict[str, int]
     return dict(readable(user, "messages", rows, numbered))
 
 
-def place_of(row: DictRow) -> tuple[str, Place]:
+def place_of(row: Row) -> tuple[str, Place]:
     """Where a message stands, by its id.
 
     Raises:

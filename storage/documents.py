@@ -14,8 +14,8 @@ from ..state.errors import InputError
 from ..state.messages import clean_text
 from ..state.records import now
 from .readable import UNREADABLE, readable
-from .storage import Row
 from .user_rows import Exchange, UserRows
+from .values import Row
 
 Namespace = tuple[str, ...]
 Place = tuple[Namespace, str]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from psycopg.types.json import Jsonb
-
 from .encryption import Cipher
 from .entering import enter
 from .queries import for_psycopg
 from .sealed_checkpoints import has_open_texts, seal_inline, sealed_value
-from .storage import Connection, Row, Storage
+from .storage import Connection, Storage
 from .user_keys import NOBODY
+from .values import Json, Row
 
 BATCH_ROWS: Final = 200
 
@@ -92,7 +91,7 @@ async def _inline(
             for row in rows:
                 if has_open_texts(row["checkpoint"]):
                     await connection.execute(
-                        update, {**row, "checkpoint": Jsonb(seal_inline(cipher, row["checkpoint"]))}
+                        update, {**row, "checkpoint": Json(seal_inline(cipher, row["checkpoint"]))}
                     )
         return rows
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from psycopg.types.json import Jsonb
-
 from .encryption import Cipher
 from .entering import enter
 from .memory_changes import array_bytes, term_numbers
 from .queries import for_psycopg
 from .sealed_values import hashed, is_sealed, seal
-from .storage import Connection, Row, Storage
+from .storage import Connection, Storage
 from .user_keys import NOBODY
+from .values import Json, Row
 
 if TYPE_CHECKING:
     from .postgres.database import Database
@@ -105,7 +104,7 @@ def _sealed(cipher: Cipher, table: _Table, row: Row, in_postgres: bool) -> dict[
     new = dict(row)
     for column in table.sealed:
         value = seal(cipher, table.field, column, row[column])
-        new[column] = Jsonb(value) if column in {"message", "report"} else value
+        new[column] = Json(value) if column in {"message", "report"} else value
     for column in table.hashed:
         stored = row[column]
         if column != "term_keys" or stored is None or in_postgres:

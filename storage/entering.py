@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from psycopg.rows import DictRow
-
 from ..state.errors import StorageError
 from .storage import Connection, Storage
+from .values import Row
 
 ACROSS_USERS: Final = frozenset(
     {
@@ -28,7 +27,7 @@ async def enter(database: Storage, connection: Connection, user_id: str | None, 
         await connection.execute(*scope)
 
 
-async def across_users(database: Storage, query: str, /, **values: Any) -> list[DictRow]:
+async def across_users(database: Storage, query: str, /, **values: Any) -> list[Row]:
     """Run one of `ACROSS_USERS`, the only statements that are not kept to the rows of one user, and return its rows.
 
     Raises:
@@ -37,7 +36,7 @@ async def across_users(database: Storage, query: str, /, **values: Any) -> list[
     if query not in ACROSS_USERS:
         raise StorageError(f"The query {query!r} may not be run across users: use UserRows.")
 
-    async def work(connection: Connection) -> list[DictRow]:
+    async def work(connection: Connection) -> list[Row]:
         async with connection.pipeline():
             await enter(database, connection, None)
             cursor = await connection.execute(database.queries[query], values)

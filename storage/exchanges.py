@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from psycopg.rows import DictRow
-
 from ..state.records import Fragment, Hit
 from ..text.moments import moment
 from .readable import readable
 from .searchable import CALLS
 from .sources import fragment
 from .user_rows import UserRows
+from .values import Row
 
 REACH: Final = 16
 """Messages up to this far away are looked at for the query or the reply."""
@@ -49,7 +48,7 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
     return {key: tuple(sorted(fragments, key=lambda fragment: fragment.seq)) for key, fragments in found.items()}
 
 
-def _fragment(row: DictRow) -> Fragment:
+def _fragment(row: Row) -> Fragment:
     content = "\n".join(_with_calls(row["text"], row["calls"])) if row["calls"] else row["text"]
     return fragment({**row, "created_at": _in_own_zone(row["created_at"], row["written_at"])}, content)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from psycopg.types.json import Jsonb
-
 from ..state.messages import clean
 from ..state.report_records import TurnReport
 from .user_rows import UserRows
+from .values import Json
 
 _LEEWAY: Final = timedelta(minutes=1)
 """That forgetting may take until it is seen by others, and clocks may differ."""
@@ -41,8 +40,8 @@ class TurnReports:
             turn=report.turn,
             started_at=report.started_at,
             since=report.started_at - _LEEWAY,
-            report=Jsonb(whole),
-            bare=Jsonb({**whole, **without}),
+            report=Json(whole),
+            bare=Json({**whole, **without}),
         )
         return bare if kept[0]["is_bare"] else report
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from psycopg.types.json import Jsonb
-
 from ..settings.retention import Retention
 from ..state.records import RetentionRun
 from .entering import across_users, enter
-from .storage import Connection, Row, Storage
+from .storage import Connection, Storage
 from .user_rows import UserRows
+from .values import Json, Row
 
 PAGE: Final = 200
 """Threads that are looked at with one statement."""
@@ -57,7 +56,7 @@ class Due(NamedTuple):
             StorageError: the storage fails.
         """
         asked = [{"thread_id": thread_id, **_limits(retention, now)} for thread_id, retention in retentions.items()]
-        return [cls(**row) for row in await rows.fetch("retention.due", due=Jsonb(asked))]
+        return [cls(**row) for row in await rows.fetch("retention.due", due=Json(asked))]
 
     async def old_messages(self, rows: UserRows, before: datetime) -> list[str]:
         """The ids of a batch of the messages that were said before a time, the oldest first.
@@ -152,7 +151,7 @@ class RetentionRows:
         Raises:
             StorageError: the storage fails.
         """
-        report = Jsonb(run.model_dump(mode="json"))
+        report = Json(run.model_dump(mode="json"))
         await self._fetch("retention.keep_run", started_at=run.started_at, report=report)
         await self._fetch("retention.prune_runs", most=RUNS - 1)
 

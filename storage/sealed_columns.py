@@ -13,16 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from psycopg.types.json import Jsonb
-
 from .encryption import MARK, Cipher, SealedError
 from .queries import read_queries
 from .readable import UNREADABLE, Skipped, id_of
 from .sealed_values import CALLS, SPEAKER, hashed, is_blank, is_sealed, seal
+from .values import Json, Row
 
 _UNOPENED: Final = (*UNREADABLE, SealedError)
 Values = Mapping[str, Any]
-Row = dict[str, Any]
 Plain = tuple[Any, ...]
 
 SEALED: Final[Mapping[str, Collection[str]]] = {
@@ -191,10 +189,10 @@ class UnderKey(Sealing):
         return self._cipher.terms(keys)
 
     def _array(self, table: str, value: Any) -> Any:
-        """The parameter `rows`: an array of objects, as Jsonb or as text."""
-        rows = json.loads(value if isinstance(value, str) else _text(value))
+        """The parameter `rows`: an array of objects, as Json or as text."""
+        rows = json.loads(str(value))
         sealed = [{name: self._column(table, name, of) for name, of in row.items()} for row in rows]
-        return json.dumps(sealed) if isinstance(value, str) else Jsonb(sealed)
+        return json.dumps(sealed) if isinstance(value, str) else Json(sealed)
 
     def _column(self, table: str, name: str, value: Any) -> Any:
         if name in SEALED.get(table, ()):
@@ -202,8 +200,8 @@ class UnderKey(Sealing):
         return hashed(self._cipher, value) if name in HASHED else value
 
     def _given(self, table: str, column: str, value: Any) -> Any:
-        if isinstance(value, Jsonb):
-            return Jsonb(seal(self._cipher, table, column, json.loads(_text(value))))
+        if isinstance(value, Json):
+            return Json(seal(self._cipher, table, column, json.loads(str(value))))
         if isinstance(value, list):
             return [seal(self._cipher, table, column, one) for one in value]
         return seal(self._cipher, table, column, value)
@@ -249,7 +247,3 @@ class UnderKey(Sealing):
                 return None
         of_speaker = value.startswith(f"{MARK}{SPEAKER}.") and SPEAKER in fields
         return self._cipher.open_equal(value, SPEAKER) if of_speaker else self._cipher.open(value, fields)
-
-
-def _text(value: Jsonb) -> str:
-    return str((value.dumps or json.dumps)(value.obj))

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter, ValidationError
 
 from ..state.errors import StorageError
@@ -17,6 +16,7 @@ from ..state.search_records import SearchResult
 from ..text.fold import plain
 from .encryption import Cipher
 from .user_rows import UserRows
+from .values import Json
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class SearchCache:
                 cipher = await self._rows.storage.keys.of(self._rows.user_id)
                 sealed = value if cipher is None else cipher.seal(SEALED_AS, json.dumps(value))
                 await self._rows.transaction(
-                    ("search_cache.put", {"key": self._digest(key, cipher), "results": Jsonb(sealed)}),
+                    ("search_cache.put", {"key": self._digest(key, cipher), "results": Json(sealed)}),
                     ("search_cache.prune", {"seconds": seconds, "kept": self._max_entries - 1}),
                 )
         except (StorageError, TimeoutError) as error:

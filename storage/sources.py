@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from psycopg.rows import DictRow
-
 from ..state.records import Fragment, Summary
 from .archive_rows import ArchivedMessage, archived
 from .readable import Rows, readable
 from .user_rows import UserRows
+from .values import Row
 
 _DEPTH = 8
 """Levels of summaries that `newest_sources` goes down."""
@@ -82,7 +81,7 @@ async def newest_sources(rows: UserRows, thread_id: str, summary_id: str, limit:
     return readable(rows, "messages", reversed(messages), lambda row: fragment(row, row["text"]))
 
 
-def fragment(row: DictRow, content: str) -> Fragment:
+def fragment(row: Row, content: str) -> Fragment:
     """The fragment of a row of a message.
 
     Raises:
@@ -91,7 +90,7 @@ def fragment(row: DictRow, content: str) -> Fragment:
     return Fragment(content=content, **{name: row[name] for name in ("id", "role", "name", "seq", "created_at")})
 
 
-def summaries_of(user: Rows, rows: Iterable[DictRow]) -> list[Summary]:
+def summaries_of(user: Rows, rows: Iterable[Row]) -> list[Summary]:
     """The summaries of rows of the table."""
     return readable(user, "summaries", rows, lambda row: Summary(**{name: row[name] for name in Summary.model_fields}))
 

@@ -14,14 +14,13 @@ from ..settings.storage import StorageKind
 from ..state.observer import Observer
 from .queries import Query
 from .user_keys import UserKeys
+from .values import Row
 
 if TYPE_CHECKING:
     from .held import Held
     from .unwritten import Unwritten
 
 T = TypeVar("T")
-
-Row = dict[str, Any]
 
 
 class Cursor(Protocol):
@@ -45,7 +44,7 @@ class Connection(Protocol):
         """Run a statement of `Storage.queries` with its parameters by name."""
 
     def cursor(self, *args: Any, **options: Any) -> Any:
-        """A cursor: with `row_factory=tuple_row` of plain rows, with a `name` of rows that are read bit by bit."""
+        """A cursor: with a `row_factory` of plain rows, with a `name` of rows that are read bit by bit."""
 
     def pipeline(self) -> AbstractAsyncContextManager[Any]:
         """Statements inside are sent at once, where that saves round trips."""

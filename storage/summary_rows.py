@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage
-from psycopg.rows import DictRow
 
 from ..state.chain import SummaryMessage
 from ..state.compression_records import SummaryVersion
@@ -15,8 +14,9 @@ from .archive_rows import messages_by_id
 from .readable import readable
 from .sources import summaries_of, summary_row
 from .user_rows import Exchange, UserRows
+from .values import Row
 
-Fetch = Callable[..., Awaitable[list[DictRow]]]
+Fetch = Callable[..., Awaitable[list[Row]]]
 """Runs a query by its name, with its values, and returns its rows."""
 
 

@@ -18,7 +18,8 @@ from .encryption import KEY_BYTES, Cipher, MasterKey, MasterKeySource, SealedErr
 from .loop_thread import io_thread
 
 if TYPE_CHECKING:
-    from .storage import Connection, Row, Storage
+    from .storage import Connection, Storage
+    from .values import Row
 
 T = TypeVar("T")
 

@@ -7,8 +7,6 @@ from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from psycopg.rows import DictRow, tuple_row
-
 from ..state.errors import RightsError, StorageError
 from ..state.messages import clean_text
 from .entering import across_users, enter
@@ -17,11 +15,17 @@ from .readable import Skipped
 from .sealed_columns import Sealing, UnderKey
 from .spaces import RIGHTS, Member, is_space
 from .storage import Connection, Reader, Storage
+from .values import Row
 
 T = TypeVar("T")
 
 SNAPSHOT_ROWS: Final = 500
 """Rows of a snapshot that are in memory at once."""
+
+
+def _plain(_cursor: Any) -> type[tuple[Any, ...]]:
+    """What a driver makes of a row: a tuple."""
+    return tuple
 
 
 class UserRows:
@@ -64,7 +68,7 @@ class UserRows:
         then._reader = self._database.standby
         return then
 
-    async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
+    async def fetch(self, query: str, /, **values: Any) -> list[Row]:
         """Run one query, in a transaction of its own, and return its rows.
 
         Raises:
@@ -73,7 +77,7 @@ class UserRows:
         statement, sealing = self._query(query), await self.sealing()
         given = sealing.values(query, values)
 
-        async def work(connection: Connection) -> list[DictRow]:
+        async def work(connection: Connection) -> list[Row]:
             async with connection.pipeline():
                 await self._enter(connection, query)
                 cursor = await connection.execute(statement, given)
@@ -81,7 +85,7 @@ class UserRows:
 
         return sealing.rows(query, values, await self._database.run(work, one_statement=self._member is None))
 
-    async def transaction(self, *queries: tuple[str, Mapping[str, Any]], fenced: str | None = None) -> list[DictRow]:
+    async def transaction(self, *queries: tuple[str, Mapping[str, Any]], fenced: str | None = None) -> list[Row]:
         """Run several queries in one transaction; returns the rows of the last one.
 
         Args:
@@ -96,8 +100,8 @@ class UserRows:
         sealing = await self.sealing()
         named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
-        async def work(connection: Connection) -> list[DictRow]:
-            rows: list[DictRow] = []
+        async def work(connection: Connection) -> list[Row]:
+            rows: list[Row] = []
             async with connection.pipeline():
                 await self._enter(connection, *(name for name, _ in queries))
                 if fence is not None:
@@ -121,7 +125,7 @@ class UserRows:
         named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
         async def work(connection: Connection) -> list[tuple[list[str], list[tuple[Any, ...]]]]:
-            cursors = [connection.cursor(binary=True, row_factory=tuple_row) for _ in queries]
+            cursors = [connection.cursor(binary=True, row_factory=_plain) for _ in queries]
             async with connection.pipeline():
                 await self._enter(connection, *(name for name, _ in queries))
                 for cursor, (query, given) in zip(cursors, named, strict=True):
@@ -134,7 +138,7 @@ class UserRows:
         found = await self._reader.run(work, one_statement=self._member is None)
         return [sealing.tuples(name, *rows) for (name, _), rows in zip(queries, found, strict=True)]
 
-    async def fetch_each(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[DictRow]]:
+    async def fetch_each(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[Row]]:
         """Run several reading queries after each other, sent at once; returns the rows of each.
 
         Each sees what was committed before it began.
@@ -145,7 +149,7 @@ class UserRows:
         sealing = await self.sealing()
         named = [(self._query(name), sealing.values(name, values)) for name, values in queries]
 
-        async def work(connection: Connection) -> list[list[DictRow]]:
+        async def work(connection: Connection) -> list[list[Row]]:
             async with connection.pipeline():
                 await self._enter(connection, *(name for name, _ in queries))
                 cursors = [await connection.execute(query, given) for query, given in named]
@@ -198,7 +202,7 @@ class UserRows:
 
         return await self._database.run(in_snapshot)
 
-    async def across(self, query: str, /, **values: Any) -> list[DictRow]:
+    async def across(self, query: str, /, **values: Any) -> list[Row]:
         """Run one of `ACROSS_USERS`, in the name of this user: see `across_users`."""
         return await across_users(self._database, query, **values, user_id=self.user_id)
 
@@ -257,7 +261,7 @@ class Exchange:
         self.cipher = sealing.cipher
         self.skipped = skipped
 
-    async def fetch(self, query: str, /, **values: Any) -> list[DictRow]:
+    async def fetch(self, query: str, /, **values: Any) -> list[Row]:
         """Run one query and return its rows, if it has any.
 
         Raises:
@@ -277,7 +281,7 @@ class Snapshot:
         self._sealing = sealing
         self.user_id = sealing.user_id
 
-    async def batches(self, query: str, /, *, damaged: bool = False, **values: Any) -> AsyncIterator[list[DictRow]]:
+    async def batches(self, query: str, /, *, damaged: bool = False, **values: Any) -> AsyncIterator[list[Row]]:
         """The rows of a query, 500 at a time. One query is to be read to its end before the next begins.
 
         Args:

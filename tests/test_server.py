@@ -166,7 +166,7 @@ def test_the_docker_file_is_written_and_installs_this_package(project: Path) -> 
     assert lines[0].startswith("FROM langchain/langgraph-api")
     assert all(line.startswith(known) for line in lines if line.strip() and not line.startswith((" ", "\t", "for")))
     assert any("LANGSERVE_GRAPHS" in line and "everthread.graph.served:graph" in line for line in lines)
-    assert any("everthread.storage.postgres.checkpointer.checkpointer" in line for line in lines)
+    assert any("everthread.storage.served.checkpointer" in line for line in lines)
 
 
 def test_the_metrics_of_the_server_hold_ours_where_the_setting_asks_for_them(

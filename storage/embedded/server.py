@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import platformdirs
 import psycopg
 
 from ...state.errors import SettingsError, StorageError, StorageFull, StorageUnreachable
@@ -55,13 +54,6 @@ _SETTINGS = (
 )
 
 _client_locks: dict[Path, int] = {}
-
-
-def default_data_dir() -> Path:
-    """Return the folder of the server when none is set; for root one that a service user can reach."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        return Path("/var/lib/everthread")
-    return platformdirs.user_data_path("everthread", appauthor=False)
 
 
 def ensure_server(data_dir: Path) -> str:

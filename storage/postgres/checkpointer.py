@@ -1,14 +1,10 @@
-"""The checkpointer: LangGraph's Postgres saver on our pool, usable from any loop, sync and async.
-
-`langgraph.json` names `checkpointer` below, so that the server keeps its threads in the same place.
-"""
+"""The checkpointer: LangGraph's Postgres saver on our pool, usable from any loop, sync and async."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,12 +15,10 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from ...settings.settings import Settings
 from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
-from ..storage import Storage
 from .database import Database
 from .server import Connection
 
@@ -245,40 +239,3 @@ def _replacing(step: Step, replaces: Sequence[Passing]) -> Iterator[tuple[str, A
     current = step.checkpoint["channel_versions"]
     old = [(name, str(of)) for passing in replaces for name, of in passing.versions.items() if current.get(name) != of]
     yield _BLOBS_REPLACED, (*where, [name for name, _ in old], [of for _, of in old])
-
-
-@lru_cache(maxsize=1)
-def shared_database() -> Storage:
-    """The storage that the served graph and its checkpointer share, from the environment's settings."""
-    from ..open import storage_of  # which knows this module
-
-    return storage_of(Settings())
-
-
-forgetting: list[Callable[[str], Awaitable[None]]] = []
-"""What the server does before the checkpoints of a thread are deleted: see `everthread.server.app`."""
-
-
-async def _before_deletion(thread_id: str) -> None:
-    for forget in forgetting:
-        await forget(thread_id)
-
-
-@asynccontextmanager
-async def checkpointer() -> AsyncIterator[LoopCheckpointer]:
-    """The checkpointer that `langgraph.json` names: that of the environment's settings.
-
-    Raises:
-        StorageError: the storage cannot be started or reached.
-    """
-    from ..open import checkpointer_of
-
-    storage = shared_database()
-    await storage.open()
-    saver = checkpointer_of(storage)
-    saver.before_deletion = _before_deletion
-    try:
-        yield saver
-    finally:
-        await saver.closed()
-        await storage.close()

@@ -18,14 +18,15 @@ from psycopg_pool import AsyncConnectionPool
 
 from ...settings.settings import Settings
 from ...state.errors import StorageError, StorageFull, StorageUnreachable, first_line
+from ..data_dir import data_dir_of
 from ..embedded.begun import refuse_other
-from ..embedded.server import default_data_dir, ensure_server, is_full
+from ..embedded.server import ensure_server, is_full
 from ..loop_thread import io_thread
+from .adapters import adapt
 from .errors import address, passes, storage_errors
 from .migrate import bring_up_to_date
 from .row_security import Wall
 from .standby import of_primary, standby_of
-from .times import read_times_so
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Server:
         """A connection of its own, outside the pool, in autocommit."""
         await self.pool()
         connection = await AsyncConnection.connect(await self.url(), **self._options())
-        await read_times_so(connection)
+        await adapt(connection)
         return connection
 
     async def url(self) -> str:
@@ -108,7 +109,7 @@ class Server:
         return await asyncio.to_thread(self._embedded)
 
     def _embedded(self) -> str:
-        refuse_other(self._settings, self._data_dir.expanduser(), "postgres")
+        refuse_other(self._settings, self._data_dir, "postgres")
         return ensure_server(self._data_dir)
 
     def counts(self) -> dict[str, int]:
@@ -180,7 +181,7 @@ class Server:
             max_idle=300,
             max_lifetime=3600,
             timeout=30,
-            configure=read_times_so,
+            configure=adapt,
             open=False,
             name="everthread",
         )
@@ -217,7 +218,7 @@ class Server:
                 "Check EVERTHREAD_DATABASE_URL, or unset it to use the embedded server."
             ) from error
         async with connection:
-            await read_times_so(connection)
+            await adapt(connection)
             yield connection
 
     def _options(self) -> dict[str, Any]:
@@ -230,4 +231,4 @@ class Server:
 
     @property
     def _data_dir(self) -> Path:
-        return self._settings.data_dir or default_data_dir()
+        return data_dir_of(self._settings)

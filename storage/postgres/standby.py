@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from ...state.errors import StorageUnreachable, first_line
 from ..loop_thread import io_thread
-from .times import read_times_so
+from .adapters import adapt
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Standby:
                     max_idle=60,
                     timeout=_WAIT_SECONDS,
                     reconnect_timeout=_WAIT_SECONDS,
-                    configure=read_times_so,
+                    configure=adapt,
                     open=False,
                     name="everthread-standby",
                 )

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from ..archive_rows import is_same
 from ..memory_changes import array_bytes
+from ..values import Row
 from .values import as_read, moment, sound
 
-Row = dict[str, Any]
 Values = Mapping[str, Any]
 
 _WITH_MEANING: Final = {"user", "assistant", "agent"}

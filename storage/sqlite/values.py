@@ -11,19 +11,17 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 import numpy as np
-from psycopg.types.json import Jsonb
 
 from ...state.records import now
 from ..archive_rows import said_as
 from ..memory_changes import array_bytes, vector_bytes, vector_of
-
-Row = dict[str, Any]
+from ..values import Json, Row
 
 
 def _stored(value: Any) -> Any:
     """A parameter as SQLite takes it: times as text that sorts, arrays and objects as JSON."""
-    if isinstance(value, Jsonb):
-        return (value.dumps or json.dumps)(value.obj)
+    if isinstance(value, Json):
+        return str(value)
     if isinstance(value, datetime):
         return _in_order(value)
     if isinstance(value, UUID):

@@ -1,4 +1,4 @@
-"""Times as the driver reads them for us."""
+"""Values as the driver reads and writes them for us."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from typing import Any, cast
 import psycopg
 from psycopg import AsyncConnection, pq
 from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Loader
+from psycopg.adapt import Dumper, Loader
 from psycopg.rows import DictRow
 
+from ..values import Json
 
-async def read_times_so(connection: AsyncConnection[DictRow]) -> None:
-    """Have a connection read times in UTC, and those that Python has none for as None."""
+
+async def adapt(connection: AsyncConnection[DictRow]) -> None:
+    """Have a connection read times in UTC, and those that Python has none for as None; and write `Json` as jsonb."""
     connection.adapters.register_loader("timestamptz", _LenientTime)
     connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
+    connection.adapters.register_dumper(Json, _JsonDumper)
+
+
+class _JsonDumper(Dumper):
+    oid = psycopg.adapters.types["jsonb"].oid
+
+    def dump(self, obj: Json) -> Buffer:
+        return str(obj).encode()
 
 
 class _LenientTime(Loader):
