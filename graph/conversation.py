@@ -25,9 +25,10 @@ from ..state.update import TURN_CHANNELS
 from ..storage.archive import ArchivedMessage
 from ..storage.loop_thread import blocking, node_thread
 from .in_turn import parts_of, parts_of_sync
+from .node import runtime_of
 from .recognition import note_branch
 from .removed import forget_removed
-from .run import read_run, runtime_of
+from .run import read_run
 from .time_travel import names_checkpoint, there
 from .typed import TypedConversation
 

@@ -22,10 +22,11 @@ from ..state.tool_calls import ends_with_reply
 from ..storage.loop_checkpointer import LoopCheckpointer
 from ..storage.loop_thread import node_thread
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
+from .node import runtime_of
 from .put_behind import Compiled, put_behind, said_in, write_later
 from .recognition import new_in, recognized
 from .removed import forget_removed
-from .run import Run, runtime_of
+from .run import Run
 from .stopped import kept_when_stopped, kept_when_stopped_sync
 from .time_travel import refuse_missing
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
+from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
@@ -121,10 +122,15 @@ class Edge(RunnableLambda[Any, Any]):
         return self.invoke(input, config)
 
 
+def runtime_of(context: Any, config: RunnableConfig) -> Runtime[Any]:
+    """What LangGraph gives the nodes of a run: the context, and whom its server knows."""
+    return Runtime(context=context, server_info=_build_server_info(config, Runtime()))
+
+
 def _turn_here(resources: Resources, config: RunnableConfig | None) -> Turn:
     """The turn of the run that asks; where a state is changed from outside, the base settings count."""
     config = config or get_config()
-    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or Runtime()
+    runtime: Runtime[Any] = config.get("configurable", {}).get(RUNTIME_KEY) or runtime_of(None, config)
     return Turn(resources, resources.runs.settings_of(runtime, config), config, given(runtime.context, config).own)
 
 

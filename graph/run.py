@@ -10,7 +10,6 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.pregel.main import _build_server_info
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -34,7 +33,7 @@ from ..state.live_chain import LiveChains
 from ..state.messages import check_input, read_input
 from ..state.threads import checked_thread_id
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
-from .node import RUNTIME_KEY
+from .node import RUNTIME_KEY, runtime_of
 
 _HELD_KEY = "__everthread_held"
 """Names in a `configurable` the thread that a run has, so that a graph inside it does not wait for it."""
@@ -166,11 +165,6 @@ def _as_context(context: Any, resources: Resources) -> Any:
         )
     context = as_context(context)
     return resources.runs.read(context) if isinstance(context, Mapping) else context
-
-
-def runtime_of(context: Any, config: RunnableConfig) -> Runtime[Any]:
-    """What LangGraph gives the nodes of a run: the context, and whom its server knows."""
-    return Runtime(context=context, server_info=_build_server_info(config, Runtime()))
 
 
 def _checked(given_input: Any) -> list[AnyMessage] | None:

@@ -88,6 +88,18 @@ async def test_what_others_said_meanwhile_is_noticed_and_stands_before(
         assert len(texts(await say(other, "Four."))) == 10
 
 
+async def test_a_turn_of_a_server_without_authentication_is_written(graph: Any, cut_off: Any) -> None:
+    """Such a server puts an empty `user_id` into each run, which is nobody's name."""
+    cut, mend = cut_off
+    served = {"configurable": {"thread_id": "t1", "assistant_id": "a", "graph_id": "everthread", "user_id": ""}}
+    await say(graph, "One.")
+    await cut()
+    await graph.ainvoke({"messages": [("user", "Two, alone.")]}, served, context={"user_id": "ada"})
+    mend()
+    await until_written(graph)
+    assert [text for text in await kept(graph) if not text.startswith("You said")] == ["One.", "Two, alone."]
+
+
 async def test_a_turn_right_after_it_answers_again_finds_all_in_its_place(graph: Any, cut_off: Any) -> None:
     cut, mend = cut_off
     await say(graph, "One.")

@@ -123,6 +123,23 @@ async def test_a_cancelled_stream_keeps_what_was_seen(opened: Callable[..., open
         await assert_kept(graph, "".join(seen))
 
 
+async def test_a_run_of_a_server_without_authentication_keeps_what_was_seen(opened: Callable[..., open_graph]) -> None:
+    """Found with real servers: such a server puts an empty `user_id` into each run, and the reply was dropped."""
+    served = {"configurable": {"thread_id": "t1", "assistant_id": "a", "graph_id": "everthread", "user_id": ""}}
+    async with opened() as graph:
+        seen: list[str] = []
+        question = {"messages": [("user", "Tell me slowly.")]}
+        parts = graph.astream(question, served, context={"user_id": "ada"}, stream_mode="messages")
+        async for part, _ in parts:
+            seen.append(part.text)
+            if len(seen) == 5:
+                break
+        await parts.aclose()
+        reply = (await graph.aget_state(thread())).values["messages"][-1].text
+        assert reply.startswith("".join(seen))
+        await assert_kept(graph, reply)
+
+
 async def test_a_client_that_leaves_in_the_middle(opened: Callable[..., open_graph]) -> None:
     async with opened() as graph:
         seen: list[str] = []
