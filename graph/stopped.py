@@ -2,6 +2,7 @@
 
 What the user has seen of the reply is kept as the reply, marked as stopped, and the turn ends as any other: it is
 archived, and has its report. Of a reply of which nothing was shown the question alone stays, to be answered later.
+Nothing is kept of a run that a client of the LangGraph server rolls back: the server takes its states back as well.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ async def kept_when_stopped(graph: Compiled, resources: Resources, run: Run, giv
     """
     try:
         yield
-    except (GeneratorExit, asyncio.CancelledError):
-        await _keep(graph, resources, run, given)
+    except (GeneratorExit, asyncio.CancelledError) as stop:
+        if not _is_rolled_back(stop):
+            await _keep(graph, resources, run, given)
         raise
 
 
@@ -58,6 +60,11 @@ def kept_when_stopped_sync(graph: Compiled, resources: Resources, run: Run, give
     except (GeneratorExit, KeyboardInterrupt):
         node_thread.run_sync(_keep(graph, resources, run, given))
         raise
+
+
+def _is_rolled_back(stop: BaseException) -> bool:
+    """Whether the LangGraph server says with its cancellation that the run is to be undone (`multitask_strategy`)."""
+    return any(type(reason).__name__ == "UserRollback" for reason in stop.args)
 
 
 async def _keep(graph: Compiled, resources: Resources, run: Run, given: Any) -> None:

@@ -123,6 +123,27 @@ async def test_a_cancelled_stream_keeps_what_was_seen(opened: Callable[..., open
         await assert_kept(graph, "".join(seen))
 
 
+class UserRollback(Exception):  # noqa: N818  # as the LangGraph server names it
+    """What the LangGraph server cancels a run with that is to be undone."""
+
+
+async def test_of_a_run_that_is_rolled_back_no_reply_is_kept(opened: Callable[..., open_graph]) -> None:
+    """The server deletes the states of such a run afterwards, as if it had never been."""
+    async with opened() as graph:
+        await say(graph, "Hello.")
+        seen: list[str] = []
+        task = asyncio.create_task(read_until(graph, seen, None))
+        async with asyncio.timeout(60):
+            while len(seen) < 10:
+                await asyncio.sleep(0.01)
+        task.cancel(UserRollback())
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        state = (await graph.aget_state(thread())).values
+        assert [message.text for message in state["messages"]][2:] == ["Tell me slowly."]
+        assert len(await graph.ahistory("ada", "t1")) == 2
+
+
 async def test_a_run_of_a_server_without_authentication_keeps_what_was_seen(opened: Callable[..., open_graph]) -> None:
     """Found with real servers: such a server puts an empty `user_id` into each run, and the reply was dropped."""
     served = {"configurable": {"thread_id": "t1", "assistant_id": "a", "graph_id": "everthread", "user_id": ""}}
