@@ -19,7 +19,7 @@ from ..runtime.turn import FORGOTTEN_KEY
 from ..state.errors import ClaimLostError, StorageError, StorageFull, StorageUnreachable, ThreadOwnershipError
 from ..state.messages import message_text
 from ..state.tool_calls import ends_with_reply
-from ..storage.loop_checkpointer import LoopCheckpointer
+from ..storage.loop_checkpointer import own_saver
 from ..storage.loop_thread import node_thread
 from ..storage.sparse_checkpoints import RUN_KEY, RunCheckpoints
 from .node import runtime_of
@@ -160,11 +160,11 @@ async def _caught_up(graph: Conversation, thread_id: str) -> None:
     Raises:
         StorageUnreachable: it does not take it.
     """
-    resources, saver = graph.resources, graph.checkpointer
+    resources = graph.resources
     if resources.away.waits(thread_id):
         async with resources.locks.hold(thread_id):
             await resources.away.catch_up(thread_id)
-    elif resources.database.unwritten.waits(thread_id) and isinstance(saver, LoopCheckpointer):
+    elif resources.database.unwritten.waits(thread_id) and (saver := own_saver(graph.checkpointer)) is not None:
         await saver.caught_up(thread_id)
 
 
@@ -179,7 +179,7 @@ def _at_hand(graph: Conversation, run: Run, error: StorageUnreachable) -> Run:
         raise error
     if isinstance(error, StorageFull) and not _goes_on_without_room(graph, run):
         raise error
-    if run.is_nested or RUN_KEY not in configurable or not isinstance(graph.checkpointer, LoopCheckpointer):
+    if run.is_nested or RUN_KEY not in configurable or own_saver(graph.checkpointer) is None:
         raise error
     if not resources.database.held.is_known(run.user_id, run.thread_id):
         raise StorageUnreachable(f"{error} This process does not hold thread {run.thread_id!r}, to go on meanwhile.")

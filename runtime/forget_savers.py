@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from ..state.errors import StorageError
-from ..storage.loop_checkpointer import LoopCheckpointer
+from ..storage.loop_checkpointer import own_saver
 from ..storage.postgres.thread_lock import ThreadLocks
 from .forget import Found
 from .forget_checkpoints import KEPT
@@ -35,7 +35,7 @@ _NAMED: Final = 5
 
 def foreign(saver: object) -> Saver | None:
     """A checkpointer of another make than everthread's own, whose checkpoints stand beside the storage; else None."""
-    return saver if isinstance(saver, BaseCheckpointSaver) and not isinstance(saver, LoopCheckpointer) else None
+    return saver if isinstance(saver, BaseCheckpointSaver) and own_saver(saver) is None else None
 
 
 async def scrub_saver(saver: Saver, found: Found, locks: ThreadLocks | None = None, *, held: str = "") -> None:

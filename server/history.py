@@ -20,10 +20,14 @@ MOST: Final = 500
 
 
 async def history(request: Request) -> Response:
-    """A page of what was said: `{"messages": [...], "before": ID or null}`.
+    """A page of what was said.
 
-    Each message has `id`, `role`, `text`, `created_at` (ISO 8601) and `message`, the LangChain message as a dictionary.
-    `before` names what to ask for next: `?before=ID&limit=50`; null where nothing is older.
+    ---
+    responses:
+      200:
+        description: |
+          {"messages": [...], "before": ID or null}. Each message has "id", "role", "name", "text", "created_at" (ISO)
+          and "message", the LangChain message as a dictionary. What to ask for next is "before": ?before=ID&limit=50.
     """
     try:
         limit = int(request.query_params.get("limit", _DEFAULT_LIMIT))

@@ -15,27 +15,37 @@ from ..storage.storage import Connection
 _SECONDS: Final = 5.0
 """How long the database may take to answer."""
 
+_WRITABLE: Final = "SELECT FROM thread_claims LIMIT 0 FOR UPDATE"
+"""What a Postgres refuses that takes no writes, and what changes nothing."""
+
 
 async def ready(_: Request) -> Response:
-    """200 where the database answers and its schema is one that this version knows, 503 else; with what is behind.
+    """Whether the database answers, takes writes, and has a schema that this version knows; with what is behind.
 
-    `{"database": "ok" or why not, "embedding_model": "ready" or "loading", "jobs": {kind: how many}}`. A model that is
-    still loading does not count against it: until then memory is searched by words.
+    A model that is still loading does not count against it: until then memory is searched by words.
+
+    ---
+    responses:
+      200:
+        description: 'It can: {"database": "ok", "embedding_model": "ready" or "loading", "jobs": {kind: how many}}.'
+      503:
+        description: It cannot, and "database" says why.
     """
     try:
-        await asyncio.wait_for(resources.database.run(_ask, one_statement=True), _SECONDS)
+        await asyncio.wait_for(resources.database.run(_ask), _SECONDS)
         database = "ok"
     except TimeoutError:
         database = f"The database has not answered within {_SECONDS:g} s."
     except EverthreadError as error:
         database = str(error)
+    jobs = {str(kind): count for kind, count in resources.background.counts().items()}
     body = {
         "database": database,
         "embedding_model": "ready" if resources.embedder.ready else "loading",
-        "jobs": dict(resources.background.counts()),
+        "jobs": jobs | {"unwritten": resources.away.count},
     }
     return JSONResponse(body, 200 if database == "ok" else 503)
 
 
 async def _ask(connection: Connection) -> None:
-    await connection.execute("SELECT 1")
+    await connection.execute(_WRITABLE if resources.database.kind == "postgres" else "SELECT 1")

@@ -35,6 +35,15 @@ Fence = tuple[Any, Mapping[str, Any]] | None
 """What fails where the claim of a thread is lost, that held when a step was made: see `Storage.fence`."""
 
 
+def own_saver(saver: object) -> LoopCheckpointer | None:
+    """The checkpointer of everthread that this is; None for one of another make.
+
+    A LangGraph server puts an adapter around it, which hands on what it does not know.
+    """
+    found = getattr(saver, "own", None)
+    return found if isinstance(found, LoopCheckpointer) else None
+
+
 class LoopCheckpointer(BaseCheckpointSaver[str]):
     """A checkpointer that works on the database's loop, whatever loop it is called from.
 
@@ -53,6 +62,11 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
         self._storage = storage
         self._unwritten = storage.unwritten
         self.before_deletion: Callable[[str], Awaitable[None]] | None = None
+
+    @property
+    def own(self) -> LoopCheckpointer:
+        """Itself, also through what stands around it: see `own_saver`."""
+        return self
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread. What was said in it stays in the archive, but for `before_deletion`."""

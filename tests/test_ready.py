@@ -8,11 +8,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from logins import url_of
+from psycopg.conninfo import make_conninfo
 from starlette.requests import Request
+from starlette.routing import Route
+from starlette.schemas import SchemaGenerator
 
 from everthread import Settings, StorageError
 from everthread.runtime.resources import Resources
 from everthread.server import ready as route
+from everthread.server.history import history
 
 REQUEST = Request({"type": "http", "query_string": b"", "headers": []})
 
@@ -33,8 +38,27 @@ async def test_a_database_that_answers_is_ready(served: Resources) -> None:
     status, body = await asked()
     assert (status, body["database"]) == (200, "ok")
     assert body["embedding_model"] in {"ready", "loading"}
+    assert body["jobs"]["unwritten"] == 0
     assert set(body["jobs"].values()) <= {0}
     await served.close()
+
+
+async def test_a_database_that_takes_no_writes_is_not_ready(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_conninfo(url_of(settings), options="-c default_transaction_read_only=on")
+    resources = Resources(settings.but(database_url=url))
+    monkeypatch.setattr(route, "resources", resources)
+    status, body = await asked()
+    assert (status, body["database"]) == (503, "The database takes no writes for now: is it a standby?")
+    await resources.close()
+
+
+def test_the_routes_are_in_the_schema_of_the_server() -> None:
+    """The server reads docstrings for it, and logs a traceback of each that it cannot read."""
+    routes = [Route("/ready", route.ready), Route("/history", history)]
+    paths = SchemaGenerator({}).get_schema(routes)["paths"]
+    assert [set(path["get"]["responses"]) for path in paths.values()] == [{200, 503}, {200}]
 
 
 async def test_a_database_that_is_away_or_slow_is_not_ready(served: Resources, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from clients.dev_server import server
 from langgraph_sdk import get_client
+from logins import login, url_of
+
+from everthread import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +119,37 @@ def test_a_thread_lives_through_a_restart_of_the_server(project: Path, environme
 def warnings_in(log: Path) -> int:
     """How often a server said that it has no authentication."""
     return log.read_text().count("all who reach it share one memory")
+
+
+def test_a_thread_goes_on_while_the_database_is_away(
+    project: Path, environment: dict[str, str], settings: Settings, server_url: str
+) -> None:
+    """Found with real servers: behind the server's adapter of checkpointers each such turn was refused."""
+    thread_id = str(uuid.uuid4())
+    with login(settings, "") as own, psycopg.connect(server_url, autocommit=True) as administrator:
+        role = own.database_schema
+        served = {**environment, "EVERTHREAD_DATABASE_URL": url_of(own), "EVERTHREAD_DATABASE_SCHEMA": role}
+        with server(project, served) as url:
+
+            def history() -> list[str]:
+                answer = httpx.get(f"{url}/everthread/threads/{thread_id}/history", timeout=60)
+                return [message["text"] for message in answer.json().get("messages", [])]
+
+            asyncio.run(one_turn(url, thread_id, "My dog is called Biscuit."))
+            administrator.execute(f"ALTER ROLE {role} NOLOGIN".encode())
+            administrator.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,))
+            reply, _ = asyncio.run(one_turn(url, thread_id, "And I live in Oslo."))
+            assert "not a language model" in reply
+            ready = httpx.get(f"{url}/everthread/ready", timeout=60)
+            assert (ready.status_code, ready.json()["jobs"]["unwritten"]) == (503, 1)
+            administrator.execute(f"ALTER ROLE {role} LOGIN".encode())
+            until = time.monotonic() + 60
+            while len(history()) < 4:
+                assert time.monotonic() < until
+                time.sleep(0.2)
+            assert history()[::2] == ["My dog is called Biscuit.", "And I live in Oslo."]
+        (log,) = project.glob("server-*.log")
+        assert "Unable to parse docstring" not in log.read_text()
 
 
 AUTH = """
