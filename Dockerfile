@@ -27,4 +27,6 @@ VOLUME /data
 EXPOSE 2024
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:2024/ok', timeout=4)"]
-CMD ["langgraph", "dev", "--host", "0.0.0.0", "--port", "2024", "--no-browser", "--no-reload"]
+# Without the number of jobs it would take one run at a time; everthread itself admits 100 (EVERTHREAD_TURNS).
+CMD ["langgraph", "dev", "--host", "0.0.0.0", "--port", "2024", "--no-browser", "--no-reload", \
+     "--n-jobs-per-worker", "200"]

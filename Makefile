@@ -25,7 +25,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
 studio: $(VENV)/.installed-dev  ## Open the graph in LangGraph Studio, in the browser
-	@EVERTHREAD_CLIENT_SETTINGS=all $(BIN)/langgraph dev --no-reload
+	@EVERTHREAD_CLIENT_SETTINGS=all $(BIN)/langgraph dev --no-reload --n-jobs-per-worker 10
 
 test: $(VENV)/.installed-dev  ## Run the quick tests; ARGS="-k recall" picks some, WORKERS=0 runs them in one process
 	@$(PYTEST) $(PARALLEL) -m "not slow and not clients" $(ARGS)

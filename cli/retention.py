@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..settings.retention import Retention
 from ..state.errors import InputError
 from ..state.records import RetentionRun
 from ..storage.storage import Storage
@@ -46,7 +47,7 @@ async def retention(
             say(_said(done, dry_run=dry_run))
             return 0 if done else 1
         runs = await retention_runs(graph)
-    say(f"Retention: {storage.settings.retention or 'everything is kept'}.")
+    say(f"Retention: {Retention.model_validate(dict(storage.settings.retention))}.")
     for past in runs:
         say(f"{past.started_at:%Y-%m-%d %H:%M} {past}{f' ({past.error})' if past.error else ''}")
     return 0

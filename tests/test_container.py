@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from everthread import Settings
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -64,6 +66,7 @@ def test_its_command_and_its_health_check_speak_of_the_same_port() -> None:
     stage = dict(of_last_stage())
     command = json.loads(stage["CMD"])
     assert command[:2] == ["langgraph", "dev"]
+    assert int(command[command.index("--n-jobs-per-worker") + 1]) > Settings().turns.at_once, "else one run at a time"
     port = command[command.index("--port") + 1]
     assert command[command.index("--host") + 1] == "0.0.0.0"
     assert port == stage["EXPOSE"]

@@ -473,7 +473,9 @@ def test_the_command_counts_deletes_and_tells(environment: dict[str, str]) -> No
     environment["EVERTHREAD_RETENTION"] = "checkpoints=2"
     would = run_command(environment, "retention", "--dry-run").stdout
     assert "Would delete: 0 messages" in would
-    assert run_command(environment, "retention").stdout == "Retention: checkpoints=2.\n"
+    assert run_command(environment, "retention").stdout == (
+        "Retention: messages=forever,reports=forever,search_cache=15m,checkpoints=2,checkpoint_age=forever.\n"
+    )
     assert run_command(environment, "retention", "--run").stdout == would.replace("Would delete", "Deleted")
     assert would.split(": ", 1)[1].rstrip(".\n") in run_command(environment, "retention").stdout
     given = run_command(environment, "retention", "--thread", "work", "--own", "reports=1w")

@@ -91,6 +91,23 @@ async def test_pgvector_may_be_in_a_schema_of_its_own(
         administrate(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+async def test_where_the_schema_of_pgvector_may_not_be_used_the_sentence_names_it(
+    administrate: Administrate, settings: Settings, server_url: str
+) -> None:
+    with role(administrate, server_url) as (name, _):
+        administrate(f"CREATE DATABASE {name}")
+        try:
+            with psycopg.connect(make_conninfo(server_url, dbname=name), autocommit=True) as connection:
+                connection.execute("CREATE SCHEMA extensions; CREATE EXTENSION vector WITH SCHEMA extensions")
+                connection.execute(f"CREATE SCHEMA everthread AUTHORIZATION {name}".encode())
+            url = make_conninfo(server_url, dbname=name, user=name, password="x", passfile="")
+            database = Database(settings.but(database_url=url, database_schema="everthread"))
+            with pytest.raises(StorageError, match="may not use the schema 'extensions', in which pgvector is"):
+                await database.open()
+        finally:
+            administrate(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.mark.slow
 async def test_a_database_that_takes_no_writes_is_read(
     administrate: Administrate,
@@ -115,9 +132,14 @@ async def test_a_database_that_takes_no_writes_is_read(
             with pytest.raises(StorageError, match="takes no writes"):
                 await say(graph, "Remember this.")
         environment = {**environment, "EVERTHREAD_DATABASE_URL": url, "EVERTHREAD_USER_ID": "ada"}
-        for words in (("history", "t1"), ("explain", "t1"), ("export", str(tmp_path / "ada.jsonl"))):
+        for words in (("history", "t1"), ("explain", "t1"), ("doctor", "t1"), ("export", str(tmp_path / "ada.jsonl"))):
             ran = await asyncio.to_thread(run_process, environment, *words)
-            assert ran.returncode == 0, ran.stderr
+            assert (ran.returncode, "psycopg" in ran.stderr) == (words[0] == "doctor", False), ran.stderr
+        ran = await asyncio.to_thread(run_process, environment, "chat", typed="Remember this.\n")
+        assert (ran.returncode, ran.stderr) == (
+            1,
+            "everthread: The database takes no writes for now: is it a standby?\n",
+        )
         assert "Biscuit" in (tmp_path / "ada.jsonl").read_text()
 
 

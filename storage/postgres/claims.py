@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from psycopg.rows import DictRow
 
-from ...state.errors import StorageError
+from ...state.errors import StorageError, StorageReadOnly
 from .database import Database
 from .server import Connection
 from .thread_lock import POLL_SECONDS, ThreadLocks
@@ -99,6 +99,9 @@ class PostgresLocks(ThreadLocks):
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, POLL_SECONDS)
                 ticket = await self._look(thread_id)
+        except StorageReadOnly:  # none was drawn
+            self._claimed.discard(thread_id)
+            raise
         except BaseException:
             await self._give_back_between_processes(thread_id)
             raise

@@ -9,7 +9,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolTimeout
 
-from ...state.errors import ClaimLostError, StorageError, StorageFull, StorageUnreachable, first_line
+from ...state.errors import ClaimLostError, StorageError, StorageFull, StorageReadOnly, StorageUnreachable, first_line
 
 _PASSING: Final = (
     "too many clients", "connection slots", "too many connections", "no more connections", "the database system is",
@@ -47,7 +47,7 @@ class storage_errors:  # noqa: N801  # reads as a statement
                 f"The database does not answer: {first_line(error)}. Check that it runs."
             ) from error
         if isinstance(error, errors.ReadOnlySqlTransaction):
-            raise StorageUnreachable("The database takes no writes for now: is it a standby?") from error
+            raise StorageReadOnly from error
         if isinstance(error, psycopg.Error) and error.sqlstate == _CLAIM_LOST:
             raise ClaimLostError(first_line(error)) from error
         if isinstance(error, psycopg.Error):

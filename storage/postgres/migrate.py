@@ -28,7 +28,8 @@ _LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended('everthread.mi
 _LOCK_SECONDS: Final = 120.0
 _SCHEMA: Final = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL AS there"
 _EXTENSION: Final = """
-SELECT nspname AS schema FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+SELECT nspname AS schema, has_schema_privilege(n.oid, 'USAGE') AS is_usable
+FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
 WHERE e.extname = 'vector'"""
 _TABLES: Final = """
 SELECT to_regclass('everthread_migrations') IS NOT NULL AND to_regclass('checkpoint_migrations') IS NOT NULL AS there"""
@@ -190,6 +191,11 @@ async def _make_extension(connection: Connection) -> None:
 async def enter_schema(connection: Connection, schema: str) -> str:
     """Name the schemas for the rest of the transaction: ours, and that of pgvector; returns them."""
     rows = await (await connection.execute(_EXTENSION)).fetchall()
+    if barred := next((row["schema"] for row in rows if not row["is_usable"]), None):
+        raise StorageError(
+            f"The database user may not use the schema {barred!r}, in which pgvector is: let an administrator grant "
+            "USAGE on it to that user."
+        )
     names = [sql.Identifier(name) for name in dict.fromkeys([schema, *(row["schema"] for row in rows), "public"])]
     path = sql.SQL(", ").join(names).as_string(connection)
     await connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.SQL(path)))

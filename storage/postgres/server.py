@@ -29,6 +29,8 @@ from .row_security import Wall
 from .standby import of_primary, standby_of
 
 logger = logging.getLogger(__name__)
+# What a pipeline drops behind its first error, which is raised and told.
+logging.getLogger("psycopg").addFilter(lambda record: "error ignored" not in str(record.msg))
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
