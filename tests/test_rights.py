@@ -14,10 +14,12 @@ import pytest
 from command import run_process
 from conversation import EchoModel, say
 from langchain_core.embeddings import Embeddings
+from logins import login, url_of
 from psycopg.conninfo import make_conninfo
 
 from everthread import Settings, StorageError, open_graph
 from everthread.doors.memory import ConversationMemory
+from everthread.storage.postgres import migrate
 from everthread.storage.postgres.database import Database
 
 Administrate = Callable[[str], Any]
@@ -89,6 +91,21 @@ async def test_pgvector_may_be_in_a_schema_of_its_own(
         await talks(settings.but(database_url=url, database_schema="everthread"), embeddings)
     finally:
         administrate(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def test_a_step_on_a_large_table_is_not_ended_by_a_timeout_for_statements(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with login(settings, "") as own:
+        url = make_conninfo(url_of(own), options="-c statement_timeout=2s")
+        slow = migrate.Migration(9_999, "slow", "SELECT pg_sleep(2.5)")
+        steps = [*await asyncio.to_thread(migrate.migrations), slow]
+        monkeypatch.setattr(migrate, "migrations", lambda: steps)
+        database = Database(own.but(database_url=url))
+        await database.open()
+        with pytest.raises(StorageError, match="ended a statement: canceling statement due to statement timeout"):
+            await database.run(lambda connection: connection.execute("SELECT pg_sleep(30)"))
+        await database.close()
 
 
 async def test_where_the_schema_of_pgvector_may_not_be_used_the_sentence_names_it(

@@ -42,6 +42,11 @@ class storage_errors:  # noqa: N801  # reads as a statement
                 f"The database refused: {first_line(error)}. Does PgBouncer stand in between, in transaction mode? "
                 "Then set EVERTHREAD_PREPARE_STATEMENTS=false."
             ) from error
+        if isinstance(error, errors.QueryCanceled) and "timeout" in str(error):
+            raise StorageUnreachable(
+                f"The database ended a statement: {first_line(error)}. Give its login a longer one, or see what it "
+                "waited for."
+            ) from error
         if isinstance(error, LOST):
             raise StorageUnreachable(
                 f"The database does not answer: {first_line(error)}. Check that it runs."

@@ -26,6 +26,8 @@ Connection = AsyncConnection[DictRow]
 
 _LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended('everthread.migrations.' || %s, 0)) AS locked"
 _LOCK_SECONDS: Final = 120.0
+_UNHURRIED: Final = "SET LOCAL statement_timeout = 0"
+"""What a login is given for its statements is meant for those of turns, and not for a step on a large table."""
 _SCHEMA: Final = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL AS there"
 _EXTENSION: Final = """
 SELECT nspname AS schema, has_schema_privilege(n.oid, 'USAGE') AS is_usable
@@ -96,7 +98,7 @@ async def _as_it_is(connection: Connection, schema: str, steps: list[Migration])
 
 @asynccontextmanager
 async def alone(connection: Connection, schema: str) -> AsyncIterator[None]:
-    """A transaction in which no other process migrates the schema.
+    """A transaction in which no other process migrates the schema, and no statement is ended for its time.
 
     Raises:
         StorageError: another process is about it for too long.
@@ -105,6 +107,7 @@ async def alone(connection: Connection, schema: str) -> AsyncIterator[None]:
     while True:
         async with connection.transaction():
             if (await _row(connection, _LOCK, schema))["locked"]:
+                await connection.execute(_UNHURRIED)
                 yield
                 return
         if time.monotonic() > until:
