@@ -15,7 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -81,9 +83,24 @@ def weights_folder(weights: Weights = MINILM) -> Path:
     Raises:
         EmbeddingError: they are not installed and cannot be fetched, or are not the known ones.
     """
+    with checked_folder(weights) as folder:
+        return folder
+
+
+@contextmanager
+def checked_folder(weights: Weights) -> Iterator[Path]:
+    """The same for what is made of the weights meanwhile: they are checked in a thread, which is waited for at its end.
+
+    Raises:
+        EmbeddingError: as `weights_folder`.
+    """
     folder = _installed(weights) or _fetched(weights)
-    check_weights(folder, weights)
-    return folder
+    with ThreadPoolExecutor(1, thread_name_prefix="everthread-weights") as thread:
+        checking = thread.submit(check_weights, folder, weights)
+        try:
+            yield folder
+        finally:
+            checking.result()  # which says more than what becomes of other files
 
 
 def check_weights(folder: Path, weights: Weights = MINILM) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from langchain_core.embeddings import Embeddings
 
 from ..state.errors import EmbeddingError, SettingsError, first_line
-from .bundled_weights import BUNDLED_MODEL, MULTILINGUAL, weights_folder
+from .bundled_weights import BUNDLED_MODEL, MINILM, MULTILINGUAL, checked_folder
 from .imports import imported
 from .minilm import MiniLM
 from .multilingual import Multilingual
@@ -34,8 +34,12 @@ def load_embeddings(name: str) -> Embeddings:
 
             return init_embeddings(rest, provider=provider)
         if name == MULTILINGUAL.model:
-            return Multilingual(weights_folder(MULTILINGUAL) / "e5-small-q4.bin")
-        return MiniLM(weights_folder()) if name == BUNDLED_MODEL else _sentence_transformer(name)
+            with checked_folder(MULTILINGUAL) as folder:
+                return Multilingual(folder / "e5-small-q4.bin")
+        if name == BUNDLED_MODEL:
+            with checked_folder(MINILM) as folder:
+                return MiniLM(folder)
+        return _sentence_transformer(name)
     except EmbeddingError:
         raise
     except Exception as error:

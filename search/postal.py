@@ -6,6 +6,7 @@ houses (British, Dutch): "10115 Berlin" is as wide as a district, and looks like
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import regex
@@ -74,7 +75,10 @@ _NARROW_CODES: Final = (
     rf"\b[1-9]\d{{3}}\s[A-Z]{{2}}\s+{_NAME}",  # 1012 JS Amsterdam
     r"〒\s*\d{3}-?\d{4}",
 )
-POSTAL: Final = regex.compile(
-    rf"(?:{'|'.join(f'(?:{street})' for street in _STREETS)})(?:\s*,?\s*{_TOWN})?|{'|'.join(_NARROW_CODES)}"
-)
-"""A street with its number, and the code and town after it; or a postal code that tells a few houses."""
+
+
+@cache
+def postal() -> regex.Pattern[str]:
+    """A street with its number, and the code and town after it; or a postal code that tells a few houses."""
+    streets = "|".join(f"(?:{street})" for street in _STREETS)
+    return regex.compile(rf"(?:{streets})(?:\s*,?\s*{_TOWN})?|{'|'.join(_NARROW_CODES)}")

@@ -15,7 +15,7 @@ import regex
 
 from ..text.scripts import PAIRED
 from ..text.terms import search_terms
-from .postal import POSTAL
+from .postal import postal
 
 _EMAIL: Final = regex.compile(
     r"(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}._%+'-]{1,64}+\s?(?:@|[(\[]\s?(?:at|@)\s?[)\]])\s?[\p{L}\p{N}-]{1,63}+"
@@ -107,7 +107,7 @@ def _steps(private: Sequence[str], names: Iterable[str]) -> Iterator[tuple[str, 
     yield "IBAN", lambda text: _IBAN.sub(_without_iban, text)
     yield "card number", lambda text: _CARD.sub(lambda match: " " if _is_card(match[0]) else match[0], text)
     yield "social security number", lambda text: _NATIONAL_ID.sub(" ", text)
-    yield "postal address", lambda text: POSTAL.sub(" ", text)
+    yield "postal address", lambda text: postal().sub(" ", text)
     yield "phone number", _without_phones
     yield "name", lambda text: _without_names(text, names)
 
@@ -168,7 +168,7 @@ def _without_facts(text: str, private: Sequence[str]) -> str:
             continue
         for match in _NAMING.finditer(fact):
             text = _without_names(text, [match["name"]])
-        for address in POSTAL.finditer(fact):
+        for address in postal().finditer(fact):
             text = _without(text, address[0])
         for identifier in _IDENTIFIER.findall(fact):
             if len(identifier) > 4 or (len(identifier) == 4 and not identifier.startswith(("19", "20"))):

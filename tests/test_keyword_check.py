@@ -14,7 +14,7 @@ from processor import seconds
 
 from everthread.nodes.keyword_check import read_words
 from everthread.search.router import keywords, wordlists
-from everthread.search.router.words import split
+from everthread.search.router.words import lines, split
 from everthread.settings.settings import Settings
 from everthread.state.messages import newest_question
 from everthread.state.search_records import SearchOutcome
@@ -297,6 +297,21 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_reading_a_huge_message_is_quick(text: str) -> None:
     keywords.read_question("", 2026)  # reads the word lists from disk
     assert seconds(lambda long: keywords.read_question(long, 2026), text) < 1.0
+
+
+def test_the_words_of_many_phrases_are_those_of_each_alone() -> None:
+    phrases = [
+        text.replace("*", "")
+        for file in (FOLDER / "search").glob("*.json")
+        for texts in json.loads(file.read_text(encoding="utf-8")).values()
+        for text in texts
+    ]
+    assert lines("\n".join(phrases)) == [tuple(split(phrase).words) for phrase in phrases]
+
+
+@given(text=st.text(st.characters(codec="ascii")))
+def test_ascii_has_the_same_words_beside_other_letters(text: str) -> None:
+    assert [*split(text).words, "ж"] == split(f"{text} ж").words
 
 
 def test_combining_marks_belong_to_their_word() -> None:

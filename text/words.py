@@ -30,6 +30,7 @@ _SINGLE: Final = regex.compile(rf"[{SPACELESS}]|{_SPACED}+")
 _PIECE: Final = regex.compile(
     rf"[{SPACELESS}]|\p{{Nd}}+(?:[.,:]\p{{Nd}}+)+{_SPACED}*|{_SPACED}+(?:'{_SPACED}+)*|\n|[^\s\w]"
 )
+_ASCII_PIECE: Final = re.compile(r"\d+(?:[.,:]\d+)+\w*|\w+(?:'\w+)*|\n|[^\s\w]", re.ASCII)
 _PAIRED: Final = regex.compile(rf"[{PAIRED}]+")
 _CLOSERS: Final = "\"'”’»)）」』] \t\n"
 
@@ -46,7 +47,7 @@ def single_words(text: str) -> list[str]:
 
 def pieces(text: str) -> list[str]:
     """Words, whole numbers ("3.14", "12:30"), punctuation marks and line breaks; letters without spaces one by one."""
-    return _PIECE.findall(text)
+    return (_ASCII_PIECE if text.isascii() else _PIECE).findall(text)
 
 
 def is_word(piece: str) -> bool:

@@ -17,7 +17,7 @@ from ...text.data import load_folder
 from ...text.language import OF_SCRIPT, likelihoods
 from ...text.scripts import script_of
 from ...text.words import single_words
-from .words import split
+from .words import lines
 
 _WEIGHTS: Final = Path(__file__).with_name("sign_weights.json")
 _PREFIX: Final = 2
@@ -167,7 +167,6 @@ def word_lists() -> WordLists:
 
 
 def _read(code: str, groups: Mapping[str, Sequence[str]]) -> Iterator[Phrase]:
-    for group, texts in groups.items():
-        for text in texts:
-            words = tuple(split(text.replace("*", "")).words)
-            yield Phrase(code, group, text, words, text.endswith("*"), text.startswith("*"))
+    named = [(group, text) for group, texts in groups.items() for text in texts]
+    for (group, text), words in zip(named, lines("\n".join(text.replace("*", "") for _, text in named)), strict=True):
+        yield Phrase(code, group, text, words, text.endswith("*"), text.startswith("*"))

