@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 import regex
@@ -21,6 +21,15 @@ Topic = Literal["place", "food", "clock"]
 _CHARACTERS: Final = 2000
 """Characters of a question that are read."""
 
+_GAP: Final = " ... "
+"""In a phrase, where some other words stand: "how has ... changed"."""
+
+_LETTERS: Final = 2
+"""Of a phrase, by which it is looked up."""
+
+_BETWEEN: Final = r"[^.?!;。？！؟।]{1,60}?"
+_SENTENCE: Final = regex.compile(r"(?<=[.!?;。？！؟।\n])")
+_ASKS: Final = ("?", "？", "؟")
 _BEGIN: Final = r"(?<![\p{Latin}\p{Cyrillic}\p{Arabic}\p{Devanagari}])"
 _END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}\p{Devanagari}])"
 
@@ -28,28 +37,58 @@ _END: Final = r"(?![\p{Latin}\p{Cyrillic}\p{Arabic}\p{Devanagari}])"
 def scope_of(question: str) -> Scope:
     """What the words of a question ask for; the lists of all languages are in `data/scope.json`.
 
-    "order" is that of events, "whole" a summary or how something developed; "many" is all, how many, which, a
+    "order" is that of events, "whole" a summary, how something stands or developed, or what happened in a span of time
+    ("how have I been lately", unless it is "how many ... lately"); "many" is all, how many, which, a
     comparison, or what follows from several things that were said ("would she ..."); how many days ago asks for one.
     Which of several came first asks for each of them.
     """
-    text = fold(question[:_CHARACTERS])
-    groups: tuple[Scope, ...] = ("order", "whole", "one", "many")
-    asked: Scope = next((group for group in groups if _has(text, phrases("scope", group))), "one")
-    return "many" if asked == "one" and sides_of(question) else asked
+    asked = _Phrases("scope", _asking(fold(question[:_CHARACTERS])))
+    if asked.have("order"):
+        return "order"
+    over_a_span = asked.have("span") and asked.have("open") and not asked.have("counted")
+    if over_a_span or asked.have("whole"):
+        return "whole"
+    if asked.have("one"):
+        return "one"
+    return "many" if asked.have("many") or sides_of(question) else "one"
 
 
 def topics_of(message: str) -> frozenset[Topic]:
     """Which of these a message names ("near me", "recipe", "what time"); the lists are in `data/topics.json`."""
-    text = fold(message[:_CHARACTERS])
+    named = _Phrases("topics", fold(message[:_CHARACTERS]))
     topics: tuple[Topic, ...] = ("place", "food", "clock")
-    return frozenset(topic for topic in topics if _has(text, phrases("topics", topic)))
+    return frozenset(topic for topic in topics if named.have(topic))
 
 
-def _has(text: str, listed: Iterable[str]) -> bool:
-    """Whether one of the phrases stands there, and not inside of a word; only those that are there are compiled."""
-    return any(_whole(phrase).search(text) for phrase in listed if phrase in text)
+def _asking(text: str) -> str:
+    """The sentences that end in a question mark, or all where none does: what is told beside them asks for nothing."""
+    return " ".join(part for part in _SENTENCE.split(text) if part.endswith(_ASKS)) or text
 
 
-@lru_cache(2_048)
+class _Phrases:
+    """Whether a text has a phrase of the lists of a file, and not inside of a word."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name, self._text = name, text
+        self._begins = {text[n : n + size] for n in range(len(text)) for size in (1, _LETTERS)}
+
+    def have(self, group: str) -> bool:
+        """Whether one of a group stands there; only those that begin there are looked for."""
+        listed = _by_beginning(self._name, group)
+        likely = (phrase for begins in self._begins & listed.keys() for phrase in listed[begins])
+        return any(phrase.split(_GAP, 1)[0] in self._text and _whole(phrase).search(self._text) for phrase in likely)
+
+
+@cache
+def _by_beginning(name: str, group: str) -> Mapping[str, Sequence[str]]:
+    """The phrases of a list by their first letters."""
+    listed: dict[str, list[str]] = {}
+    for phrase in phrases(name, group):
+        listed.setdefault(phrase[:_LETTERS], []).append(phrase)
+    return listed
+
+
+@lru_cache(4_096)
 def _whole(phrase: str) -> regex.Pattern[str]:
-    return regex.compile(f"{_BEGIN}{regex.escape(phrase)}{_END}")
+    parts = [f"{_BEGIN}{regex.escape(part)}{_END}" for part in phrase.split(_GAP)]
+    return regex.compile(_BETWEEN.join(parts))
