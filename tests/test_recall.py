@@ -123,6 +123,8 @@ async def test_what_says_a_related_word_comes_before_what_does_not(resources: Re
 
 def test_the_words_of_a_question_in_english_have_related_ones_but_names_have_none() -> None:
     assert {"dog", "cat"} <= {*related_terms("Any pets?", ["pet"])[0]}
+    everyday = [("lorry", "truck"), ("telli", "televis"), ("workmat", "colleagu"), ("flat", "apart")]
+    assert all(other in related_terms(f"Any {word}s?", [word])[0] for word, other in everyday)
     assert related_terms("Is it May?", ["may"]) == related_terms("Hast du ein Haustier?", ["pet"]) == [{}]
     assert related_terms("", []) == []
     assert not any(related_terms("pets " * 50, ["pet"] * 50))
