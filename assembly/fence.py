@@ -84,7 +84,7 @@ def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     for fragment in memory.fragments:
         if not fragment.content.strip():
             continue
-        day = f"{_said_on(memory, fragment)}"
+        day = _days(memory, fragment)
         form = words.SAME_DAY if day == told else words.MEMORY
         mark = words.SUMMARIZED if summarized else ""
         speaker, content = _speaker(memory, fragment), set_in(fragment.content) + other_days(memory, fragment)
@@ -95,12 +95,24 @@ def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
 
 def other_days(memory: Memory, fragment: Fragment) -> str:
     """What stands behind a message that tells of other days; nothing behind a summary or a tool's result."""
-    people = memory.source_type == "message" and fragment.role != "tool"
+    people = not is_summary_itself(memory, fragment) and fragment.role != "tool"
     return days_told(fragment.content, _said_on(memory, fragment)) if people else ""
+
+
+def _days(memory: Memory, fragment: Fragment) -> str:
+    """When it was said; of a summary the first and the last day of which it tells."""
+    said, begun = _said_on(memory, fragment), memory.created_at.date()
+    is_span = is_summary_itself(memory, fragment) and begun < said
+    return words.DAYS.format(first=begun, last=said) if is_span else f"{said}"
 
 
 def _said_on(memory: Memory, fragment: Fragment) -> date:
     return (fragment.created_at or memory.created_at).date()
+
+
+def is_summary_itself(memory: Memory, fragment: Fragment) -> bool:
+    """Whether a part of a memory is its summary, and not one of the messages that stand beside it."""
+    return memory.source_type == "summary" and not fragment.seq
 
 
 def fact_entry(fact: str) -> str:
@@ -115,7 +127,7 @@ def summary_entry(text: str) -> str:
 
 def _speaker(memory: Memory, fragment: Fragment) -> str:
     speaker = _line(fragment.name) if fragment.name else fragment.role
-    speaker = "summary" if memory.source_type == "summary" else speaker
+    speaker = "summary" if is_summary_itself(memory, fragment) else speaker
     return speaker if memory.space is None else words.SHARED.format(speaker=speaker, space=_line(memory.space))
 
 

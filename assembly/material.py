@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,10 @@ from ..state.search_records import SearchResult
 from ..text.fold import fold
 from ..text.passages import excerpt
 from ..text.repeats import ShownTexts
+from ..text.sentences import sentences
 from ..text.shorten import share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
-from .fence import fact_entry, memory_entry, other_days, result_entry, set_in
+from .fence import fact_entry, is_summary_itself, memory_entry, other_days, result_entry, set_in
 from .layout import Layout
 from .sections import BLANK, REPEATED, Entry, RankedEntries
 
@@ -38,6 +40,9 @@ _WHOLE: Final = 80
 
 _REPLY: Final = 0.25
 """The share of a message's tokens that a reply may have which was not found itself, beside the question that was."""
+
+_LABEL: Final = re.compile(r"^[^\s:：]{1,40}[:：]\s*")
+"""Who said a sentence of a summary."""
 
 _WORTH_A_CUT: Final = 30
 """Tokens below which a message is left out rather than cut."""
@@ -133,11 +138,12 @@ class Material:
         left_out: Counter[str] = Counter()
         there = {str(message.id) for message in shown if message.id}.difference(cut).union(self.unfolded)
         covered = {id_ for message in shown if is_summary(message) for id_ in summary_of(message).source_ids}
+        told = self._told()
         for at, memory in enumerate(self.memories):
             if len(entries) >= self.layout.max_memories:
                 break
             is_here = not self.thread_id or memory.thread_id == self.thread_id
-            new = [f for f in memory.fragments if not (is_here and f.id in there)]
+            new = [f for f in memory.fragments if not (is_here and f.id in there) and not _repeats(memory, f, told)]
             texts = [fragment.content for fragment in new if fragment.content.strip()]
             if new and not texts:
                 left_out[BLANK] += 1
@@ -149,6 +155,15 @@ class Material:
                 is_summarized = is_here and not covered.isdisjoint(memory.source_ids)
                 entries.append(self._memory(at, new, is_summarized))
         return RankedEntries(entries, left_out)
+
+    def _told(self) -> ShownTexts:
+        """What the messages say that were found."""
+        told = ShownTexts()
+        for memory in self.memories[: self.layout.max_memories]:
+            for fragment in memory.fragments:
+                if not is_summary_itself(memory, fragment):
+                    told.add(fragment.content)
+        return told
 
     def _result(self, number: int, result: SearchResult) -> Entry:
         counter = self.counter
@@ -237,3 +252,11 @@ class Material:
     def _set_in(self, text: str) -> int:
         """Tokens of a text as it stands in an entry."""
         return self.counter.text(set_in(text))
+
+
+def _repeats(memory: Memory, fragment: Fragment, told: ShownTexts) -> bool:
+    """Whether it is a summary of which each sentence stands in a message that is told itself, with its own date."""
+    if not is_summary_itself(memory, fragment):
+        return False
+    parts = [_LABEL.sub("", sentence) for sentence in sentences(fragment.content)]
+    return bool(parts) and all(told.has(part) for part in parts)

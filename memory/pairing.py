@@ -125,8 +125,9 @@ def merged(first: Sequence[Fragment], second: Sequence[Fragment]) -> tuple[Fragm
 
 
 def with_fragments(memory: Memory, fragments: Sequence[Fragment]) -> Memory:
-    """The memory with these fragments in the place of its own."""
-    said = [fragment.created_at for fragment in fragments if fragment.created_at is not None]
+    """The memory with these fragments in the place of its own; a summary goes on beginning where it did."""
+    is_summary = memory.source_type == "summary"
+    said = [fragment.created_at for fragment in fragments if fragment.created_at is not None and not is_summary]
     return memory.model_copy(
         update={
             "fragments": tuple(fragments),
@@ -134,6 +135,24 @@ def with_fragments(memory: Memory, fragments: Sequence[Fragment]) -> Memory:
             "created_at": min(said) if said else memory.created_at,
         }
     )
+
+
+def spanning(memory: Memory, below: Sequence[Fragment], *, all_of_it: bool) -> Memory:
+    """A summary with the days of which it tells, from the first to the last, in place of when it was made.
+
+    What it says would else seem to be later than what has changed since.
+
+    Args:
+        memory: the summary, first among its fragments.
+        below: the messages that it was made from, in the order they were said.
+        all_of_it: whether these are all; else its beginning is not known, and it bears its last day alone.
+    """
+    said = [fragment.created_at for fragment in below if fragment.created_at is not None]
+    if not said:
+        return memory
+    own = memory.fragments[0].model_copy(update={"created_at": max(said)})
+    begun = min(said) if all_of_it else max(said)
+    return memory.model_copy(update={"fragments": (own, *memory.fragments[1:]), "created_at": begun})
 
 
 def fragment_tokens(memory: Memory, fragment: Fragment, limit: int) -> int:

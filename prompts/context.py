@@ -21,6 +21,9 @@ MEMORY = "({date}{mark}) {speaker}: {content}"
 SAME_DAY = "{speaker}: {content}"
 """One more message of it, said on the same day."""
 
+DAYS = "{first} to {last}"
+"""The days of which a summary tells."""
+
 SUMMARIZED = ", summarized above"
 """Marks a memory whose content a summary in the prompt tells in short."""
 

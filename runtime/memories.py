@@ -13,6 +13,7 @@ from ..memory.pairing import (
     candidates,
     fragment_tokens,
     paired,
+    spanning,
     told,
     with_fragments,
 )
@@ -88,21 +89,22 @@ async def memories_of_spaces(question: str, turn: Turn) -> list[Memory]:
 async def _with_sources(
     memories: Sequence[Memory], question: str, chain: Collection[Source], turn: Turn, user: User
 ) -> list[Memory]:
-    """The memories; summaries among them, but for those in the chain, bring messages that bear on the question."""
+    """The memories; summaries, but for those in the chain, have their days, and messages that bear on the question."""
     left = int(turn.settings.memory_tokens * SUMMARY_SHARE)
     there = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}.union(chain)
     expanded = []
     for memory in memories:
-        fragments = memory.fragments
         is_new = (memory.thread_id, memory.source_ids[0]) not in chain
-        if memory.source_type == "summary" and is_new and left > 0:
+        if memory.source_type == "summary" and is_new:
             below = await user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
+            dated = spanning(memory, below, all_of_it=len(below) < _SOURCES)
             raw = [m for m in below if (memory.thread_id, m.id) not in there and not is_canned(m.content)]
-            chosen = await asyncio.to_thread(bearing_on, raw, question, left)
+            chosen = await asyncio.to_thread(bearing_on, raw, question, left) if left > 0 else []
             left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
             there |= {(memory.thread_id, fragment.id) for fragment in chosen}
-            fragments = (*fragments, *chosen)
-        expanded.append(memory if fragments is memory.fragments else with_fragments(memory, fragments))
+            expanded.append(with_fragments(dated, (*dated.fragments, *chosen)))
+        else:
+            expanded.append(memory)
     return expanded
 
 

@@ -13,11 +13,13 @@ from ..text.scope import scope_of
 def least_told(question: str) -> Bounds:
     """From where on what was found is told: a remark, in a language whose questions are known, wants little.
 
+    One sentence that asks for a whole or an order is no remark ("Catch me up on the landlord.").
     The first call reads word lists from disk (blocking).
     """
-    share = asking_share(question)
-    if 2 * share >= 1:
-        return LEAST[scope_of(question)]
+    share, scope = asking_share(question), scope_of(question)
+    is_one = len(read_question(question, now().year).parts) == 1
+    if 2 * share >= 1 or (is_one and scope in ("order", "whole")):
+        return LEAST[scope]
     return LEAST_IN_PASSING if share else LEAST_FOR_REMARK
 
 

@@ -123,8 +123,11 @@ async def test_what_says_a_related_word_comes_before_what_does_not(resources: Re
 
 def test_the_words_of_a_question_in_english_have_related_ones_but_names_have_none() -> None:
     assert {"dog", "cat"} <= {*related_terms("Any pets?", ["pet"])[0]}
-    everyday = [("lorry", "truck"), ("telli", "televis"), ("workmat", "colleagu"), ("flat", "apart")]
-    assert all(other in related_terms(f"Any {word}s?", [word])[0] for word, other in everyday)
+    for question, word, other in (
+        ("Who drives a lorry?", "lorri", "truck"), ("What did the telly cost?", "telli", "televis"),
+        ("Who is my workmate?", "workmat", "colleagu"), ("How is the flat?", "flat", "apart"),
+    ):  # fmt: skip
+        assert other in related_terms(question, [word])[0]
     assert related_terms("Is it May?", ["may"]) == related_terms("Hast du ein Haustier?", ["pet"]) == [{}]
     assert related_terms("", []) == []
     assert not any(related_terms("pets " * 50, ["pet"] * 50))

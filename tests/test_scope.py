@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from everthread.memory.breadth import LEAST, LEAST_FOR_REMARK
+from everthread.runtime.relevance import least_told
 from everthread.text.scope import scope_of
 
 WHOLE = [
@@ -387,3 +389,16 @@ def test_a_whole_is_asked_for_in_words_of_thirteen_languages(language: str) -> N
 )
 def test_a_span_of_time_does_not_make_it_a_whole(message: str) -> None:
     assert scope_of(message) != "whole"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Catch me up on the landlord.", "Bring mich bei der Heizung auf Stand.", "Describe la evolución de mi dolor.",
+     "把房东那件事的前前后后跟我说说。"],
+)  # fmt: skip
+def test_who_wants_a_whole_without_a_question_mark_asks(message: str) -> None:
+    assert least_told(message) == LEAST["whole"]
+
+
+def test_a_remark_is_none() -> None:
+    assert least_told("I went to the market today. My Italian is getting better at last!") == LEAST_FOR_REMARK

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from everthread.assembly.assemble import assemble
+from everthread.memory.pairing import spanning
 from everthread.state.records import Fragment, Memory, now
 from everthread.text.told_days import days_told
 
@@ -81,3 +82,43 @@ def test_a_memory_stands_in_the_prompt_with_the_days_it_tells_and_the_date_of_to
 def test_a_memory_that_is_cut_keeps_the_days_of_what_is_left() -> None:
     long = " ".join(f"Room {number} was painted in green and white by the two of us." for number in range(60))
     assert "[yesterday: 2023-06-08]" in _prompt(f"When we came yesterday it rained. {long}", "user", 300)
+
+
+def _summary(text: str, below: list[Fragment], *, all_of_it: bool = True) -> Memory:
+    own = Fragment(id="s1", role="assistant", content=text, created_at=now())
+    memory = Memory(
+        fragments=(own,), source_type="summary", source_ids=("s1",), thread_id="t1", rank=1, created_at=now()
+    )
+    return spanning(memory, below, all_of_it=all_of_it)
+
+
+def _said(number: int, text: str, day: int) -> Fragment:
+    said = datetime(2023, 6, day, tzinfo=UTC)
+    return Fragment(id=f"m{number}", role="user", content=text, seq=number, created_at=said)
+
+
+def _told(*memories: Memory) -> str:
+    prompt, _, _ = assemble(
+        [HumanMessage("Where do I moor?", id="q")], list(memories), [], system_prompt="", budget=900
+    )
+    return "\n".join(message.text for message in prompt)
+
+
+def test_a_summary_bears_the_days_of_which_it_tells_and_not_that_on_which_it_was_made() -> None:
+    """Else what it says would be later than what has changed since."""
+    below = [_said(1, "I moor at Semington.", 2), _said(2, "The cat fell in.", 5)]
+    assert "(2023-06-02 to 2023-06-05) summary: Moored at Semington" in _told(_summary("Moored at Semington", below))
+    beginning_unknown = _summary("Moored at Semington", below, all_of_it=False)
+    assert "(2023-06-05) summary: Moored at Semington" in _told(beginning_unknown)
+
+
+def test_a_summary_that_only_repeats_what_is_told_is_left_out() -> None:
+    said = [_said(1, "I moor at Semington for two weeks now.", 2), _said(2, "The cat fell into the canal.", 5)]
+    found = [
+        Memory(fragments=(f,), source_type="message", source_ids=(f.id,), thread_id="t1", rank=1, created_at=now())
+        for f in said
+    ]
+    repeats = _summary("user: I moor at Semington for two weeks now. The cat fell into the canal.", said)
+    more = _summary("user: I moor at Semington for two weeks now. The stove smokes in the wind.", said)
+    assert "summary" not in _told(repeats, *found)
+    assert "stove" in _told(more, *found)

@@ -291,6 +291,7 @@ def _rendered(units: Sequence[_Unit]) -> str:
     for unit in units:
         if parts and parts[-1][-1].isalnum():
             parts[-1] += "."
-        parts.append(unit.text if unit.speaker == speaker else f"{unit.speaker}: {unit.text}")
+        named = unit.speaker and unit.speaker != speaker
+        parts.append(f"{unit.speaker}: {unit.text}" if named else unit.text)
         speaker = unit.speaker
     return " ".join(parts)
