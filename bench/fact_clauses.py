@@ -20,6 +20,8 @@ from everthread.state.records import now
 
 FILE = Path(__file__).with_name("fact_clauses.txt")
 SECOND = FILE.with_name("fact_clauses_second.txt")
+PLAIN = FILE.with_name("fact_plain.txt")
+"""The same twenty things told of oneself in each language: a name, a job, a home, a pet, a habit; all are facts."""
 Part = Literal["tune", "kept"]
 
 

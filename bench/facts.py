@@ -30,7 +30,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from bench.datasets import DATA
-from bench.fact_clauses import agreement, changes, labelled, scores
+from bench.fact_clauses import PLAIN, agreement, changes, labelled, scores
 from bench.fact_prompts import prompt_tokens
 from bench.server_folder import server_folder
 from everthread import Settings
@@ -110,6 +110,9 @@ def told() -> dict[str, Any]:
     number, alike, kappa = agreement()
     figures: dict[str, Any] = {"labellers": {"sentences": number, "alike": alike, "kappa": kappa}}
     print(f"two labellers, {number} sentences: alike {alike:.3f}, kappa {kappa:.3f}")
+    plain = scores(labelled(file=PLAIN))["all"]
+    figures["plain"] = plain.recall
+    print(f"plain self-descriptions that give a fact: {plain.right} of {plain.facts}")
     for part in ("tune", "kept"):
         by_language = scores(labelled(part))
         pairs = changes(part)

@@ -33,12 +33,18 @@ _SHORT: Final = 80
 _PART: Final = 0.5
 """The share of the words that an older fact has to say: an instruction, or any where verbs bend too much."""
 
+_APART: Final = "apart"
+"""How a couple ends that does not say of whom: "we split up"."""
+
+_LONGEST: Final = 6
+"""Words of what ended, at most: "I sold 15 jars of jam at the market" tells of a day, and ends nothing."""
+
 _REVOKED: Final = "revoked"
 """How a standing instruction ends."""
 
 
 class Ending(NamedTuple):
-    """How something ended ("over", "lost", "work", "revoked"), and the words for it."""
+    """How something ended ("over", "lost", "work", "apart", "revoked"), and the words for it."""
 
     how: str
     terms: tuple[str, ...]
@@ -48,10 +54,13 @@ def ending(clause: Clause, language: Language) -> Ending | None:
     """What a clause says is over; None where it says nothing of that kind, or not of what."""
     if language["work_over"].search(clause.plain):
         return Ending("work", ())
+    if language["apart"].search(clause.plain):
+        return Ending(_APART, ())
     for how in ("lost", "over"):
         if language[how].search(clause.plain):
             terms = _objects(clause.plain, language)
-            return Ending(how, terms) if terms else None
+            is_short = len(terms) <= _LONGEST or not language.spaced
+            return Ending(how, terms) if terms and is_short else None
     return None
 
 
@@ -65,7 +74,8 @@ def revoked(clause: Clause, language: Language) -> Ending | None:
 
 def may_be_of_user(clause: Clause, language: Language) -> bool:
     """Whether a short clause without a subject may be about the user, where verbs do not tell of whom they are."""
-    free = language.verb_last or not language.spaced or language["article"].match(clause.plain) is not None
+    named = any(language[name].match(clause.plain) for name in ("article", "lost"))
+    free = language.verb_last or not language.spaced or named
     return free and len(clause.plain) <= _SHORT and not language["others"].match(clause.plain)
 
 
@@ -77,17 +87,25 @@ def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
         old: one that was said before.
         language: that of `new`; it is detected by default.
     """
-    if new.value == _REVOKED and is_ending(new):
-        return old.kind == "instruction" and old.is_open and _tells(new.terms, old, language or language_in(new.text))
-    if not is_ending(new) or old.negated or is_ending(old) or old.subject != USER or not old.is_open:
+    if not is_ending(new) or is_ending(old) or not old.is_open:
+        return False
+    language = language or language_in(new.text)
+    if new.value == _REVOKED:
+        return old.kind == "instruction" and _tells(new.terms, old, language)
+    if old.negated or old.subject != USER:
         return False
     if new.value == "work":
         return old.attribute in _WORK
-    if new.value == "lost" and old.kind not in {"biography", "constraint", "commitment"}:
-        return False
-    if new.value == "over" and (new.kind == "preference") != (old.kind == "preference"):
-        return False
-    return _tells(new.terms, old, language or language_in(new.text))
+    if new.value == _APART:
+        return language is not None and language["partners"].search(language.normalized(old.text)) is not None
+    return _may_end(new, old) and _tells(new.terms, old, language)
+
+
+def _may_end(new: Fact, old: Fact) -> bool:
+    """Whether what ended can be of the kind of an older fact."""
+    if new.value == "lost":
+        return old.kind in {"biography", "constraint", "commitment"}
+    return new.value != "over" or (new.kind == "preference") == (old.kind == "preference")
 
 
 def is_ending(fact: Fact) -> bool:

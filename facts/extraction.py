@@ -16,9 +16,10 @@ from ..state.fact_records import ENDS, HEALTH, USER, Fact, FactKind, FactOrigin
 from .clauses import MASK, MOST_CHARACTERS, Clause, clauses
 from .counts import MORE, Counted, count_of, more_of, names_part
 from .endings import Ending, ending, may_be_of_user, revoked
-from .language import Frame, Language, language_in, languages
+from .few_words import language_of_few_words
+from .language import Frame, Language, language_in
 from .lasting import lasts
-from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, weighs_more
+from .passing import breaks_off, denies, is_alone, is_passing, passing, predicate, tells_of_a_day, weighs_more
 from .subject import KINDS, Subject, with_subjects
 from .words import content_terms, key
 
@@ -28,7 +29,6 @@ _HABIT: Final = 0.5
 _SHORT: Final = 80
 _SHORTEST: Final = 2
 _UNSPACED: Final = 5
-_LONGEST_WORD: Final = 30
 _LONGEST: Final = 400
 _TASTE_WORDS: Final = 4
 _CONSTRAINTS: Final = frozenset({"budget", "diet"})
@@ -82,7 +82,7 @@ def facts_in(
 ) -> Iterator[Fact]:
     """The same one by one: what follows is not read where one is enough."""
     text = text[:MOST_CHARACTERS]
-    language = language or language_in(text) or _of_one_word(text)
+    language = language or language_in(text) or language_of_few_words(text)
     if language is None:
         return
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None
@@ -92,13 +92,6 @@ def facts_in(
             if fact.id not in found:
                 found.add(fact.id)
                 yield fact
-
-
-def _of_one_word(text: str) -> Language | None:
-    """A language in which a word alone tells something of oneself: too little for a detector."""
-    if len(text) > _LONGEST_WORD or " " in text.strip():
-        return None
-    return next((one for one in languages().values() if is_alone(one.normalized(text).rstrip(" .!"), one)), None)
 
 
 def _facts(context: _Context, subject: Subject | None) -> list[Fact]:
@@ -142,9 +135,9 @@ def _told(subject: Subject, context: _Context) -> list[Fact]:
 
 
 def _is_kept(fact: Fact, context: _Context) -> bool:
-    """Whether a fact says what it is about, or is asked for, or is likely to last."""
-    is_sure = fact.attribute is not None or context.origin != "pattern"
-    return is_sure or lasts(context.clause.text, context.clause.plain, fact.kind, context.language.code)
+    """Whether a fact is asked for, or is likely to last."""
+    clause, code = context.clause, context.language.code
+    return context.origin != "pattern" or lasts(clause.text, clause.plain, fact.kind, code, fact.attribute)
 
 
 def _is_of_own(clause: Clause, more: Counted | None, language: Language) -> bool:
@@ -159,7 +152,7 @@ def _is_of_own(clause: Clause, more: Counted | None, language: Language) -> bool
 
 def _of_theirs(subject: Subject, plain: str, framed: list[Fact], context: _Context) -> list[Fact]:
     language = context.language
-    if language["passing_others"].search(subject.rest):
+    if language["passing_others"].search(subject.rest) or tells_of_a_day(subject.rest, language):
         return []
     theirs = _all_framed(language.their_frames, plain, context)
     return theirs or framed or _of_mine(subject.rest, context)

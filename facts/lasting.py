@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,9 @@ from ..text.data import load
 
 _OPEN: Final[frozenset[FactKind]] = frozenset({"biography", "preference", "goal"})
 """Kinds of which chat is full; a constraint or an appointment is kept."""
+
+_TASTE: Final = "taste "
+"""What the attributes of tastes begin with; any other, such as a name, a home or an end, is kept."""
 
 _FEW: Final = 4
 _MANY: Final = 20
@@ -34,8 +37,10 @@ _PATTERNS: Final = {name: re.compile(rf"\b(?:{words})\b") for name, words in _WO
 _NAME: Final = re.compile(r"(?<!^)(?!\bI\b)[A-Z]")
 _BREAKS_OFF: Final = re.compile(r"\b(?:to|of|with|for|about|in|on|at|the|an?|and|than|as)$")
 
-SIGNS: Final = ("length", "short", *_PATTERNS, "number", "name", "breaks off", "preference", "goal")
-"""What is looked at beside the words."""
+SIGNS: Final = (
+    "length", "short", *_PATTERNS, "number", "name", "breaks off", "preference", "goal", "taste", "unknown",
+)  # fmt: skip
+"""What is looked at beside the words; "unknown" is the share of words without a weight."""
 
 
 class _Gate(NamedTuple):
@@ -54,7 +59,12 @@ class _Gate(NamedTuple):
     words: Mapping[str, float]
 
 
-def lasts(text: str, plain: str, kind: FactKind, language: str) -> bool:
+def may_pass(kind: FactKind, attribute: str | None) -> bool:
+    """Whether a fact of this kind and attribute is kept only if it lasts."""
+    return kind in _OPEN and (attribute is None or attribute.startswith(_TASTE))
+
+
+def lasts(text: str, plain: str, kind: FactKind, language: str, attribute: str | None = None) -> bool:
     """Whether a clause is likely to say something lasting that is understood alone; True in a language without weights.
 
     Args:
@@ -62,24 +72,29 @@ def lasts(text: str, plain: str, kind: FactKind, language: str) -> bool:
         plain: its normalized text.
         kind: of the fact that it would be.
         language: its code.
+        attribute: of that fact.
     """
     gate = _gates().get(language)
-    if gate is None or kind not in _OPEN:
+    if gate is None or not may_pass(kind, attribute):
         return True
     words = plain.split()
     of_words = sum(gate.words.get(word, 0.0) for word in words) / math.sqrt(max(1, len(words)))
-    of_signs = sum(weight * sign for weight, sign in zip(gate.signs, signs(text, plain, kind), strict=True))
+    found = signs(text, plain, kind, attribute, gate.words)
+    of_signs = sum(weight * sign for weight, sign in zip(gate.signs, found, strict=True))
     return gate.constant + of_words + of_signs >= gate.least
 
 
-def signs(text: str, plain: str, kind: FactKind) -> list[float]:
-    """One value for each of `SIGNS`; the arguments as for `lasts`."""
-    size = len(plain.split())
+def signs(text: str, plain: str, kind: FactKind, attribute: str | None, known: Container[str]) -> list[float]:
+    """One value for each of `SIGNS`; `known` are the words that have a weight, the other arguments as for `lasts`."""
+    words = plain.split()
+    size = len(words)
     found = [pattern.search(plain) is not None for pattern in _PATTERNS.values()]
     number, name = any(map(str.isdigit, plain)), _NAME.search(text) is not None
     breaks_off = _BREAKS_OFF.search(plain) is not None
-    flags = [size <= _FEW, *found, number, name, breaks_off, kind == "preference", kind == "goal"]
-    return [min(size, _MANY) / 10, *map(float, flags)]
+    taste = attribute is not None
+    flags = [size <= _FEW, *found, number, name, breaks_off, kind == "preference", kind == "goal", taste]
+    unknown = sum(word not in known for word in words) / max(1, size)
+    return [min(size, _MANY) / 10, *map(float, flags), unknown]
 
 
 @cache

@@ -31,6 +31,15 @@ def is_passing(clause: Clause, rest: str, language: Language) -> bool:
     return any(language["past"].match(rest, at) for at in _adverbs(rest, language))
 
 
+def tells_of_a_day(rest: str, language: Language) -> bool:
+    """Whether it is said of one of the user's people or pets what they did once: "my wife made soup"."""
+    person = language["people"].search(rest)
+    if person is None or language["life"].search(rest) or language["lasting"].search(rest):
+        return False
+    after = rest[person.end() :].lstrip()
+    return any(language["past"].match(after, at) for at in _adverbs(after, language))
+
+
 def _adverbs(rest: str, language: Language) -> list[int]:
     """Where the predicate may begin: at the start, and after each adverb there."""
     starts = [0]

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from fact_clauses import changes, labelled, scores
+from fact_clauses import PLAIN, Change, changes, labelled, scores
 
 from everthread.facts.extraction import Occasion, extract
 from everthread.state.records import now
@@ -51,3 +51,47 @@ def test_cheer_thanks_and_moods_are_no_facts(text: str) -> None:
 def test_what_is_asked_for_is_a_fact_whatever_it_says() -> None:
     at = Occasion("t", "m", now())
     assert extract("We are all in this together.", at, origin="user")
+
+
+def test_plain_self_descriptions_are_facts_in_each_language() -> None:
+    by_language = scores(labelled(file=PLAIN))
+    assert by_language["all"].recall >= 0.95
+    assert all(score.recall >= 0.8 for score in by_language.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I won't give up.",
+        "I'm not gonna give up on my dreams.",
+        "I heard David has been fired.",
+        "I can't stand it anymore.",
+    ],
+)
+def test_what_only_sounds_like_an_end_ends_nothing(text: str) -> None:
+    assert extract(text, Occasion("t", "m", now())) == []
+
+
+@pytest.mark.parametrize("text", ["Je fume.", "Sono vegana.", "Falo galego.", "Eu pinto."])
+def test_a_few_words_are_read_where_no_detector_tells_their_language(text: str) -> None:
+    assert extract(text, Occasion("t", "m", now()))
+
+
+@pytest.mark.parametrize("text", ["Non so.", "No sé.", "No idea.", "Oui je sais.", "Estoy aquí."])
+def test_a_few_words_that_answer_tell_nothing(text: str) -> None:
+    assert extract(text, Occasion("t", "m", now())) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I have a boyfriend.", "We split up in March."),
+        ("I have a car.", "Sold the car on Saturday."),
+        ("I work at Lidl.", "I left Lidl for another company."),
+        ("Ich habe ein Auto.", "Gestern habe ich mein Auto verkauft."),
+        ("J'ai une copine.", "On s'est séparés."),
+        ("Moro em Braga.", "Mudei-me para o Porto."),
+    ],
+)
+def test_everyday_words_for_an_end_end_what_they_tell_of(before: str, after: str) -> None:
+    assert Change("ends", "", before, after).is_right
