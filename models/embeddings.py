@@ -59,6 +59,7 @@ class Embedder:
     Attributes:
         name: what identifies the vectors.
         scale: of the cosines of its vectors: see `models.similarity`.
+        failure: why it could not be loaded the last time; None where it could, or was not yet.
     """
 
     def __init__(self, name: str, model: Embeddings | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
@@ -72,6 +73,7 @@ class Embedder:
         self._late: Future[Any] | None = None
         self._loaded = threading.Event()
         self._batch = BATCH
+        self.failure: str | None = None
         self.scale = _KNOWN.get(name, USUAL)
         self.observer = Observer()
         if model is not None:
@@ -230,7 +232,12 @@ class Embedder:
 
     def _get(self) -> Embeddings:
         if self._model is None:
-            self._model = load_embeddings(self._model_name)
+            try:
+                self._model = load_embeddings(self._model_name)
+            except EmbeddingError as error:
+                self.failure = str(error)
+                raise
+            self.failure = None
             self._loaded.set()
         return self._model
 

@@ -22,14 +22,15 @@ _WRITABLE: Final = "SELECT FROM thread_claims LIMIT 0 FOR UPDATE"
 async def ready(_: Request) -> Response:
     """Whether the database answers, takes writes, and has a schema that this version knows; with what is behind.
 
-    A model that is still loading does not count against it: until then memory is searched by words.
+    A model that is still loading, or cannot be loaded, does not count against it: memory is searched by words.
 
     ---
     responses:
       200:
-        description: 'It can: {"database": "ok", "embedding_model": "ready" or "loading", "jobs": {kind: how many}}.'
+        description: |
+          {"database": "ok", "embedding_model": "ready", "loading" or why not, "jobs": {kind: how many}}
       503:
-        description: It cannot, and "database" says why.
+        description: It can take no turns, and "database" says why.
     """
     try:
         await asyncio.wait_for(resources.database.run(_ask), _SECONDS)
@@ -41,7 +42,7 @@ async def ready(_: Request) -> Response:
     jobs = {str(kind): count for kind, count in resources.background.counts().items()}
     body = {
         "database": database,
-        "embedding_model": "ready" if resources.embedder.ready else "loading",
+        "embedding_model": "ready" if resources.embedder.ready else resources.embedder.failure or "loading",
         "jobs": jobs | {"unwritten": resources.away.count},
     }
     return JSONResponse(body, 200 if database == "ok" else 503)

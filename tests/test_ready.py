@@ -43,6 +43,20 @@ async def test_a_database_that_answers_is_ready(served: Resources) -> None:
     await served.close()
 
 
+async def test_an_embedding_model_that_cannot_be_loaded_is_told(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = Resources(settings.but(embedding_model="nowhere.at_all:made"))
+    monkeypatch.setattr(route, "resources", resources)
+    resources.embedder.load()
+    async with asyncio.timeout(30):
+        while (body := (await asked())[1])["embedding_model"] == "loading":
+            await asyncio.sleep(0.02)
+    assert "'nowhere.at_all:made' cannot be loaded" in body["embedding_model"]
+    assert (await asked())[0] == 200
+    await resources.close()
+
+
 async def test_a_database_that_takes_no_writes_is_not_ready(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -264,7 +264,7 @@ async def test_json_takes_one_writer_and_any_number_of_readers(as_json: Settings
 
 
 async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
-    as_json: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    as_json: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Seed 003, "Storage Failures": goes on in memory, the user is told, the next operation tries again."""
     async with graph_on(as_json) as graph:
@@ -280,6 +280,9 @@ async def test_json_on_a_full_disk_talks_on_in_memory_and_is_written_later(
             assert state["messages"][-1].content == "You said: Two."
             assert "cannot be written (No space left on device)" in state["after_reply"].error
         assert (tmp_path / "memory.json").read_bytes() == before
+        assert [record.name for record in caplog.records if "cannot be written" in record.message] == [
+            "everthread.storage.json.database"
+        ], "told once, however often it was tried"
         assert (await say(graph, "Three."))["after_reply"].error is None
     async with graph_on(as_json) as graph:
         kept = await graph.resources.of_user("ada").archive.messages("t1")  # type: ignore[attr-defined]

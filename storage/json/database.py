@@ -129,11 +129,13 @@ class JsonDatabase(SqliteDatabase):
         try:
             self._write(connection)
         except OSError as error:
-            self.write_error = (
+            sentence = (
                 f"{self.path} cannot be written ({error.strerror}): what was said since is kept in memory only, until "
                 "a later turn can write it. Free some space, or check the folder."
             )
-            logger.error("%s", self.write_error)  # noqa: TRY400  # the sentence says it all
+            if sentence != self.write_error:  # it is tried again with each step
+                logger.error("%s", sentence)  # noqa: TRY400  # the sentence says it all
+            self.write_error = sentence
         else:
             self.write_error = None
 
