@@ -67,19 +67,20 @@ class Lexical(NamedTuple):
 
     Attributes:
         scores: BM25 with soft neighbours, in units of idf; 0 where no term of the question reaches.
-        met: how much of each term of the question, in rows, is said there and around it, weighed by idf: of all 1.
+        met: how much of each word of the question, in rows, is said there and around it, weighed by idf: of all 1.
     """
 
     scores: Numbers
     met: NDArray[np.float32]
 
 
-def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
+def lexical(timeline: Timeline, counts: Numbers, words: Sequence[int]) -> Lexical:
     """What the words of a question find.
 
     Args:
         timeline: all of the user's messages.
         counts: how often each term of the question, in rows, is in each of them; less than once where a related one is.
+        words: the number of the word that each term is of, ascending: of stems in several languages the best counts.
     """
     number = len(timeline.seqs)
     if not counts.any():
@@ -88,9 +89,12 @@ def lexical(timeline: Timeline, counts: Numbers) -> Lexical:
     rarity = idf(number, holding).astype(np.float32)
     frequencies = with_neighbours(counts.astype(np.float32), timeline.weights)
     worth = saturated(frequencies, timeline.around, float(timeline.around.mean()))
-    scores = np.einsum("t,tn->n", rarity, worth)
+    first = np.flatnonzero(np.diff(words, prepend=-1))
+    scores = np.maximum.reduceat(rarity[:, None] * worth, first).sum(axis=0)
     known = np.minimum(rarity, idf(number, np.ones(1)).astype(np.float32))  # what nobody said tells no more than that
-    return Lexical(scores.astype(np.float64), np.minimum(frequencies, 1) * (known / known.sum())[:, None])
+    weights = np.minimum.reduceat(known, first)
+    met = np.maximum.reduceat(np.minimum(frequencies, 1), first)
+    return Lexical(scores.astype(np.float64), met * (weights / weights.sum())[:, None])
 
 
 def shared_cosines(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:

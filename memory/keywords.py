@@ -21,7 +21,7 @@ from ..text.bounds import bounds
 from ..text.dates import Period, asks_when, periods
 from ..text.language import language_of
 from ..text.related import names_in, related_terms
-from ..text.terms import search_terms
+from ..text.terms import search_words
 from .fusion import Flags, Numbers, day_scores, lexical, within
 from .timeline import Timeline
 from .user_memory import UserMemory, View
@@ -85,7 +85,8 @@ def keyword_hits(
     memory: UserMemory, thread_only: str | None, question: str, sealing: Sealing, moment: datetime
 ) -> tuple[View, KeywordHits]:
     """What is searched, and what the keyword arm finds in it, where it is this moment: "yesterday" depends on it."""
-    terms = list(dict.fromkeys(search_terms(question)))
+    word_of = _words_of(question)
+    terms = list(word_of)
     related = related_terms(question, terms)
 
     def keys(of: Iterable[str]) -> Sequence[int]:
@@ -106,10 +107,19 @@ def keyword_hits(
         telling: Flags = memory.counts(view, asked_for).sum(axis=0) > 0
         calling: Flags = memory.counts(view, of_calls)[0] > 0
     of_names: Flags = counts[[term in names for term in terms]] >= 1
-    found = lexical(view.timeline, counts)
+    found = lexical(view.timeline, counts, [*word_of.values()])
     scores = _by_words(question, view.timeline, found.scores, moment)
     in_bounds = within(view.timeline, _bounds(question, view.timeline, moment))
     return view, KeywordHits(scores, found.met, of_names, telling, calling, in_bounds, of_terms)
+
+
+def _words_of(question: str) -> dict[str, int]:
+    """The terms of a question, each with the number of the word that it is a stem of."""
+    word_of: dict[str, int] = {}
+    for number, stems in enumerate(search_words(question)):
+        for stem in stems:
+            word_of.setdefault(stem, number)
+    return word_of
 
 
 def _by_words(question: str, timeline: Timeline, by_terms: Numbers, moment: datetime) -> Numbers:

@@ -30,7 +30,7 @@ from everthread.runtime.turn import Turn
 from everthread.state.records import Fragment, Hit
 from everthread.text.dates import tells_when
 from everthread.text.related import related_terms
-from everthread.text.terms import MAX_CHARACTERS, search_terms, terms
+from everthread.text.terms import MAX_CHARACTERS, search_terms, search_words, terms
 
 
 @pytest.fixture
@@ -119,6 +119,18 @@ async def test_what_says_a_related_word_comes_before_what_does_not(resources: Re
     await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(talk)])
     recall = await find(resources, "Does the neighbour keep pets?")
     assert [talk[int(hit.source_id[1:])] for hit in recall.hits if hit.keyword_rank == 1] == [talk[-1]]
+
+
+def test_the_stems_of_one_word_stand_for_one_thing_and_question_words_for_none() -> None:
+    assert search_words("Was hat es gekostet?") == [("gekost", "gekostet")]
+    for question in (
+        "Wohin fahren wir und wer kommt mit?", "Où et pourquoi avons-nous mangé ?", "¿Cuándo y dónde comimos?",
+        "Waarom en wanneer hebben wij gegeten?", "Почему и откуда мы приехали?", "لماذا وأين أكلنا اليوم؟",
+    ):  # fmt: skip
+        stems = {stem for found in search_words(question) for stem in found}
+        assert stems.isdisjoint(
+            ["wohin", "wer", "ou", "pourquoi", "cuando", "donde", "waarom", "wanneer", "почему", "откуда", "لماذا"]
+        )
 
 
 def test_the_words_of_a_question_in_english_have_related_ones_but_names_have_none() -> None:
@@ -443,7 +455,7 @@ def test_the_score_of_words_is_finite_reaches_eight_messages_and_never_another_t
     counts = np.zeros((2, len(drawn)))
     for position, (_, _, x, y) in zip(at, held, strict=True):
         counts[:, position] = x, y
-    scores = lexical(everywhere, counts).scores
+    scores = lexical(everywhere, counts, range(len(counts))).scores
     assert len(scores) == len(drawn)
     for number, score in enumerate(scores.tolist()):
         thread, seq = ("a", number + 1) if number < in_a else ("b", number - in_a + 1)

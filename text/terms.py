@@ -5,6 +5,7 @@ Stems of its words without stop words; in scripts without spaces, and in Korean,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -61,6 +62,13 @@ def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[st
     return [term for word in words(text) for term in _of(word, languages, keep_stop_words, stop)]
 
 
+def search_words(text: str) -> list[tuple[str, ...]]:
+    """The same, the stems of one word together: where it has several, they stand for one thing."""
+    text = middle_out(text, MAX_CHARACTERS)
+    languages = _languages(text)
+    return [found for word in words(text) for found in _words_of(word, languages, False, frozenset())]
+
+
 def _languages(text: str) -> tuple[str, ...]:
     """The languages whose stems words in Latin letters have; the first one's stop words are left out."""
     found = likelihoods(text)
@@ -80,23 +88,34 @@ def _of(
 
 @lru_cache(50_000)
 def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    return tuple(term for found in _words_of(word, languages, keep_stop_words, stop) for term in found)
+
+
+def _words_of(
+    word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]
+) -> Iterator[tuple[str, ...]]:
+    """The stems of each part of a word; a pair of characters is one of its own."""
     for _, part, is_run in runs(lower(word)):
         if is_run:
-            found += [bare(pair) for pair in pairs(part) if pair not in stop]
+            yield from ((bare(pair),) for pair in pairs(part) if pair not in stop and bare(pair))
         else:
-            found += _stems(part, languages, keep_stop_words, stop)
-    return tuple(term for term in found if term)
+            yield from _stems(part, languages, keep_stop_words, stop)
 
 
-def _stems(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]) -> list[str]:
+def _stems(
+    word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]
+) -> Iterator[tuple[str, ...]]:
     if word.isascii() and word.isdigit():
-        return [word]
+        yield (word,)
+        return
     of_script = _OF_SCRIPT.get(script_of(word))
     languages = (of_script,) if of_script else languages
     left_out = frozenset() if keep_stop_words else stop_words(languages[0]) | stop
-    parts = [part for part in word.removesuffix("'s").split("'") if part and not left_out & {part, fold(part)}]
-    return [term for part in parts for term in dict.fromkeys(_stem(part, language) for language in languages)]
+    for part in word.removesuffix("'s").split("'"):
+        if part and not left_out & {part, fold(part)}:
+            stems = dict.fromkeys(stem for language in languages if (stem := _stem(part, language)))
+            if stems:
+                yield tuple(stems)
 
 
 def _stem(word: str, language: str) -> str:
