@@ -36,38 +36,41 @@ RENEW_SECONDS: Final = GOOD_SECONDS / 3
 _FIRST_LOOK_SECONDS: Final = 0.005
 """Before who waits looks again; then half as long again, up to `POLL_SECONDS`."""
 
-_ALONE: Final = "SELECT pg_advisory_xact_lock(hashtextextended('everthread.claims.' || %(thread_id)s, 0))"
+_DRAW: Final = """
+WITH alone AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(hashtextextended('everthread.claims.' || %(thread_id)s, 0)))
+INSERT INTO thread_claims (thread_id, holder, expires_at)
+SELECT %(thread_id)s, %(holder)s, now() + make_interval(secs => %(good)s) FROM alone
+ON CONFLICT (thread_id, holder) DO UPDATE SET ticket = DEFAULT, expires_at = excluded.expires_at"""
 """A ticket is seen before the next is drawn, so that none below it can come to light later."""
 
-_DRAW: Final = """
-INSERT INTO thread_claims (thread_id, holder, expires_at)
-VALUES (%(thread_id)s, %(holder)s, now() + make_interval(secs => %(good)s))
-ON CONFLICT (thread_id, holder) DO UPDATE SET ticket = DEFAULT, expires_at = excluded.expires_at"""
-_GRANT: Final = """
-INSERT INTO thread_turns (thread_id, ticket)
-SELECT thread_id, ticket FROM thread_claims AS own WHERE thread_id = %(thread_id)s AND holder = %(holder)s
-AND NOT EXISTS (SELECT FROM thread_claims AS other
-                WHERE other.thread_id = own.thread_id AND other.ticket < own.ticket)
-ON CONFLICT (thread_id) DO UPDATE SET ticket = excluded.ticket"""
 _LOOK: Final = """
-SELECT ticket, holder, expires_at < now() AS has_expired,
-       ticket = (SELECT ticket FROM thread_turns WHERE thread_id = %(thread_id)s) AS is_given
+WITH granted AS (
+    INSERT INTO thread_turns (thread_id, ticket)
+    SELECT thread_id, ticket FROM thread_claims AS own WHERE thread_id = %(thread_id)s AND holder = %(holder)s
+    AND NOT EXISTS (SELECT FROM thread_claims AS other
+                    WHERE other.thread_id = own.thread_id AND other.ticket < own.ticket)
+    ON CONFLICT (thread_id) DO UPDATE SET ticket = excluded.ticket RETURNING ticket)
+SELECT ticket, holder, expires_at < now() AS has_expired, ticket = (SELECT ticket FROM granted) AS is_given
 FROM thread_claims WHERE thread_id = %(thread_id)s AND ticket <= (
     SELECT ticket FROM thread_claims WHERE thread_id = %(thread_id)s AND holder = %(holder)s)
 ORDER BY ticket"""
+"""The lowest ticket is given the thread; then who is before the own one."""
+
 _DROP: Final = """
 DELETE FROM thread_claims WHERE thread_id = %(thread_id)s AND ticket = ANY(%(tickets)s)
 AND (expires_at < now() OR holder = ANY(%(dead)s))"""
 _RENEW: Final = """
 UPDATE thread_claims SET expires_at = now() + make_interval(secs => %(good)s)
 WHERE holder = %(holder)s AND thread_id = ANY(%(threads)s)"""
-_GIVE_BACK: Final = "DELETE FROM thread_claims WHERE thread_id = %(thread_id)s AND holder = %(holder)s"
-_FORGET: Final = """
-DELETE FROM thread_turns WHERE thread_id = %(thread_id)s
-AND NOT EXISTS (SELECT FROM threads WHERE thread_id = %(thread_id)s)"""
+_GIVE_BACK: Final = """
+WITH forgotten AS (
+    DELETE FROM thread_turns WHERE thread_id = %(thread_id)s
+    AND NOT EXISTS (SELECT FROM threads WHERE thread_id = %(thread_id)s))
+DELETE FROM thread_claims WHERE thread_id = %(thread_id)s AND holder = %(holder)s"""
 """Of a thread that was deleted meanwhile nothing is left."""
 
-_SOON: Final = "SELECT set_config('synchronous_commit', 'off', true)"
+_SOON: Final = "set_config('synchronous_commit', 'off', true)"
 """Nobody waits for the disk: a claim that a crash of the server loses is as good as one that nobody has taken over."""
 
 
@@ -128,7 +131,7 @@ class PostgresLocks(ThreadLocks):
         await self._database.unwritten.catch_up(thread_id)
         self._claimed.discard(thread_id)
         self._given_up.discard(thread_id)
-        await self._run(thread_id, _FORGET, _GIVE_BACK)
+        await self._run(thread_id, _GIVE_BACK)
 
     async def _draw(self, thread_id: str) -> int | None:
         """Draw a ticket; returns it where it is the lowest.
@@ -140,11 +143,11 @@ class PostgresLocks(ThreadLocks):
         self._given_up.discard(thread_id)
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
-        return await self._lowest(thread_id, await self._run(thread_id, _ALONE, _DRAW, _GRANT, _LOOK))
+        return await self._lowest(thread_id, await self._run(thread_id, _DRAW, _LOOK))
 
     async def _look(self, thread_id: str) -> int | None:
         """The own ticket where it is the lowest by now."""
-        rows = await self._run(thread_id, _GRANT, _LOOK)
+        rows = await self._run(thread_id, _LOOK)
         return await self._lowest(thread_id, rows) if rows else await self._draw(thread_id)  # none: it was dropped
 
     async def _lowest(self, thread_id: str, rows: list[DictRow]) -> int | None:
@@ -170,9 +173,9 @@ class PostgresLocks(ThreadLocks):
         values = {"thread_id": thread_id, "holder": self._holder, "good": GOOD_SECONDS, **more}
 
         async def work(connection: Connection) -> list[DictRow]:
+            scope, scoped = self._database.scope(None)
             async with connection.pipeline():
-                await connection.execute(*self._database.scope(None))
-                await connection.execute(_SOON)
+                await connection.execute(f"{scope}, {_SOON}".encode(), scoped)
                 cursors = [await connection.execute(statement.encode(), values) for statement in statements]
             return await cursors[-1].fetchall() if cursors[-1].description is not None else []
 
