@@ -91,12 +91,15 @@ class Storage(Protocol):
             StorageError: that is not possible.
         """
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+    async def run(
+        self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False, one_pipeline: bool = False
+    ) -> T:
         """Do `work` in one transaction; it must be safe to repeat.
 
         Args:
             work: what is done with the connection.
             one_statement: it is a single statement, or needs no transaction around it.
+            one_pipeline: all its statements are sent in one pipeline, before anything that they bring is read.
 
         Raises:
             StorageError: the storage fails, or refuses.

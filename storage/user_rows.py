@@ -111,7 +111,7 @@ class UserRows:
                 rows = await cursors[-1].fetchall()
             return rows
 
-        return sealing.rows(*queries[-1], await self._database.run(work))
+        return sealing.rows(*queries[-1], await self._database.run(work, one_pipeline=self._member is None))
 
     async def tuples(self, *queries: tuple[str, Mapping[str, Any]]) -> list[list[tuple[Any, ...]]]:
         """Run several reading queries after each other, sent at once; returns the rows of each, in binary and plain.

@@ -75,7 +75,9 @@ class Database:
         await io_thread.run(self.server.pool())
         await self.keys.check()
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+    async def run(
+        self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False, one_pipeline: bool = False
+    ) -> T:
         """Do `work` on a pooled connection, in one transaction, on the database's loop.
 
         A connection that turns out to be lost (the server was restarted or killed) is replaced and the work is done
@@ -85,12 +87,14 @@ class Database:
             work: what is done with the connection.
             one_statement: it is a single statement, which is a transaction by itself: two round trips less. It must
                 come behind that of `scope` in one pipeline.
+            one_pipeline: it is one pipeline that begins with the statement of `scope`, which the server takes for one
+                transaction, too: it ends where the pipeline does.
 
         Raises:
             StorageError: the server cannot be reached, or refuses (disk full, no permission).
             ClaimLostError: `fence` was asked, and the claim of the thread is lost.
         """
-        return await io_thread.run(self._run(work, one_statement))
+        return await io_thread.run(self._run(work, one_statement or one_pipeline))
 
     async def connect(self) -> Connection:
         """A connection of its own, outside the pool, in autocommit. Only for use on the database's loop.

@@ -85,7 +85,9 @@ class SqliteDatabase:
         await self.on_thread(lambda _: None)
         await self.keys.check()
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False) -> T:
+    async def run(
+        self, work: Callable[[Connection], Awaitable[T]], *, one_statement: bool = False, one_pipeline: bool = False
+    ) -> T:
         """Do `work` in one transaction, in which no other process writes.
 
         Raises:
