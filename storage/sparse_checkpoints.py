@@ -1,9 +1,9 @@
 """Which checkpoints of a run are stored: those from which something would be lost, not each step of the graph.
 
 A turn takes seven to nine steps. What it searches and remembers can be made again, so a turn that breaks off there goes
-on from its question. What stands in the history of a thread is the question and the end of each turn, and between them
-what cannot be done twice: calls of tools, an interrupt, an error. So a client that edits an older message finds its
-checkpoint among the newest ten.
+on from its question, or from its reply once that is archived. What stands in the history of a thread is the question
+and the end of each turn, and between them what cannot be done twice: calls of tools, an interrupt, an error. So who
+edits an older message finds its checkpoint among the newest ten.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _REPEATABLE: Final = frozenset(
      "memory_retrieval", "remember"}
 )  # fmt: skip
 """Nodes that may be run again without a trace: what they archive they archive once, by its id."""
+
+_ARCHIVING: Final = {"remember"}
+"""The node that archives a reply first of all: from there it comes back, see `graph.recognition`."""
 
 _BETWEEN: Final = frozenset({"llm_call", "tools", "remember", "summarize", TASKS})
 """Nodes before which a step lies inside a turn."""
@@ -157,7 +160,7 @@ class RunCheckpoints:
             return bool(step.config["configurable"].get("checkpoint_id"))
         if source != "loop" or not following or not following <= _REPEATABLE:
             return False
-        return "messages" not in step.versions
+        return "messages" not in step.versions or following == _ARCHIVING
 
     def _store(self, step: Step) -> Stored:
         self._skipped = None

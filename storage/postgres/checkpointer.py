@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from copy import copy
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -12,18 +11,16 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.postgres.base import _aexecute, _keep_latest
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from psycopg import AsyncCursor
-from psycopg.rows import DictRow
 
 from ..damaged_checkpoints import UntilDamaged
 from ..loop_checkpointer import Fence, LoopCheckpointer
 from ..sealed_checkpoints import cipher_of, open_inline, seal_inline, sealed_serializer, with_keys
 from ..sparse_checkpoints import THINNED_AT_ONCE, Passing, Step, Writes, thins
 from .database import Database
+from .saver import Saver, Statement
 from .server import Connection
 
 T = TypeVar("T")
-Statement = tuple[str, Mapping[str, Any]]
 
 _DELETE_RUNS = (
     "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata->>'run_id' = ANY(%s) "
@@ -39,7 +36,6 @@ _COPY_THREAD = (
     "task_path) SELECT %(to)s, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path "
     "FROM checkpoint_writes WHERE thread_id = %(from)s ON CONFLICT DO NOTHING",
 )
-
 
 _REPLACED = (
     "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
@@ -84,37 +80,6 @@ task, and of one with a state of its own the newest stays. A thread with a reten
 run."""
 
 
-class _Saver(AsyncPostgresSaver):
-    """LangGraph's saver on one connection, for one call: what it sends is one transaction, which names the schema."""
-
-    _connection: Connection
-    _begin: Sequence[Statement]
-    _open: AsyncCursor[DictRow] | None = None
-
-    def on(self, connection: Connection, begin: Sequence[Statement], serde: SerializerProtocol) -> _Saver:
-        """The same for one call, whose first statements are these, with their values; a new one takes a millisecond."""
-        made = copy(self)
-        made.serde, made._connection, made._begin = serde, connection, begin
-        return made
-
-    @asynccontextmanager
-    async def together(self) -> AsyncIterator[AsyncCursor[DictRow]]:
-        """Around several calls whose statements are sent in one transaction; more may be sent through the cursor."""
-        async with self._cursor() as self._open:
-            yield self._open
-        self._open = None
-
-    @asynccontextmanager
-    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
-        if self._open is not None:
-            yield self._open
-            return
-        async with self._connection.pipeline(), self._connection.cursor(binary=True) as cursor:
-            for statement, values in self._begin:
-                await cursor.execute(statement.encode(), values)
-            yield cursor
-
-
 class PostgresCheckpointer(LoopCheckpointer):
     """Checkpoints in the pool of a `Database`, on that database's own loop.
 
@@ -129,24 +94,31 @@ class PostgresCheckpointer(LoopCheckpointer):
     def __init__(self, database: Database, serde: SerializerProtocol | None = None) -> None:
         super().__init__(database, serde)
         self._database = database
-        self._saver: _Saver | None = None
+        self._saver: Saver | None = None
 
     async def _call(
-        self, work: Callable[[_Saver], Awaitable[T]], thread_id: str | None = None, fence: Statement | None = None
+        self,
+        work: Callable[[Saver], Awaitable[T]],
+        thread_id: str | None = None,
+        fence: Statement | None = None,
+        *,
+        across: bool = False,
     ) -> T:
+        """Do `work`, which writes to a thread, or only reads; `across`: it asks about rows of any user as well."""
         keys = self._database.keys
         serde = sealed_serializer(keys, await cipher_of(keys, thread_id), self.serde)
 
         async def with_saver(connection: Connection) -> T:
-            begin = [self._database.in_schema, *([fence] if fence is not None else [])]
+            scope = self._database.scope(None) if across else self._database.in_schema
+            begin = [scope, *([fence] if fence is not None else [])]
             if self._saver is None:
-                self._saver = _Saver(cast("Any", None), serde=self.serde)
+                self._saver = Saver(cast("Any", None), serde=self.serde)
             return await work(self._saver.on(connection, begin, serde))
 
         return await with_keys(keys, lambda: self._database.run(with_saver, one_statement=True))
 
     async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        async def read(saver: _Saver) -> CheckpointTuple | None:
+        async def read(saver: Saver) -> CheckpointTuple | None:
             found = await saver.aget_tuple(config)
             return found and open_inline(self._database.keys, found)
 
@@ -163,7 +135,7 @@ class PostgresCheckpointer(LoopCheckpointer):
         """Checkpoints, the newest first."""
         await self.caught_up(config["configurable"]["thread_id"] if config else None)
 
-        async def read(saver: _Saver) -> list[CheckpointTuple]:
+        async def read(saver: Saver) -> list[CheckpointTuple]:
             with UntilDamaged(config, self._database) as listed:
                 async for found in saver.alist(config, filter=filter, before=before, limit=limit):
                     listed.append(open_inline(self._database.keys, found))
@@ -177,19 +149,17 @@ class PostgresCheckpointer(LoopCheckpointer):
         cipher = await self._database.keys.of_thread(thread_id)
         checkpoint = step.checkpoint if cipher is None else seal_inline(cipher, step.checkpoint)
 
-        async def work(saver: _Saver) -> None:
+        kept = self._database.settings.retention.checkpoints if thins(step) else None
+
+        async def work(saver: Saver) -> None:
             async with saver.together() as cursor:
-                await saver.aput(step.config, checkpoint, step.metadata, step.versions)
-                kept = self._database.settings.retention.checkpoints
-                thinning = () if kept is None or not thins(step) else self._thinning(thread_id, kept)
-                for query, values in (*_replacing(step, replaces), *thinning):
+                await saver.store(step, checkpoint)
+                for query, values in _replacing(step, replaces):
                     await cursor.execute(query, values)
+                if kept is not None:
+                    await cursor.execute(_THIN, {"thread": thread_id, "kept": kept, "most": THINNED_AT_ONCE})
 
-        await self._call(work, thread_id, fence)
-
-    def _thinning(self, thread_id: str, kept: int) -> Sequence[tuple[str, Any]]:
-        """The statements that delete all but the newest checkpoints of a thread."""
-        return self._database.scope(None), (_THIN, {"thread": thread_id, "kept": kept, "most": THINNED_AT_ONCE})
+        await self._call(work, thread_id, fence, across=kept is not None)
 
     async def _put_writes(self, config: RunnableConfig, writes: Writes, fence: Fence) -> None:
         await self._call(
