@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -65,7 +65,7 @@ class MemorySearch:
         *,
         limit: int,
         threshold: float,
-        least: Bounds = ALL,
+        least: Bounds | Callable[[str], Bounds] = ALL,
         this_thread_only: bool = False,
         as_of: datetime | None = None,
         timeout: float,
@@ -78,7 +78,8 @@ class MemorySearch:
             limit: hits, at most.
             threshold: similarity in [0, 1], as `models.similarity` has it, from which a message is recalled for its
                 meaning alone.
-            least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any.
+            least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any. Or
+                what finds it for the question, and may take as long as to read word lists.
             this_thread_only: leave out the user's other threads.
             as_of: leave out what was said later, and take "yesterday" from there; None for now.
             timeout: seconds for the embedding model.
@@ -101,11 +102,15 @@ class MemorySearch:
                 return None, str(failed)
             return found, None
 
-        async def found(text: str) -> _Found:
+        def by_words(text: str, *, split: bool = False) -> tuple[View, KeywordHits, tuple[str, ...]]:
+            sides = sides_of(text) if split else ()  # whose first call reads word lists
+            return *keyword_hits(memory, thread_only, text, sealing, moment), sides
+
+        async def found(text: str, *, split: bool = False) -> tuple[_Found, tuple[str, ...]]:
             """Side by side: the keyword arm does not wait for the embedding of the question."""
-            by_words = asyncio.to_thread(keyword_hits, memory, thread_only, text, sealing, moment)
-            (view, words), (lookup, failed) = await asyncio.gather(by_words, by_meaning(text))
-            return _Found(text, view, words, lookup, failed)
+            in_words = asyncio.to_thread(by_words, text, split=split)
+            (view, words, sides), (lookup, failed) = await asyncio.gather(in_words, by_meaning(text))
+            return _Found(text, view, words, lookup, failed), sides
 
         def candidates(of: _Found) -> Candidates:
             near = of.lookup(memory, of.view) if of.lookup is not None else None
@@ -113,21 +118,22 @@ class MemorySearch:
                 near = _until(as_of, of.view, of.words, near)
             return _candidates(memory, of.view, of.words, near, of.text)
 
-        parts = await asyncio.to_thread(sides_of, question)  # whose first call reads word lists
-        whole, *sides = await asyncio.gather(*map(found, (question, *parts)))
+        whole, parts = await found(question, split=True)
+        sides = [side for side, _ in await asyncio.gather(*map(found, parts))]
 
         def recall() -> Recall:
+            bounds = least(question) if callable(least) else least
             with memory.lock:
                 all_of_it = candidates(whole)
                 enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
                 if sides:
                     all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
                     enough |= all_of_it.leads
-                hits = tuple(_ranked(memory, all_of_it, np.flatnonzero(enough), limit, least))
+                hits = tuple(_ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))
             cosines = all_of_it.cosines[~np.isnan(all_of_it.cosines)]
             told = None if whole.failed is None else f"{whole.failed} Memory was searched by keywords alone."
             nearest = _similarity(float(cosines.max())) if len(cosines) else None
-            return Recall(hits=hits, least=least.relevance, nearest=nearest, error=told)
+            return Recall(hits=hits, least=bounds.relevance, nearest=nearest, error=told)
 
         return await asyncio.to_thread(recall)
 

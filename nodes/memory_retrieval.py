@@ -94,7 +94,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         question,
         limit=wanted + len(shown),
         threshold=settings.similarity_threshold,
-        least=await asyncio.to_thread(least_told, question),
+        least=least_told,
         this_thread_only=settings.memory_scope == "thread",
         timeout=settings.timeouts.embedding,
     )
