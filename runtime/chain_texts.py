@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from ..compression.commands import read_command
 from ..compression.engine import policy_of
 from ..facts.commands import may_ask
-from ..state.chain import Chain, Link, empty_chain, removed_ids, summary_ids, summary_link
+from ..state.chain import Chain, Link, empty_chain, message_ids, removed_ids, summary_ids, summary_link
 from ..state.messages import content_hash, message_text
 from ..state.update import Update
 from .left_out import without_left_out
@@ -51,7 +51,10 @@ async def with_chain(state: ConversationState, turn: Turn) -> tuple[Conversation
     texts = state.get("chain_texts")
     if texts is None:
         ids = summary_ids(state["chain"])
-        last, standing = await turn.user.archive.end_and_texts(turn.thread_id, ids, turn.needed_before)
+        last, standing, places = await turn.user.archive.end_and_texts(
+            turn.thread_id, ids, turn.needed_before, message_ids(state["chain"])
+        )
+        turn.places.update(places)
         if overtaken := await _overtaken(state, last, turn):
             update |= overtaken
         elif (settled := await _settle(state, last, turn)) is not None:

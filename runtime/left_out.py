@@ -79,7 +79,9 @@ async def without_left_out(
     Raises:
         StorageError: the storage fails.
     """
-    if not messages or not await user.rows.fetch("left_out.any", thread_id=thread_id):
+    if not (messages[:-1] if asked else messages):
+        return messages
+    if not await user.rows.fetch("left_out.any", thread_id=thread_id):
         return messages
     keys = [_key(message.id, message) for message in messages]
     found = await user.rows.fetch("left_out.among", thread_id=thread_id, keys=keys)

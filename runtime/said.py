@@ -52,7 +52,9 @@ async def with_said(state: ConversationState, turn: Turn) -> tuple[ConversationS
         texts = {**(state.get("chain_texts") or {}), **found}
         state = cast("ConversationState", {**state, "chain_texts": texts})
     live = turn.live(state)
-    update: Update = {"places": await archive.places(turn.thread_id, said)}
+    if unplaced := [id_ for id_ in said if id_ not in turn.places]:
+        turn.places.update(await archive.places(turn.thread_id, unplaced))
+    update: Update = {"places": {id_: turn.places[id_] for id_ in said if id_ in turn.places}}
     if (known := state.get("chain_texts")) is not None:
         # What the turn before needed was read at once, and may be more than this one does.
         needed = reached | {link["id"] for link in live.chain["links"]}

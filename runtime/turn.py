@@ -20,6 +20,7 @@ from .user import User
 
 if TYPE_CHECKING:
     from ..state.conversation import ConversationState
+    from ..state.records import Place
     from .resources import Resources
 
 THREAD_KEY = "__everthread_thread"
@@ -100,6 +101,11 @@ class Turn:
     def live(self, state: ConversationState) -> LiveChain:
         """The chain of the state that the turn is in."""
         return self._chains.of(state)
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """By id, where messages stand, as far as the run has looked."""
+        return self._chains.places
 
     @property
     def instructions(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from langchain_core.messages import AnyMessage
 
 from .chain import ChainView, empty_chain, message_ids, summary_ids, taken_in, view_of
-from .records import Summary
+from .records import Place, Summary
 
 if TYPE_CHECKING:
     from .conversation import ConversationState
@@ -52,10 +52,15 @@ class LiveChain:
 
 
 class LiveChains:
-    """The chain of the state that a turn is in: parsed when it was changed, and not for each node that looks at it."""
+    """The chain of the state that a turn is in: parsed when it was changed, and not for each node that looks at it.
+
+    Attributes:
+        places: by id, where messages stand, as far as the run has looked.
+    """
 
     def __init__(self) -> None:
         self._newest: LiveChain | None = None
+        self.places: dict[str, Place] = {}
 
     def of(self, state: ConversationState) -> LiveChain:
         """The chain of a state."""

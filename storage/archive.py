@@ -139,10 +139,10 @@ class Archive:
         keep_rest: bool,
         importance: Mapping[str, float] = MappingProxyType({}),
     ) -> Offered:
-        rows = await asyncio.to_thread(message_rows, self._rows.user_id, messages) if messages else []
-        rows = [{**row, "importance": importance.get(row["id"], 0.5)} for row in rows]
-        if not rows:
+        if not messages:
             return Offered((), ())
+        made = await asyncio.to_thread(message_rows, self._rows.user_id, messages)
+        rows = [{**row, "importance": importance.get(row["id"], 0.5)} for row in made]
         values = {"thread_id": thread_id, "name": None}
         found = await self._rows.transaction(
             ("archive.lock_thread", values),
@@ -150,9 +150,8 @@ class Archive:
             ("archive.add_messages", {**values, "rows": as_jsonb(rows), "keep_rest": keep_rest}),
             fenced=thread_id,
         )
-        return Offered(
-            tuple(row["id"] for row in found if not row["changed"]), tuple(row["id"] for row in found if row["changed"])
-        )
+        new, changed = (tuple(row["id"] for row in found if bool(row["changed"]) is which) for which in (False, True))
+        return Offered(new, changed)
 
     async def add_summary(self, thread_id: str, summary: Summary) -> Summary:
         """Store a summary: it stands for its sources from now on, messages or summaries of any level.
@@ -201,15 +200,18 @@ class Archive:
         return rows[0]["id"] if rows else None
 
     async def end_and_texts(
-        self, thread_id: str, summaries: Sequence[str], others: Sequence[str] = ()
-    ) -> tuple[str | None, dict[str, Summary | BaseMessage]]:
-        """The id of the newest message of the conversation, and by id what there is of these."""
+        self, thread_id: str, summaries: Sequence[str], others: Sequence[str] = (), messages: Sequence[str] = ()
+    ) -> tuple[str | None, dict[str, Summary | BaseMessage], dict[str, Place]]:
+        """The id of the newest message of the conversation, by id what there is of `summaries` and `others`, and where
+        the messages among these stand, and `messages`."""
         values = {"thread_id": thread_id, "ids": [*summaries, *others]}
-        queries = [("archive.last", values), ("summaries.some", values)]
-        if others:
-            queries.append(("archive.whole", {"thread_id": thread_id, "ids": [*others]}))
-        last, *found = await self._rows.fetch_each(*queries)
-        return last[0]["id"] if last else None, self._by_id(*found)
+        whole, placed = ({"thread_id": thread_id, "ids": [*others, *more]} for more in ((), messages))
+        last, *found, places = await self._rows.fetch_each(
+            ("archive.last", values), ("summaries.some", values),
+            *([("archive.whole", whole)] if others else []), ("archive.places", placed),
+        )  # fmt: skip
+        stand = dict(readable(self._rows, "messages", places, place_of))
+        return last[0]["id"] if last else None, self._by_id(*found), stand
 
     async def standing(self, thread_id: str, *, recent: int, limit: int) -> Standing:
         """What stands in the chain of a thread, as its summaries tell.

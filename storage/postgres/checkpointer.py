@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
