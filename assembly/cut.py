@@ -257,7 +257,6 @@ class _Spans:
             at = self.index.get(node.id, -1)
             return at, at
         if (known := self._known.get(id(node))) is None:
-            spans = [self.of(source) for source in node.sources]
-            known = min(oldest for oldest, _ in spans), max(newest_ for _, newest_ in spans)
-            self._known[id(node)] = known
+            ends = [end for source in node.sources for end in self.of(source)]
+            known = self._known[id(node)] = min(ends), max(ends)
         return known

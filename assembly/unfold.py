@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
@@ -18,28 +18,25 @@ _DEPTH: Final = 60
 """Summaries above each other that are looked into."""
 
 
-class Node(NamedTuple):
+class Node:
     """A message, or a summary with its sources; one whose sources were not read has none.
 
-    Attributes:
+    Hundreds are made a turn, so they are plain: no tuple, whose `new` is slower, and no `isinstance` of pydantic's.
+
+    Args:
         text: it, as it stands in a view or was read.
         sources: in their order.
+
+    Attributes:
+        id: that of the message or summary.
+        summary: the summary, where it is one.
     """
 
-    text: AnyMessage | Summary
-    sources: tuple[Node, ...] = ()
+    __slots__ = ("id", "sources", "summary", "text")
 
-    @property
-    def id(self) -> str:
-        """The id of the message or summary."""
-        return str(self.text.id)
-
-    @property
-    def summary(self) -> Summary | None:
-        """The summary, where it is one."""
-        if isinstance(self.text, Summary):
-            return self.text
-        return self.text.record if type(self.text) is SummaryMessage else None
+    def __init__(self, text: AnyMessage | Summary, summary: Summary | None, sources: tuple[Node, ...] = ()) -> None:
+        self.text, self.summary, self.sources = text, summary, sources
+        self.id = str(text.id)
 
     @property
     def message(self) -> AnyMessage:
@@ -49,10 +46,16 @@ class Node(NamedTuple):
 
 def node_of(text: AnyMessage | Summary, texts: Texts, depth: int = _DEPTH) -> Node:
     """A message or summary with what stands under it, as far as that was read."""
-    summary = Node(text).summary
-    if summary is None or not depth or not all(map(texts.__contains__, summary.source_ids)):
-        return Node(text)
-    return Node(text, tuple(node_of(texts[id_], texts, depth - 1) for id_ in summary.source_ids))
+    kind = type(text)
+    if kind is Summary:
+        summary = cast("Summary", text)
+    elif kind is SummaryMessage:
+        summary = cast("SummaryMessage", text).record
+    else:
+        return Node(text, None)
+    if not depth or not all(map(texts.__contains__, summary.source_ids)):
+        return Node(text, summary)
+    return Node(text, summary, tuple([node_of(texts[id_], texts, depth - 1) for id_ in summary.source_ids]))
 
 
 def is_of_tools(message: AnyMessage) -> bool:
@@ -101,16 +104,18 @@ def to_read(
     wanted = [id_ for node in merged if not node.sources for id_ in _unread(node, texts)]
     reached = {one.id for node in merged for one in (node, *node.sources)}
     said, counted = list[str](), set[str]()
-    waiting, tokens, messages = roots, 0, 0
+    waiting, tokens, messages, enough = roots, 0, 0, False
     while waiting:
-        node, summary = waiting.pop(), None
-        waiting.extend(node.sources)
-        if not node.sources and (summary := node.summary) is None:
+        node = waiting.pop()
+        if node.sources:
+            waiting.extend(node.sources)
+        elif node.summary is None:
             said.append(node.id)
-        if is_enough(tokens, messages):
+        enough = enough or is_enough(tokens, messages)
+        if enough:
             continue
-        reached.update((node.id, *(source.id for source in node.sources)))
-        if summary is not None:
+        reached.update((node.id, *[source.id for source in node.sources]))
+        if not node.sources and (summary := node.summary) is not None:
             wanted += _unread(node, texts)
             covers = max(summary.covers, 1)
             tokens, messages = tokens + covers * each, messages + covers

@@ -24,7 +24,7 @@ class LiveChain:
     def __init__(self, state: ConversationState) -> None:
         messages, texts = state.get("messages") or [], state.get("chain_texts") or {}
         self._made_from = (state.get("chain"), state.get("messages"), state.get("chain_texts"))
-        self._summaries = {id_: text for id_, text in texts.items() if isinstance(text, Summary)}
+        self._summaries = {id_: text for id_, text in texts.items() if type(text) is Summary}
         older = {id_: cast("AnyMessage", text) for id_, text in texts.items() if id_ not in self._summaries}
         self._messages = {**older, **{str(message.id): message for message in messages}}
         self.chain = taken_in(state.get("chain") or empty_chain(), messages)

@@ -135,9 +135,12 @@ def is_binary_block(block: Any) -> bool:
 
 def _message_cost(message: BaseMessage, count: Count) -> int:
     fields = vars(message)
-    calls = [*(fields.get("tool_calls") or ()), *(fields.get("invalid_tool_calls") or ())]
-    cost = count(message.name) if message.name else 0
-    return cost + count_json_tokens(calls, count) + _content_cost(message.content, count, has_calls=bool(calls))
+    calls, broken, name = fields.get("tool_calls"), fields.get("invalid_tool_calls"), fields.get("name")
+    if not (calls or broken or name) and isinstance(fields["content"], str):  # most, hundreds of times a turn
+        return count(fields["content"])
+    calls = [*(calls or ()), *(broken or ())]
+    cost = count(name) if name else 0
+    return cost + count_json_tokens(calls, count) + _content_cost(fields["content"], count, has_calls=bool(calls))
 
 
 def _content_cost(content: Any, count: Count, *, has_calls: bool = False) -> int:
