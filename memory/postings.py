@@ -47,7 +47,7 @@ class Postings:
 
     def rows_of(self, key: int) -> Indices:
         """The rows that hold a term, each as often as it does; in no order."""
-        self._sort_in()
+        self.sort_in()
         start, stop = (int(np.searchsorted(self._sorted_keys, key, side)) for side in _SIDES)
         found: Indices = np.concatenate([self._sorted_rows[start:stop], self._rows.values[self._keys.values == key]])
         held: Indices = found[found != NOBODY]
@@ -61,7 +61,7 @@ class Postings:
             without: keys of terms that are left out.
             most: times that a term is said; what is said more often is left out, too.
         """
-        self._sort_in()
+        self.sort_in()
         own = [self._sorted_keys[asked[self._sorted_rows]], self._keys.values[asked[self._rows.values]]]
         wanted = np.setdiff1d(np.concatenate(own), without)
         newest = np.flatnonzero(np.isin(self._keys.values, wanted))
@@ -76,7 +76,7 @@ class Postings:
         known = held != NOBODY
         return np.concatenate([of_sorted, of_newest])[known], held[known]
 
-    def _sort_in(self) -> None:
+    def sort_in(self) -> None:
         """Sort in what was added, where that is much: when it is looked for, once after all that is read at once."""
         if len(self._keys.values) <= max(_TAIL, len(self._sorted_keys) // 8):
             return

@@ -22,7 +22,7 @@ from .bridges import bridged
 from .candidates import Candidates, with_sides
 from .fusion import IN_BOUNDS, Flags, Numbers, combined, meaning_weight, shared_cosines, spread
 from .keywords import KeywordHits, index_pending, keyword_hits
-from .recall_cache import RecallCache
+from .recall_cache import Known, RecallCache
 from .timeline import Timeline
 from .user_memory import Indices, Near, UserMemory, View
 from .vectors import Lookup, NearSource, VectorIndex, nearest_in
@@ -68,6 +68,7 @@ class MemorySearch:
         least: Bounds | Callable[[str], Bounds] = ALL,
         this_thread_only: bool = False,
         as_of: datetime | None = None,
+        in_part: bool = False,
         timeout: float,
     ) -> Recall:
         """What of the user's memory bears on the question, the best first. Where the vector arm fails, `error` says so.
@@ -82,15 +83,15 @@ class MemorySearch:
                 what finds it for the question, and may take as long as to read word lists.
             this_thread_only: leave out the user's other threads.
             as_of: leave out what was said later, and take "yesterday" from there; None for now.
+            in_part: whether of a large memory, read for the first time, the newest will do; `error` says so.
             timeout: seconds for the embedding model.
 
         Raises:
             StorageError: the database fails.
         """
         thread_only = thread_id if this_thread_only else None
-
         self._vectors.expect(question)
-        memory, error = await self._memory(timeout)
+        (memory, *_, is_whole), error = await self._memory(timeout, in_part=in_part)
         sealing, moment = await self._rows.sealing(), as_of or now()
 
         async def by_meaning(text: str) -> tuple[Lookup | None, str | None]:
@@ -131,7 +132,8 @@ class MemorySearch:
                     enough |= all_of_it.leads
                 hits = tuple(_ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))
             cosines = all_of_it.cosines[~np.isnan(all_of_it.cosines)]
-            told = None if whole.failed is None else f"{whole.failed} Memory was searched by keywords alone."
+            told = None if is_whole else "The newest of memory were searched: what is older is still being read."
+            told = told if whole.failed is None else f"{whole.failed} Memory was searched by keywords alone."
             nearest = _similarity(float(cosines.max())) if len(cosines) else None
             return Recall(hits=hits, least=bounds.relevance, nearest=nearest, error=told)
 
@@ -156,12 +158,12 @@ class MemorySearch:
         memory = (await self._memories.of(self._rows)).memory
         return await asyncio.to_thread(nearest_in, memory, found, thread_only)
 
-    async def _memory(self, timeout: float) -> tuple[UserMemory, str | None]:
+    async def _memory(self, timeout: float, *, in_part: bool) -> tuple[Known, str | None]:
         """The user's memory, when what was said elsewhere has its terms and vectors; and why not, if a model fails."""
-        known, error = await self._memories.of(self._rows), None
+        known, error = await self._memories.of(self._rows, in_part=in_part), None
         may_lack = self._vectors.may_have_pending(without_vectors=known.without_vectors)
         if not (known.without_terms or may_lack):
-            return known.memory, None
+            return known, None
         try:
             if known.without_terms:
                 await index_pending(self._rows)
@@ -171,7 +173,7 @@ class MemorySearch:
             error = str(failed)
         except StorageUnreachable:
             pass  # a standby: what has them is searched; where nothing can be read either, reading says so
-        return (await self._memories.of(self._rows)).memory, error
+        return await self._memories.of(self._rows, in_part=in_part), error
 
 
 def _until(moment: datetime, view: View, words: KeywordHits, near: Near | None) -> Near | None:

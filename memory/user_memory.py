@@ -158,6 +158,11 @@ class UserMemory:
         part = slice(*timeline.span(thread_id))
         return View(timeline.only(thread_id), rows[part], self._positions(rows[part]), messages[part])
 
+    def prepare(self) -> None:
+        """Do what the first search would have to: sort in the terms, and put the messages in their order."""
+        self._postings.sort_in()
+        self.view()
+
     def counts(self, view: View, keys: Sequence[int]) -> Numbers:
         """How often each message holds each term: one row a term, one column a position of the view."""
         number = len(view.rows)
@@ -180,7 +185,8 @@ class UserMemory:
         asked = np.zeros(len(self) + 1, dtype=bool)
         asked[view.rows[at]] = True
         terms, rows = self._postings.together(asked, without=without, most=most)
-        held, number = view.positions[rows], len(view.rows)
+        known = rows < len(view.positions)  # not of what was added since the view was made
+        terms, held, number = terms[known], view.positions[rows[known]], len(view.rows)
         each = np.unique(terms[held >= 0] * number + held[held >= 0])
         return each // number, each % number
 

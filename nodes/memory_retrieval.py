@@ -96,6 +96,7 @@ async def _search(state: ConversationState, turn: Turn, question: str) -> Recall
         threshold=settings.similarity_threshold,
         least=least_told,
         this_thread_only=settings.memory_scope == "thread",
+        in_part=True,
         timeout=settings.timeouts.embedding,
     )
     hits = tuple(_up_to(wanted, recall.hits, {(turn.thread_id, id_) for id_ in shown}))

@@ -193,6 +193,7 @@ class Resources:
             io_thread.loop.call_soon_threadsafe(self._closing.set)
             await asyncio.wait([asyncio.wrap_future(self._retaining)], timeout=CLOSING_SECONDS)
         await self.locks.close()
+        await self._memories.close()
         await self.database.close()
 
     async def changed_model(self, *, wait: bool = False) -> ChangedModel | None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -25,8 +26,14 @@ _ARRAY_HEAD: Final = 20
 _VECTOR_HEAD: Final = 4
 """Bytes before the numbers of a vector, as pgvector sends it."""
 
+_NEWEST: Final = str(2**63 - 1)
+"""The horizon behind everything."""
+
 BATCH: Final = 10_000
 """Rows of either kind that are read at once; more where they were changed together. Vectors of them take 15 MB."""
+
+FIRST: Final = 50_000
+"""The newest rows of either kind, with which a large memory can be searched: a second or two of processor time."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
@@ -85,17 +92,21 @@ class Standing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """A part of what changed: new ones, and some that are known. No vector comes before its message."""
+    """A part of what changed: new rows, and some that are known, the newest first. No vector comes before its message,
+    if that comes at all. `is_cut` says that there is more, which was not asked for."""
 
-    messages: Sequence[MessageRow]
-    vectors: Sequence[VectorRow]
+    messages: Sequence[MessageRow] = ()
+    vectors: Sequence[VectorRow] = ()
+    is_cut: bool = False
 
 
 Parts = AsyncGenerator[Changes, None]
 
 
-async def changes_since(rows: UserRows, model: str, since: str) -> tuple[Standing, Parts]:
+async def changes_since(rows: UserRows, model: str, since: str, most: float = inf) -> tuple[Standing, Parts]:
     """What of the user's memory was committed since `horizon` was given, in parts; `ALL` for all of it.
+
+    Of messages, and of vectors, no more are read than `most`, where these are many.
 
     The horizon is read first: what is committed while the rest is read is read again the next time. All of it comes
     from a standby where one answers, and what is newer than that from the storage: it may be behind at will.
@@ -105,11 +116,11 @@ async def changes_since(rows: UserRows, model: str, since: str) -> tuple[Standin
     """
     if since == ALL and (standby := rows.of_standby()) is not None:
         with suppress(StorageUnreachable, RightsError):  # a right that was given a moment ago
-            past, before = await _since(standby, model, ALL)
+            past, before = await _since(standby, model, ALL, most)
             standing, newer = await _since(rows, model, past.horizon)
             if standing.removals == past.removals:  # nothing was deleted meanwhile
-                return standing, _both(before, newer, lambda: _since(rows, model, ALL))
-    return await _since(rows, model, since)
+                return standing, _both(before, newer, lambda: _since(rows, model, ALL, most))
+    return await _since(rows, model, since, most)
 
 
 async def _both(before: Parts, newer: Parts, instead: Callable[[], Awaitable[tuple[Standing, Parts]]]) -> Parts:
@@ -123,35 +134,46 @@ async def _both(before: Parts, newer: Parts, instead: Callable[[], Awaitable[tup
         yield part
 
 
-async def _since(rows: UserRows, model: str, since: str) -> tuple[Standing, Parts]:
+async def _since(rows: UserRows, model: str, since: str, most: float = inf) -> tuple[Standing, Parts]:
     head, vectors, messages = await rows.tuples(
         ("memory.head", {"model": model}), _part("memory.vectors", model, since), _part("memory.messages", model, since)
     )
     *standing, restored = head[0]
     if restored:
         await rows.transaction(("memory.renew_messages", {}), ("memory.renew_vectors", {}))
-        return await _since(rows, model, since)
-    return Standing(*standing), _parts(rows, model, messages, vectors)
+        return await _since(rows, model, since, most)
+    return Standing(*standing), _parts(rows, (model, since), messages, vectors, most)
 
 
-async def _parts(rows: UserRows, model: str, messages: _Rows, vectors: _Rows) -> Parts:
-    """What begins with these rows."""
+async def _parts(rows: UserRows, asked: tuple[str, str], messages: _Rows, vectors: _Rows, most: float) -> Parts:
+    """What begins with these rows, of a model and since a horizon."""
     if len(messages) < BATCH and len(vectors) < BATCH:  # as after a turn
         yield Changes(_messages(rows, messages), _vectors(rows, vectors))
         return
-    async with aclosing(_batches(rows, "memory.messages", model, messages)) as batches:
-        async for found in batches:
-            yield Changes(await asyncio.to_thread(_messages, rows, found), ())
-    async with aclosing(_batches(rows, "memory.vectors", model, vectors)) as batches:
-        async for found in batches:
-            yield Changes((), await asyncio.to_thread(_vectors, rows, found))
+    for query, first, made in (("memory.messages", messages, _messages_of), ("memory.vectors", vectors, _vectors_of)):
+        number = 0
+        async with aclosing(_batches(rows, query, *asked, first)) as batches:
+            async for found in batches:
+                if number >= most:
+                    yield Changes(is_cut=True)
+                    break
+                number += len(found)
+                yield await asyncio.to_thread(made, rows, found)
 
 
-async def _batches(rows: UserRows, query: str, model: str, first: _Rows) -> AsyncGenerator[_Rows, None]:
+def _messages_of(rows: UserRows, found: _Rows) -> Changes:
+    return Changes(messages=_messages(rows, found))
+
+
+def _vectors_of(rows: UserRows, found: _Rows) -> Changes:
+    return Changes(vectors=_vectors(rows, found))
+
+
+async def _batches(rows: UserRows, query: str, model: str, since: str, first: _Rows) -> AsyncGenerator[_Rows, None]:
     """Rows after rows; the next are read while those before are worked with."""
 
     async def following(last: _Rows) -> _Rows:
-        (found,) = await rows.tuples(_part(query, model, str(max(int(row[-1]) for row in last) + 1)))
+        (found,) = await rows.tuples(_part(query, model, since, str(min(int(row[-1]) for row in last) - 1)))
         return found
 
     found = first
@@ -166,8 +188,8 @@ async def _batches(rows: UserRows, query: str, model: str, first: _Rows) -> Asyn
         found = await reading if reading is not None else []
 
 
-def _part(query: str, model: str, since: str) -> tuple[str, dict[str, Any]]:
-    return query, {"model": model, "since": since, "limit": BATCH}
+def _part(query: str, model: str, since: str, until: str = _NEWEST) -> tuple[str, dict[str, Any]]:
+    return query, {"model": model, "since": since, "until": until, "limit": BATCH}
 
 
 def said_at(micros: int) -> datetime:

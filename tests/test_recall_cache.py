@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any
@@ -12,6 +14,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 
 from everthread import Settings
+from everthread.memory import recall_cache
 from everthread.memory.vectors import NearSource
 from everthread.runtime.resources import Resources
 from everthread.state.errors import StorageUnreachable
@@ -239,3 +242,91 @@ async def test_a_chunk_at_the_end_of_a_long_message_is_found_once(resources: Res
     await resources.of_user("ada").vectors.embed_pending(timeout=60)
     near = await resources.of_user("ada").search.nearest("The vault opens with ZZ-99.", limit=9, timeout=60)
     assert sorted(source.source_id for source in near) == ["long", "r"]
+
+
+def code(n: int) -> str:
+    return f"My locker is QX-{4471 + n}."
+
+
+async def finds(resources: Resources, n: int, *, in_part: bool) -> tuple[bool, bool]:
+    """Whether a message with a code is found, and whether it is said that older ones were not searched."""
+    search = resources.of_user("ada").search
+    recall = await search.find("now", f"QX-{4471 + n}", limit=50, threshold=1.0, in_part=in_part, timeout=60)
+    return code(n) in {hit.source_id for hit in recall.hits}, recall.error is not None
+
+
+@pytest.fixture
+async def of_two_at_a_time(stored: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Resources]:
+    """A memory of twelve messages that is to be read anew: two at a time, of which four are enough to begin with."""
+    made = Resources(stored, embeddings=DeterministicFakeEmbedding(size=8))
+    for n in range(12):
+        await say(made, code(n))
+    await made.of_user("ada").vectors.embed_pending(timeout=60)
+    await made.of_user("ada").let_go()
+    monkeypatch.setattr(memory_changes, "BATCH", 2)
+    monkeypatch.setattr(recall_cache, "FIRST", 4)
+    yield made
+    await made.close()
+
+
+async def test_of_a_large_memory_the_newest_are_searched_while_the_others_are_read(
+    of_two_at_a_time: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources, go_on, read = of_two_at_a_time, threading.Event(), recall_cache._whole
+
+    async def waiting(*given: Any) -> Any:
+        await asyncio.to_thread(go_on.wait, 60)
+        return await read(*given)
+
+    monkeypatch.setattr(recall_cache, "_whole", waiting)
+    assert await finds(resources, 11, in_part=True) == (True, True)
+    assert await finds(resources, 0, in_part=True) == (False, True)
+    whole = asyncio.ensure_future(finds(resources, 0, in_part=False))
+    await say(resources, code(12))
+    assert await finds(resources, 12, in_part=True) == (True, True)  # it does not wait for the other
+    go_on.set()
+    assert await whole == (True, False)
+    assert await finds(resources, 12, in_part=True) == (True, False)
+    assert len(await resources.of_user("ada").search.nearest("locker", limit=1_000, timeout=60)) == 13
+
+
+async def test_what_is_deleted_while_the_others_are_read_is_not_found(
+    of_two_at_a_time: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources, read, calls = of_two_at_a_time, recall_cache._whole, count()
+
+    async def late(*given: Any) -> Any:
+        if next(calls):
+            return await read(*given)
+        found = await read(*given)
+        await asyncio.sleep(60)  # until it is cancelled
+        return found
+
+    monkeypatch.setattr(recall_cache, "_whole", late)
+    assert await finds(resources, 11, in_part=True) == (True, True)
+    rows = resources.of_user("ada").rows
+    for table, id_ in (("vectors", "source_id"), ("messages", "id")):
+        await rows.fetch(f"DELETE FROM {table} WHERE user_id = {parameter(resources)} AND {id_} = '{code(11)}'")
+    assert (await finds(resources, 11, in_part=True))[0] is False
+    assert await finds(resources, 0, in_part=False) == (True, False)
+    assert await finds(resources, 11, in_part=False) == (False, False)
+
+
+async def test_where_the_others_cannot_be_read_who_waits_for_them_is_told(
+    of_two_at_a_time: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = of_two_at_a_time
+
+    async def failing(*_: Any) -> Any:
+        raise StorageUnreachable("The server was stopped.")
+
+    with monkeypatch.context() as once:
+        once.setattr(recall_cache, "_whole", failing)
+        with pytest.raises(StorageUnreachable):
+            await finds(resources, 0, in_part=False)
+    assert await finds(resources, 0, in_part=False) == (True, False)
+
+
+def parameter(resources: Resources) -> str:
+    """How a statement asks for the user."""
+    return "%(user_id)s" if resources.database.kind == "postgres" else ":user_id"

@@ -20,16 +20,17 @@ SELECT langchain_id::text, thread_id, source_type, source_id, role,
        CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at) * 1000000)::bigint END,
        vector_send(embedding), changed::text AS transaction
 FROM vectors WHERE user_id = :user_id AND model = :model AND changed >= :since::text::xid8
-  AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
+  AND changed <= :until::text::xid8 AND (source_type <> 'summary' OR (thread_id, source_id) NOT IN (
       SELECT thread_id, id FROM summaries WHERE user_id = :user_id AND left_at IS NOT NULL))
-ORDER BY changed FETCH FIRST :limit ROWS WITH TIES
+ORDER BY changed DESC FETCH FIRST :limit ROWS WITH TIES
 
 -- name: memory.messages
 SELECT thread_id, id, seq, role, name,
        CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at) * 1000000)::bigint END,
        right(rtrim(right(text, 40)), 1), array_send(term_keys), changed::text AS transaction
-FROM messages WHERE user_id = :user_id AND changed >= :since::text::xid8 AND left_at IS NULL
-ORDER BY changed FETCH FIRST :limit ROWS WITH TIES
+FROM messages WHERE user_id = :user_id AND changed >= :since::text::xid8
+  AND changed <= :until::text::xid8 AND left_at IS NULL
+ORDER BY changed DESC FETCH FIRST :limit ROWS WITH TIES
 
 -- name: memory.renew_messages
 UPDATE messages SET changed = pg_current_xact_id() WHERE user_id = :user_id
