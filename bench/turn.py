@@ -24,7 +24,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ from everthread.state.records import MASTER_LEVEL, Summary
 from everthread.storage.postgres.checkpointer import PostgresCheckpointer
 
 WARM = 4
+TOGETHER = 3
+"""Messages, or summaries, of which one is made at default settings."""
 SUPERSTEPS = 6
 """Of a turn without web search: 6 nodes one after the other, and 1.1 summaries a turn; two start side by side."""
 NAMES = ["Clara", "Tom", "Ayşe", "Mehmet", "Sofia", "Jonas", "Priya", "Kenji", "Amara", "Luca"]
@@ -127,11 +129,24 @@ class Contestant:
         }
 
 
-def _summary(thread: str, level: int, sources: list[str]) -> Summary:
+def _summaries(thread: str, ids: list[str]) -> Iterator[Summary]:
+    """Those that a thread has after so many messages: of three each, on three levels, and what merges the highest."""
+    covers = 1
+    for level in (1, 2, 3):
+        covers, made = covers * TOGETHER, list[Summary]()
+        for start in range(0, len(ids) - TOGETHER + 1, TOGETHER):
+            made.append(_summary(thread, level, ids[start : start + TOGETHER], covers))
+        yield from made
+        ids = [summary.id for summary in made]
+    for number, id_ in enumerate(ids[1:], start=2):
+        yield (master := _summary(thread, MASTER_LEVEL, [ids[0], id_], covers * number))
+        ids[0] = master.id
+
+
+def _summary(thread: str, level: int, sources: list[str], covers: int) -> Summary:
     text = "The user made remarks about friends and places, and each was noted."
-    return Summary(
-        id=Summary.id_for(thread, level, sources), content=text, level=level, source_ids=tuple(sources), covers=500
-    )
+    id_ = Summary.id_for(thread, level, sources)
+    return Summary(id=id_, content=text, level=level, source_ids=tuple(sources), covers=covers)
 
 
 class HashEmbeddings(Embeddings):
@@ -187,13 +202,11 @@ class Bench:
         graph, thread = self.graph, f"everthread-{length}"
         resources = graph.resources
         history = self.history(max(0, length - 20))
-        archive, parts = resources.of_user(thread).archive, []
+        archive = resources.of_user(thread).archive
         for start in range(0, len(history), 500):
             await archive.add_messages(thread, history[start : start + 500])
-            parts.append(_summary(thread, 1, [str(message.id) for message in history[start : start + 500]]))
-        if parts:  # as after many turns, whose messages have long become summaries
-            for summary in (*parts, _summary(thread, MASTER_LEVEL, [part.id for part in parts])):
-                await archive.add_summary(thread, summary)
+        for summary in _summaries(thread, [str(message.id) for message in history]):
+            await archive.add_summary(thread, summary)
         while await resources.of_user(thread).vectors.embed_pending(timeout=600, limit=500):
             pass
         while (await read_batch(resources.of_user(thread).facts, None))[1]:
