@@ -24,7 +24,7 @@ async def history(request: Request) -> Response:
 
     ---
     responses:
-      200:
+      '200':
         description: |
           {"messages": [...], "before": ID or null}. Each message has "id", "role", "name", "text", "created_at" (ISO)
           and "message", the LangChain message as a dictionary. What to ask for next is "before": ?before=ID&limit=50.

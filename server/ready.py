@@ -26,10 +26,10 @@ async def ready(_: Request) -> Response:
 
     ---
     responses:
-      200:
+      '200':
         description: |
           {"database": "ok", "embedding_model": "ready", "loading" or why not, "jobs": {kind: how many}}
-      503:
+      '503':
         description: It can take no turns, and "database" says why.
     """
     try:

@@ -148,6 +148,9 @@ def test_a_thread_goes_on_while_the_database_is_away(
                 assert time.monotonic() < until
                 time.sleep(0.2)
             assert history()[::2] == ["My dog is called Biscuit.", "And I live in Oslo."]
+            assert {"/everthread/ready", "/everthread/threads/{thread_id}/history"} <= set(
+                httpx.get(f"{url}/openapi.json", timeout=60).json()["paths"]
+            )
         (log,) = project.glob("server-*.log")
         assert "Unable to parse docstring" not in log.read_text()
 
