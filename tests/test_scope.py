@@ -368,7 +368,7 @@ READ = [(sign == "+", language, text) for sign, language, _, text in (line.split
 
 @pytest.mark.parametrize("language", sorted({language for _, language, _ in READ}))
 def test_a_whole_is_asked_for_in_words_of_thirteen_languages(language: str) -> None:
-    """Written three times, each after the lists; what was missing then is in them (`bench/README.md`)."""
+    """Written four times, each after the lists; what the first three lacked is in them (`bench/README.md`)."""
     asked = [(is_whole, scope_of(text) == "whole") for is_whole, code, text in READ if code == language]
     right = sum(is_whole and found for is_whole, found in asked)
     found = sum(found for _, found in asked)
