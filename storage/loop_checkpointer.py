@@ -21,6 +21,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from ..state.errors import StorageUnreachable
 from ..state.messages import clean, is_empty
 from .archive import Archive
+from .checkpoint_order import follow
 from .damaged_checkpoints import newest_readable
 from .loop_thread import io_thread
 from .message_serializer import MessageSerializer
@@ -91,7 +92,10 @@ class LoopCheckpointer(BaseCheckpointSaver[str]):
             return found
         try:
             await self.caught_up(thread_id)
-            return await newest_readable(lambda: self._get_tuple(config), config, self._storage)
+            found = await newest_readable(lambda: self._get_tuple(config), config, self._storage)
+            if found is not None:
+                follow(found.checkpoint["id"])
+            return found  # noqa: TRY300  # beside the call that may fail
         except StorageUnreachable:
             if (found := held.found(config)) is None:
                 raise

@@ -6,8 +6,10 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +17,7 @@ from command import run
 from conversation import EchoModel, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.base import id as numbers
 
 from everthread import (
     Settings,
@@ -456,3 +459,25 @@ def in_another_process(stored: Settings, work: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+
+
+async def test_what_is_said_on_a_machine_whose_clock_is_behind_stands_last(
+    stored: Settings, embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found with clocks two days apart: LangGraph orders checkpoints by the time, and turns were left out."""
+
+    async def one_process(ahead: int, *said: str) -> list[str]:
+        now = SimpleNamespace(time_ns=lambda: time.time_ns() + ahead * 1_000_000_000)
+        monkeypatch.setattr(numbers, "time", now)
+        monkeypatch.setattr(numbers, "_last_v6_timestamp", None)
+        async with open_graph(stored, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+            for text in said:
+                state = await say(graph, text)
+            await graph.asettled()
+            assert (await examine(graph, "ada", "t1"))[0].findings == ()
+        return [message.text for message in state["messages"]][::2]
+
+    await one_process(100_000, "One.", "Two.")
+    assert await one_process(0, "Three.") == ["One.", "Two.", "Three."]
+    assert await one_process(-100_000, "Four.") == ["One.", "Two.", "Three.", "Four."]
+    assert await one_process(0, "Five.") == ["One.", "Two.", "Three.", "Four.", "Five."]
