@@ -20,6 +20,7 @@ from langgraph.types import StateUpdate
 from ..models.callbacks import ShownReply
 from ..runtime.resources import Resources
 from ..runtime.turn import SHOWN_KEY
+from ..state.errors import EverthreadError
 from ..state.messages import STOPPED_KEY
 from ..state.tool_calls import ends_with_reply
 from ..storage.loop_thread import node_thread
@@ -73,8 +74,10 @@ async def _keep(graph: Compiled, resources: Resources, run: Run, given: Any) -> 
         return
     try:
         await _to_its_end(_end_turn(graph, resources, run, given))
-    except Exception as error:  # that the turn was stopped is what the caller hears; a text may quote what was said
-        logger.warning("A stopped reply was not kept: %s", type(error).__name__)
+    except Exception as error:  # that the turn was stopped is what the caller hears
+        # The text of any other error than ours may quote what was said.
+        reason = error if isinstance(error, EverthreadError) else type(error).__name__
+        logger.warning("A stopped reply was not kept: %s", reason)
 
 
 async def _end_turn(graph: Compiled, resources: Resources, run: Run, given: Any) -> None:
