@@ -35,6 +35,8 @@ _LABEL_WORDS: Final = 4
 _MAY_BE: Final = re.compile(r"[:：<]|[-_]{3}|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """What is in each text in which others speak: a quick look before all of these."""
 
+_LINE: Final = re.compile(r"(?m)^[^\n]*\w[^\n]*$")
+
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 
 
@@ -52,8 +54,8 @@ def others_speech(text: str, language: Language) -> Iterator[tuple[int, int]]:
     for mark in _LABEL.finditer(text):
         if _is_voice(mark["label"], text[mark.end() :], language):
             yield mark.start(), _paragraph_end(text, mark.end())
-    if _is_letter(text, language):
-        yield 0, len(text)
+    if (start := _letter(text, language)) is not None:
+        yield start, len(text)
 
 
 def _paragraph_end(text: str, start: int) -> int:
@@ -85,9 +87,9 @@ def _is_of_another(label: str, language: Language) -> bool:
     return bool(rest) and len(rest.split()) <= _LABEL_WORDS and not (own or asks or is_lead)
 
 
-def _is_letter(text: str, language: Language) -> bool:
-    """Whether a text is a letter to somebody: it has their name at its start, and a name below a greeting."""
-    lines = [language.normalized(line) for line in text.strip().splitlines() if line.strip()]
-    if not lines or not language["letter_start"].match(lines[0]):
-        return False
-    return any(language["letter_end"].match(line) for line in lines[1:][-3:])
+def _letter(text: str, language: Language) -> int | None:
+    """Where a letter to somebody begins: at their name, if one of the last lines below it is a greeting."""
+    lines = [(line.start(), language.normalized(line[0]).rstrip(",:! ")) for line in _LINE.finditer(text)]
+    if not any(language["letter_end"].match(plain) for _, plain in lines[1:][-3:]):
+        return None
+    return next((start for start, plain in lines if language["letter_start"].match(plain)), None)

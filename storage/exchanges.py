@@ -54,7 +54,7 @@ def _fragment(row: Row) -> Fragment:
 
 
 def _in_own_zone(said_at: datetime, written: Any) -> datetime:
-    """The time of a message in the zone in which it was written, which tells its day; encrypted ones do not tell it."""
+    """The time of a message in the zone in which it was written, which tells its day."""
     own = moment(written)
     try:
         return said_at if own is None else said_at.astimezone(own.tzinfo)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from ..text.moments import moment
 from .archive_rows import COMPARED
 from .encryption import Cipher, looks_sealed
 
@@ -43,8 +44,9 @@ def seal(cipher: Cipher, table: str, column: str, value: Any) -> Any:
         return [cipher.seal(field, json.dumps(value))]
     if column != "message":
         return cipher.seal(field, json.dumps(value))
+    data = {name: _comparable(cipher, name, value["data"][name]) for name in COMPARED if name in value["data"]}
     return {
-        "data": {name: _comparable(cipher, name, value["data"][name]) for name in COMPARED if name in value["data"]},
+        "data": data | _zone(value["data"]),
         "others": _digest(cipher, value),
         "sealed": cipher.seal(field, json.dumps(value)),
     }
@@ -55,6 +57,12 @@ def hashed(cipher: Cipher, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return cipher.terms(value) if value and isinstance(value[0], int) else [cipher.uuid(one) for one in value]
     return None if value is None else cipher.uuid(value)
+
+
+def _zone(data: dict[str, Any]) -> dict[str, Any]:
+    """The time of a message as it was written, whose zone tells its day; nothing where a client wrote no time there."""
+    written = moment((data.get("additional_kwargs") or {}).get("created_at"))
+    return {} if written is None else {"additional_kwargs": {"created_at": written.isoformat()}}
 
 
 def _comparable(cipher: Cipher, name: str, value: Any) -> Any:

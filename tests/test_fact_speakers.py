@@ -54,3 +54,18 @@ def test_what_others_say_is_not_pinned_by_its_importance() -> None:
 
 def test_a_report_ends_with_its_paragraph() -> None:
     assert facts("The patient reports: I live alone.\n\nI work as a nurse.") == ["I work as a nurse"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is this too harsh?\n\nHi Paul,\nI live in Denver and I work as a roofer.\nBest,\nGreg",
+        "Let's play: you are the barman, I'm a pirate called Jack and I live on a ship.",
+        "Here's a paragraph from my novel: I am a widow. I live by the sea with my two cats.",
+        "Mon voisin répète : « Je suis végétarien et je fume. »",
+        "如果我是医生，我就会住在西班牙。",
+        "小李发给我：我怀孕了，要搬到成都。",
+    ],
+)
+def test_letters_within_a_question_games_and_novels_tell_nothing(text: str) -> None:
+    assert facts(text) == []

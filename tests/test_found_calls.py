@@ -141,10 +141,10 @@ async def test_what_a_tool_of_the_graph_did_is_told_in_another_conversation(
         assert "Confirmed under number 471." in prompt
 
 
-def test_a_memory_is_dated_in_the_zone_in_which_it_was_written(stored: Settings, embeddings: Embeddings) -> None:
+def test_a_memory_is_dated_in_the_zone_in_which_it_was_written(kept: Settings, embeddings: Embeddings) -> None:
     """It was the tenth in Tokyo, and the ninth in Greenwich."""
     at = {"created_at": "2026-07-10T01:00:00+09:00"}
-    with open_memory(stored, user_id="ada", embeddings=embeddings) as memory:
+    with open_memory(kept, user_id="ada", embeddings=embeddings) as memory:
         memory.remember([HumanMessage("Yesterday we bought a canoe.", additional_kwargs=at)], thread_id="t1")
         told = str(memory.context("What about the canoe?", thread_id="t2"))
     assert "(2026-07-10) user: Yesterday we bought a canoe. [yesterday: 2026-07-09]" in told

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conversation import EchoModel, open_with, say, thread
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from test_storages import in_another_process
 
@@ -173,7 +173,7 @@ async def test_json_can_be_read_and_shows_what_was_said(as_json: Settings, tmp_p
         await say(graph, "Straße, 你好.")
     file = tmp_path / "memory.json"
     content = json.loads(file.read_text(encoding="utf-8"))
-    assert (content["format"], content["version"]) == ("everthread", 2)
+    assert (content["format"], content["version"]) == ("everthread", 3)
     first = content["messages"]["ada"][0]
     assert (first["role"], first["text"], first["facts_read"]) == ("user", "Straße, 你好.", True)
     assert "你好" in file.read_text(encoding="utf-8")
@@ -238,12 +238,37 @@ async def test_json_of_another_shape_is_told_and_left_alone(as_json: Settings, t
 
 async def test_json_of_a_newer_version_or_without_its_file_is_told(as_json: Settings, tmp_path: Path) -> None:
     file = tmp_path / "memory.json"
-    file.write_text('{"format": "everthread", "version": 3}')
-    with pytest.raises(StorageError, match="version 3, which this everthread does not know: upgrade it"):
+    file.write_text('{"format": "everthread", "version": 4}')
+    with pytest.raises(StorageError, match="version 4, which this everthread does not know: upgrade it"):
         await storage_of(as_json).open()
     file.rename(tmp_path / "memory.json.bak")
     with pytest.raises(StorageError, match="is not there, but the version before it is"):
         await storage_of(as_json).open()
+
+
+async def test_json_of_an_earlier_version_has_the_vectors_of_tool_calls_made_again(
+    as_json: Settings, tmp_path: Path
+) -> None:
+    class Recording(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            seen.extend(texts)
+            return super().embed_documents(texts)
+
+    seen: list[str] = []
+    call = AIMessage("", tool_calls=[{"name": "send_invoice", "args": {"to": "Brown"}, "id": "c1"}], id="call")
+    for version in (None, 3, 2):
+        seen.clear()
+        file = tmp_path / "memory.json"
+        if version is not None:
+            content = json.loads(file.read_text())
+            file.write_text(json.dumps(content | {"version": version}))
+        resources = Resources(as_json, embeddings=Recording(size=8))
+        user = resources.of_user("ada")
+        if version is None:
+            await user.archive.add_messages("t1", [HumanMessage("The bill, please.", id="m1"), call])
+        await user.vectors.embed_pending(timeout=60)
+        await resources.close()
+        assert sorted("invoice" in text for text in seen) == {None: [False, True], 3: [], 2: [True]}[version]
 
 
 async def test_json_takes_one_writer_and_any_number_of_readers(as_json: Settings) -> None:

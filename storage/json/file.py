@@ -22,8 +22,11 @@ from ..memory_changes import array_bytes
 from ..sqlite.values import moment, sound
 from ..term_keys import message_keys, term_keys
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version that is written, and the newest that is read."""
+
+_CALLS_FOUND: Final = 3
+"""From this version on, messages are found by the tools that they call: earlier vectors of these are made again."""
 
 _USER_TABLES: Final = (
     "threads",
@@ -123,6 +126,8 @@ def read_into(connection: sqlite3.Connection, path: Path) -> Unread:
     unread: Unread = []
     try:
         content = _checked(json.loads(path.read_text(encoding="utf-8")))
+        if content["version"] < _CALLS_FOUND:
+            _embed_calls_again(content.get("messages", {}))
         if content["version"] <= VERSION:
             for table in _TABLES:
                 unread += _fill(connection, table, content.get(table, {}))
@@ -146,6 +151,16 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     if content["format"] != "everthread":
         raise ValueError(f"its format is {content['format']!r}")
     return content
+
+
+def _embed_calls_again(owners: dict[str, list[dict[str, Any]]]) -> None:
+    """Have the background pass make the vectors of tool calls and results again; terms follow from what is read."""
+    for row in (row for rows in owners.values() for row in rows if isinstance(row, dict)):
+        message = row.get("message")
+        data = message.get("data") if isinstance(message, dict) else None
+        calls = isinstance(data, dict) and data.get("tool_calls")
+        if row.get("embedded_with") and (row.get("role") == "tool" or calls):
+            row["embedded_with"] = None
 
 
 def backup_of(path: Path) -> Path:
