@@ -28,7 +28,7 @@ TOOL: Any = {"type": "function", "function": {"name": "f", "description": "Looks
 
 texts = st.one_of(
     st.text(st.characters() | st.characters(categories=["Cs"]) | st.just("\x00"), max_size=80),
-    st.text(min_size=200, max_size=2000),
+    st.builds(lambda text, times: text * times, st.text(min_size=5, max_size=40), st.integers(40, 60)),  # long
     st.sampled_from(
         ["word " * 3000, "我的狗叫饼干。" * 400, "👨‍👩‍👧‍👦🏳️‍🌈" * 200, "QUJD" * 2000, "x = {1: [2]}\n" * 500, "", "  \n"]
     ),

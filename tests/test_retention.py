@@ -202,12 +202,12 @@ async def test_values_and_writes_of_checkpoints_that_went_do_not_stay(settings: 
 async def test_the_file_of_sqlite_shrinks(settings: Settings, tmp_path: Path) -> None:
     stored = settings.but(database_url="sqlite", data_dir=tmp_path, visible_messages=2_000)
     async with open_with(stored, model=EchoModel(prompts=[]), retention="checkpoints=forever") as graph:
-        for n in range(12):
+        for n in range(16):
             await say(graph, f"{n} " + "a long remark " * 3_000)
         full = graph.resources.database.path.stat().st_size
         await graph.checkpointer.aprune(["t1"])  # type: ignore[union-attr]
         assert graph.resources.database.path.stat().st_size < full / 2
-        assert len((await graph.aget_state(thread())).values["messages"]) == 24
+        assert len((await graph.aget_state(thread())).values["messages"]) == 32
 
 
 async def test_values_that_only_old_checkpoints_had_go_with_them(settings: Settings) -> None:
