@@ -106,6 +106,31 @@ async def assert_kept(graph: Any, seen: str) -> None:
     assert after["report"]["stopped"] is False
 
 
+async def cancelled_after_ten(task: asyncio.Task[None], seen: list[str], *reason: object) -> None:
+    """Cancel a turn once ten parts of its reply were seen."""
+    async with asyncio.timeout(60):
+        while len(seen) < 10:
+            await asyncio.sleep(0.01)
+    task.cancel(*reason)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def assert_kept_when_left(graph: Any, config: Any) -> None:
+    """Leave a turn after five parts of its reply: what was shown is kept, those at least."""
+    seen: list[str] = []
+    question = {"messages": [("user", "Tell me slowly.")]}
+    parts = graph.astream(question, config, context={"user_id": "ada"}, stream_mode="messages")
+    async for part, _ in parts:
+        seen.append(part.text)
+        if len(seen) == 5:
+            break
+    await parts.aclose()
+    reply = (await graph.aget_state(thread())).values["messages"][-1].text
+    assert reply.startswith("".join(seen))
+    await assert_kept(graph, reply)
+
+
 @pytest.mark.parametrize("turns_before", [0, 1])
 async def test_a_cancelled_stream_keeps_what_was_seen(opened: Callable[..., open_graph], turns_before: int) -> None:
     async with opened() as graph:
@@ -113,12 +138,7 @@ async def test_a_cancelled_stream_keeps_what_was_seen(opened: Callable[..., open
             await say(graph, "Hello.")
         seen: list[str] = []
         task = asyncio.create_task(read_until(graph, seen, None))
-        async with asyncio.timeout(60):
-            while len(seen) < 10:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled_after_ten(task, seen)
         assert len(seen) == 10
         await assert_kept(graph, "".join(seen))
 
@@ -133,12 +153,7 @@ async def test_of_a_run_that_is_rolled_back_no_reply_is_kept(opened: Callable[..
         await say(graph, "Hello.")
         seen: list[str] = []
         task = asyncio.create_task(read_until(graph, seen, None))
-        async with asyncio.timeout(60):
-            while len(seen) < 10:
-                await asyncio.sleep(0.01)
-        task.cancel(UserRollback())
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled_after_ten(task, seen, UserRollback())
         state = (await graph.aget_state(thread())).values
         assert [message.text for message in state["messages"]][2:] == ["Tell me slowly."]
         assert len(await graph.ahistory("ada", "t1")) == 2
@@ -148,32 +163,12 @@ async def test_a_run_of_a_server_without_authentication_keeps_what_was_seen(open
     """Found with real servers: such a server puts an empty `user_id` into each run, and the reply was dropped."""
     served = {"configurable": {"thread_id": "t1", "assistant_id": "a", "graph_id": "everthread", "user_id": ""}}
     async with opened() as graph:
-        seen: list[str] = []
-        question = {"messages": [("user", "Tell me slowly.")]}
-        parts = graph.astream(question, served, context={"user_id": "ada"}, stream_mode="messages")
-        async for part, _ in parts:
-            seen.append(part.text)
-            if len(seen) == 5:
-                break
-        await parts.aclose()
-        reply = (await graph.aget_state(thread())).values["messages"][-1].text
-        assert reply.startswith("".join(seen))
-        await assert_kept(graph, reply)
+        await assert_kept_when_left(graph, served)
 
 
 async def test_a_client_that_leaves_in_the_middle(opened: Callable[..., open_graph]) -> None:
     async with opened() as graph:
-        seen: list[str] = []
-        question = {"messages": [("user", "Tell me slowly.")]}
-        parts = graph.astream(question, thread(), context={"user_id": "ada"}, stream_mode="messages")
-        async for part, _ in parts:
-            seen.append(part.text)
-            if len(seen) == 5:
-                break
-        await parts.aclose()
-        reply = (await graph.aget_state(thread())).values["messages"][-1].text
-        assert reply.startswith("".join(seen))
-        await assert_kept(graph, reply)
+        await assert_kept_when_left(graph, thread())
 
 
 async def test_an_invoke_that_is_cancelled_keeps_what_the_model_had_streamed_to_a_listener(
@@ -190,12 +185,7 @@ async def test_an_invoke_that_is_cancelled_keeps_what_the_model_had_streamed_to_
                     seen.append(event["data"]["chunk"].text)  # noqa: PERF401  # it is watched as it grows
 
         task = asyncio.create_task(listen())
-        async with asyncio.timeout(60):
-            while len(seen) < 10:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled_after_ten(task, seen)
         await assert_kept(graph, "".join(WORDS[:10]))
 
 
