@@ -9,7 +9,7 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..state.chain import NOTHING_KEPT, ChainView, is_summary, summary_of
-from ..state.records import MASTER_LEVEL
+from ..state.records import MASTER_LEVEL, covered
 
 
 class Batch(NamedTuple):
@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     @property
     def covers(self) -> int:
         """How many messages the summary will stand for, those below its source summaries included."""
-        return sum(summary_of(message).covers if is_summary(message) else 1 for message in self.sources)
+        return covered(summary_of(message).covers if is_summary(message) else 1 for message in self.sources)
 
 
 def _is_conversational(message: AnyMessage) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ..compression.writing import NO_WORDS
 from ..settings.settings import Settings
+from ..state.records import covered
 from ..storage.user_rows import Exchange
 from ..text.extractive import extract_summary
 from ..text.shorten import beginning
@@ -67,7 +68,7 @@ async def rewrite(rows: Exchange, thread_id: str, summaries: Sequence[Mapping[st
         text = await asyncio.to_thread(extract_summary, sources, settings.summary_length)
         text = beginning(text, settings.max_summary_chars) or NO_WORDS
         turns[summary["id"]] = "", text
-        covers[summary["id"]] = sum(covers.get(id_, 0) for id_ in summary["source_ids"])
+        covers[summary["id"]] = covered(covers.get(id_, 0) for id_ in summary["source_ids"])
         await rows.fetch(
             "deletion.rewrite",
             thread_id=thread_id,

@@ -18,10 +18,18 @@ EVERTHREAD_NAMESPACE: Final = uuid.UUID("8f8bd3a6-92f4-5d0e-9c0b-0e6f3f1f6a11")
 MASTER_LEVEL: Final = 0
 """The level of the master summary, which stands above all numbered levels."""
 
+COVERS_MOST: Final = 2**31 - 1
+"""The most messages a summary says it stands for: what the column of a database holds."""
+
 Role = Literal["user", "assistant", "system", "tool", "agent", "observer"]
 SourceType = Literal["message", "summary"]
 SummaryMethod = Literal["model", "extractive", "user"]
 """What wrote a summary: a model, the extractive summarizer, or a person who corrected it."""
+
+
+def covered(counts: Iterable[object]) -> int:
+    """How many messages sources stand for together; a count that is damaged (no number, negative) is none."""
+    return min(sum(count for count in counts if isinstance(count, int) and count > 0), COVERS_MOST)
 
 
 def now() -> datetime:

@@ -209,6 +209,19 @@ async def test_a_damaged_value_keeps_nothing_from_being_forgotten(store: Store, 
     assert not failures, "\n" + "\n".join(failures)
 
 
+@pytest.mark.parametrize("damage", ["2147483647", "-7"])
+async def test_a_summary_of_summaries_with_damaged_counts_is_rewritten(store: Store, damage: str) -> None:
+    """What they cover together is no more than a column holds, and no less than nothing."""
+    user = store.graph.resources.of_user("ada")
+    above = next(summary for summary in await user.archive.summaries("t1") if summary.level == 2)
+    await store.sql(f"UPDATE summaries SET covers = {damage} WHERE level = 1")
+    boat = next(m.id for m in await user.archive.messages("t1") if "boat" in m.text)
+    await store.graph.aforget("ada", "t1", messages=[boat])
+    (row,) = await store.sql(f"SELECT content, covers FROM summaries WHERE id = '{above.id}'")
+    assert row["content"] != above.content
+    assert 0 <= row["covers"] <= 2**31 - 1
+
+
 async def is_forgotten(store: Store) -> None:
     boat = next(m.id for m in await store.graph.resources.of_user("ada").archive.messages("t1") if "boat" in m.text)
     await store.graph.aforget("ada", "t1", messages=[boat])
