@@ -56,6 +56,9 @@ BELOW: Final = 2.0
 """How far below the best that is no question a hit may be, in idf of the rarest term: in a small memory little stands
 out by its shares."""
 
+LATER: Final = 3.0
+"""The same for what people said later than that, which may have changed it in other words; see "Read and answered"."""
+
 TOGETHER: Final = 10
 """Hits that together should say most of the question's words."""
 
@@ -128,7 +131,7 @@ def said_by_another(scores: Numbers, is_named: NDArray[np.bool_], of_others: NDA
     return bool(is_named.any()) and bool((of_others & ~is_named)[scores.argmax()])
 
 
-def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbers:
+def relevances(scores: Numbers, asks: NDArray[np.bool_], times: Numbers, rarest: float) -> Numbers:
     """How likely it is, by its score, that each candidate is what is asked for, and not nothing: one a score.
 
     One far above the others has nearly all of it, and where many are as good as each other, each has a little: so a
@@ -137,6 +140,7 @@ def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbe
     Args:
         scores: of the candidates.
         asks: whether each is a question: the same one, asked earlier, is the best hit, and answers nothing.
+        times: when people said each; NaN for replies and summaries.
         rarest: idf of a term that is in one message.
     """
     if not len(scores):
@@ -145,7 +149,9 @@ def relevances(scores: Numbers, asks: NDArray[np.bool_], rarest: float) -> Numbe
     crowd = np.sort(np.append(scores, np.zeros(max(0, CROWD - len(scores)))))[-CROWD:]
     total = np.exp((crowd - best) / SPREAD).sum() + np.exp((crowd[0] + NOTHING - best) / SPREAD)
     shares: Numbers = np.exp((scores - best) / SPREAD) / total
-    shares[scores < scores.max(where=~asks, initial=scores.min()) - BELOW * rarest] = 0
+    answer = np.where(asks, -np.inf, scores).argmax()
+    below = np.where(times > times[answer], LATER, BELOW)
+    shares[scores < (scores.min() if asks.all() else scores[answer]) - below * rarest] = 0
     return shares
 
 

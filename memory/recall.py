@@ -219,7 +219,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         scores = bridged(memory, view, at, scores, by_people=~is_reply, asked=keys)
     if scope == "order":
         scores = spread(scores, view.timeline.sittings[at], memory.echoes(view, at))
-    no_summary = np.zeros(len(of_summaries), dtype=bool)
+    no_summary, no_time = np.zeros(len(of_summaries), dtype=bool), np.full(len(of_summaries), np.nan)
     return Candidates(
         view.rows[at],
         [source for source, _ in near.summaries],
@@ -227,6 +227,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         every_cosine,
         np.concatenate([messages["asks"], no_summary]),
+        np.concatenate([np.where(is_reply, np.nan, view.timeline.times[at]), no_time]),
         np.concatenate([leads(of_names, at, scores, ~messages["asks"], rarest), no_summary]),
         sure,
         rarest,
@@ -261,10 +262,9 @@ def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit
     by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
     by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
     known = len(candidates.rows)
-    relevant = relevances(candidates.scores, candidates.asks, candidates.rarest)
+    relevant = relevances(candidates.scores, candidates.asks, candidates.times, candidates.rarest)
     relevant[candidates.leads] = np.maximum(relevant[candidates.leads], LEAST["one"].relevance)
-    if candidates.sure < least.certainty:
-        relevant[:] = 0
+    relevant *= candidates.sure >= least.certainty
 
     def source(n: int) -> tuple[str, str]:
         return memory.ids[candidates.rows[n]] if n < known else candidates.summaries[n - known][:2]

@@ -21,6 +21,7 @@ from ..state.errors import EmbeddingError, RightsError
 from ..state.records import Memory, Recall
 from ..storage.spaces import name_of_space
 from ..text.replies import is_canned
+from ..text.scope import scope_of
 from ..text.tokens import estimate_tokens, is_longer
 from .relevance import least_told
 from .turn import Turn
@@ -53,7 +54,9 @@ async def memories_of(
     hits = [hit for hit in recall.hits if hit.relevance >= recall.least]
     if not hits:
         return []
-    exchanges = await user.archive.exchanges(hits)
+    # What an extract says word for word is found where it was said; together it tells of a whole.
+    extracts = not recall.least or scope_of(question) in ("order", "whole")
+    exchanges = await user.archive.exchanges(hits, extracts=extracts)
     memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)
     if recall.least:  # else all is wanted, as many as were asked for
         memories = told(memories, hits, chain)
@@ -89,22 +92,22 @@ async def memories_of_spaces(question: str, turn: Turn) -> list[Memory]:
 async def _with_sources(
     memories: Sequence[Memory], question: str, chain: Collection[Source], turn: Turn, user: User
 ) -> list[Memory]:
-    """The memories; summaries, but for those in the chain, have their days, and messages that bear on the question."""
+    """The memories; summaries have their days, and those outside the chain messages that bear on the question."""
     left = int(turn.settings.memory_tokens * SUMMARY_SHARE)
     there = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}.union(chain)
     expanded = []
     for memory in memories:
-        is_new = (memory.thread_id, memory.source_ids[0]) not in chain
-        if memory.source_type == "summary" and is_new:
-            below = await user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
-            dated = spanning(memory, below, all_of_it=len(below) < _SOURCES)
-            raw = [m for m in below if (memory.thread_id, m.id) not in there and not is_canned(m.content)]
-            chosen = await asyncio.to_thread(bearing_on, raw, question, left) if left > 0 else []
-            left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
-            there |= {(memory.thread_id, fragment.id) for fragment in chosen}
-            expanded.append(with_fragments(dated, (*dated.fragments, *chosen)))
-        else:
+        if memory.source_type != "summary":
             expanded.append(memory)
+            continue
+        below = await user.archive.newest_sources(memory.thread_id, memory.source_ids[0], limit=_SOURCES)
+        dated = spanning(memory, below, all_of_it=len(below) < _SOURCES)
+        is_new = (memory.thread_id, memory.source_ids[0]) not in chain
+        raw = [m for m in below if (memory.thread_id, m.id) not in there and not is_canned(m.content)]
+        chosen = await asyncio.to_thread(bearing_on, raw, question, left) if is_new and left > 0 else []
+        left -= sum(estimate_tokens(fragment.content) for fragment in chosen)
+        there |= {(memory.thread_id, fragment.id) for fragment in chosen}
+        expanded.append(with_fragments(dated, (*dated.fragments, *chosen)))
     return expanded
 
 

@@ -28,7 +28,7 @@ from .archive_rows import (
     numbers_of,
     place_of,
 )  # fmt: skip
-from .exchanges import exchanges
+from .exchanges import Exchanges, exchanges
 from .readable import readable
 from .sources import SummaryTree, newest_sources, summaries_of, summary_row, summary_tree
 from .user_rows import UserRows
@@ -274,9 +274,9 @@ class Archive:
         rows = await self._rows.fetch("archive.has_more", thread_id=thread_id, ids=list(ids))
         return bool(rows[0]["more"])
 
-    async def exchanges(self, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
-        """By thread and id of each hit, what belongs to it: see `memory.exchanges`."""
-        return await exchanges(self._rows, hits)
+    async def exchanges(self, hits: Sequence[Hit], *, extracts: bool = True) -> Exchanges:
+        """By thread and id of each hit, what belongs to it: see `storage.exchanges`."""
+        return await exchanges(self._rows, hits, extracts=extracts)
 
     async def sources(self, thread_id: str, summary_id: str) -> SummaryTree | None:
         """What a summary was made from, down to the raw messages; None where the user has no such summary."""

@@ -24,12 +24,21 @@ _ARGUMENTS: Final = 200
 """Characters of the arguments of a tool call that are shown."""
 
 
-async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str], tuple[Fragment, ...]]:
-    """By thread and id of each hit, the fragments of its exchange in the order they were said.
+Exchanges = dict[tuple[str, str], tuple[Fragment, ...]]
+"""By thread and id of a hit, the fragments of its exchange in the order they were said."""
+
+
+async def exchanges(rows: UserRows, hits: Sequence[Hit], *, extracts: bool = True) -> Exchanges:
+    """What belongs to each hit.
 
     A user's message brings the next reply, a reply the query before it; tool messages between them are passed over.
     A hit on a tool call or a tool's result brings the query, all calls with their results, and the reply. A summary
     stands alone (seed `000`, "Context Pairing Logic").
+
+    Args:
+        rows: the user's.
+        hits: what was found.
+        extracts: whether summaries count that say word for word what messages say, which are found themselves.
 
     Raises:
         StorageError: the database fails.
@@ -41,6 +50,7 @@ async def exchanges(rows: UserRows, hits: Sequence[Hit]) -> dict[tuple[str, str]
         reach=REACH,
         tool_reach=TOOL_REACH,
         most=2 * TOOL_REACH + 1,
+        extracts=extracts,
     )
     found: dict[tuple[str, str], list[Fragment]] = {}
     for key, one in readable(rows, "messages", near, lambda row: ((row["thread_id"], row["hit_id"]), _fragment(row))):

@@ -19,6 +19,7 @@ from everthread.memory.pairing import candidates, paired, told
 from everthread.nodes.context_assembly import context_assembly
 from everthread.nodes.memory_retrieval import memory_retrieval
 from everthread.nodes.pairing import pairing
+from everthread.runtime.memories import memories_of
 from everthread.runtime.resources import Resources
 from everthread.runtime.turn import Turn
 from everthread.state.records import Hit, now
@@ -178,8 +179,8 @@ async def summarized(resources: Resources) -> None:
         await resources.of_user("ada").archive.add_summary("t", summary)
 
 
-def summary_hit(id_: str) -> Hit:
-    return hit(id_).model_copy(update={"source_type": "summary"})
+def summary_hit(id_: str, rank: int = 1) -> Hit:
+    return hit(id_, rank).model_copy(update={"source_type": "summary"})
 
 
 async def test_a_summary_stands_alone_and_brings_the_sources_that_bear_on_the_question(resources: Resources) -> None:
@@ -198,6 +199,45 @@ async def test_a_source_that_is_a_memory_already_is_not_told_twice(resources: Re
     await summarized(resources)
     memories = await bring(resources, hit("m0", 1), summary_hit("up"), question="Which locker is mine?")
     assert [ids(memory) for memory in memories] == [["m0"], ["up", "m3"]]
+
+
+async def test_a_summary_that_says_word_for_word_what_was_said_is_told_of_a_whole_alone(
+    stored: Settings, embeddings: Embeddings
+) -> None:
+    resources = Resources(stored.but(user_id="ada"), embeddings=embeddings)
+    await summarized(resources)
+    told = {"extractive": set[str](), "model": set[str]()}
+    for method, at in told.items():
+        await resources.of_user("ada").archive.add_summary(
+            "t", Summary(id=method, content="The bus was late.", level=1, source_ids=("m1",), method=method)
+        )
+        for question in ("Was the bus late?", "Summarize what I told you.", "In what order did it happen?"):
+            turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "now"}})
+            recall = Recall(hits=(summary_hit(method, 1), hit("m0", 2)), least=0.004)
+            state: Any = {"messages": [HumanMessage(question, id="asked")], "recall": recall}
+            memories = (await pairing(state, turn))["recall"].memories
+            assert "m0" in {id_ for memory in memories for id_ in memory.source_ids}
+            at |= {question for memory in memories if method in memory.source_ids}
+    assert told["model"] - told["extractive"] == {"Was the bus late?"}
+    assert len(told["extractive"]) == 2
+    await resources.close()
+
+
+async def test_a_summary_bears_the_days_of_which_it_tells_whether_it_stands_in_the_chain_or_not(
+    resources: Resources,
+) -> None:
+    days = [datetime(2024, 3, day, 9, tzinfo=UTC) for day in (4, 5)]
+    said = [
+        HumanMessage(f"It rained, {n}.", id=f"m{n}", additional_kwargs={"created_at": day.isoformat()})
+        for n, day in enumerate(days)
+    ]
+    await resources.of_user("ada").archive.add_messages("t", said)
+    summary = Summary(id="s", content="It rained twice.", level=1, source_ids=("m0", "m1"), method="model")
+    await resources.of_user("ada").archive.add_summary("t", summary)
+    for chain in (set(), {("t", "s")}):
+        turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "t"}})
+        (memory,) = await memories_of(Recall(hits=(summary_hit("s"),)), "Did it rain?", turn, turn.user, chain)
+        assert (memory.created_at, memory.fragments[0].created_at) == tuple(days)
 
 
 async def test_of_a_summary_of_a_whole_life_the_newest_sources_are_looked_at(resources: Resources) -> None:

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from everthread import Recall, Settings, open_graph
 from everthread.graph.conversation import CompiledConversation
-from everthread.memory.breadth import BELOW, CROWD, LEAST, LEAST_FOR_REMARK, relevances
+from everthread.memory.breadth import BELOW, CROWD, LATER, LEAST, LEAST_FOR_REMARK, relevances
 from everthread.memory.fusion import lexical
 from everthread.memory.pairing import paired
 from everthread.memory.timeline import Timeline
@@ -361,10 +361,42 @@ async def test_a_question_that_names_a_month_looks_there_whatever_its_language(r
 
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
-    shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), rarest).tolist()
+    unknown = np.full(len(scores), np.nan)
+    shares = relevances(np.array(scores), np.zeros(len(scores), dtype=bool), unknown, rarest).tolist()
     assert sum(sorted(shares)[-CROWD:]) <= 1.000001
     assert [share for _, share in sorted(zip(scores, shares, strict=True))] == sorted(shares)
     assert all(share == 0 or score >= max(scores) - BELOW * rarest for score, share in zip(scores, shares, strict=True))
+
+
+@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(0, 100)), min_size=1, max_size=300), st.floats(0.5, 12))
+def test_what_people_said_later_than_the_answer_may_be_further_below_it(
+    found: list[tuple[float, float]], rarest: float
+) -> None:
+    scores, times = np.array(found).T
+    shares = relevances(scores, np.zeros(len(scores), dtype=bool), times, rarest)
+    below, is_later = scores.max() - scores, times > times[scores.argmax()]
+    assert not shares[below > LATER * rarest].any()
+    assert not shares[~is_later & (below > BELOW * rarest)].any()
+    assert shares[is_later & (below < min(LATER * rarest, 50))].all()
+
+
+async def test_what_changed_the_answer_in_other_words_is_told_with_it(resources: Resources) -> None:
+    chat = [
+        "The quota for uploads is 60 files an hour for each customer to begin with.", "60 an hour for each customer.",
+        "The load test of last night looked good, no errors at all.", "Good.",
+        "Marketing wants a campaign in autumn, so let's go to 150 files an hour.", "150 then.",
+        "The office is painted green now.", "A fresh colour.", "I went to Turku by train.", "How was the journey?",
+    ]  # fmt: skip
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(chat)])
+    walks = [said(f"Walk number {n} led along canal {n % 7}.", n) for n in range(0, 120, 2)]
+    await resources.of_user("ada").archive.add_messages("t2", walks)
+    turn = Turn(resources, resources.settings.but(user_id="ada"), {"configurable": {"thread_id": "now"}})
+    state: Any = {"messages": [HumanMessage("What is the quota for uploads for each customer?", id="q")]}
+    state |= await memory_retrieval(state, turn)
+    state |= await pairing(state, turn)
+    texts = [fragment.content for memory in state["recall"].memories for fragment in memory.fragments]
+    assert {chat[0], chat[4]} <= {*texts}
+    assert not {*texts} & {walk.text for walk in walks}
 
 
 @pytest.mark.parametrize(

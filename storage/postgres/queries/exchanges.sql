@@ -43,3 +43,4 @@ UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM unnest(:thread_ids::text[], :ids::text[]) AS hit(thread_id, id)
 JOIN summaries s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id
+     AND (:extracts::boolean OR s.method <> 'extractive')

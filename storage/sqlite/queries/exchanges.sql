@@ -33,3 +33,4 @@ FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thre
 UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM hit JOIN summaries AS s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id
+     AND (:extracts OR s.method <> 'extractive')
