@@ -166,7 +166,8 @@ async def _list(storage: Storage) -> None:
     table = Table("when", "what", "asked by", *Deleted.model_fields)
     for row in await records(rows_of(storage)):
         numbers = (str(row[name]) for name in Deleted.model_fields)
-        table.add_row(f"{row['deleted_at']:%Y-%m-%d %H:%M:%S}", row["kind"], row["asked_by"], *numbers)
+        when = f"{row['deleted_at']:%Y-%m-%d %H:%M:%S}" if row["deleted_at"] else "?"
+        table.add_row(when, row["kind"], row["asked_by"], *numbers)
     Console().print(table)
 
 

@@ -8,21 +8,23 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, message_to_dict
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..facts.reading import read_again
 from ..facts.rows import fact_row
+from ..settings.retention import KEEPS
 from ..state.compression_records import SummaryVersion
 from ..state.fact_records import Fact, Pin
 from ..state.messages import message_text, role_of, unmarked
-from ..state.records import Record, Summary, now
+from ..state.records import COLUMN_MOST, Summary, now
 from ..storage.archive_rows import MOST_MESSAGES, as_jsonb, check_message, message_of
 from ..storage.readable import UNREADABLE
 from ..storage.user_rows import Snapshot, UserRows
 from ..storage.values import Json, Row
 from ..text.tokens import count_message_tokens
+from .transfer_lines import ThreadLine
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=BaseModel)
 
 Statement = tuple[str, Mapping[str, Any]]
 
@@ -91,24 +93,34 @@ def _seen(batch: Sequence[Row], look: Look, around: _Around) -> list[Damage]:
 
 def _message(row: Row, around: _Around) -> Iterator[Damage]:
     id_, seq, said_at = row["id"], row["seq"], row["created_at"]
+    named = id_
     try:
         check_message(seq, row["role"], said_at)
-        message_of(row)
-        whole = isinstance(row["text"], str) and type(row["tokens"]) is int and row["tokens"] >= 0
+        said = message_of(row)
+        named = str(said.id)
+        whole = isinstance(row["text"], str) and type(row["tokens"]) is int and 0 <= row["tokens"] <= COLUMN_MOST
+        whole = whole and role_of(said) == row["role"] and named == id_
     except UNREADABLE:
         whole = False
     if not whole:
         message = around.messages.get(id_) or _said(row)
         said_at = said_at or next(reversed(around.times.values()), None) or now()
         values = {
-            "id": id_, "numbered": type(seq) is int and 0 < seq < MOST_MESSAGES, "role": role_of(message),
-            "mended_name": message.name, "mended_text": message_text(message),
-            "message": as_jsonb(message_to_dict(message)),
+            "id": id_, "named": named, "numbered": type(seq) is int and 0 < seq < MOST_MESSAGES,
+            "role": role_of(message), "mended_name": message.name, "mended_text": message_text(message),
+            "message": as_jsonb(message_to_dict(message.model_copy(update={"id": id_}))),
             "tokens": count_message_tokens([message]), "created_at": said_at,
         }  # fmt: skip
-        yield _damage("messages", id_, around, ("doctor.mend_message", values))
+        yield _damage("messages", id_, around, ("doctor.name_message", values), ("doctor.mend_message", values))
     around.texts[id_] = str(row["text"])
     around.times[id_] = said_at
+
+
+def _thread(row: Row, around: _Around) -> Iterator[Damage]:
+    begun = min(around.times.values(), default=None) or now()
+    whole, thread = _mended(ThreadLine, row, name=None, created_at=begun, retention=str(KEEPS))
+    if thread is not None and not whole:
+        yield _damage("threads", around.thread_id, around, ("doctor.mend_thread", thread.model_dump(exclude={"id"})))
 
 
 def _said(row: Row) -> BaseMessage:
@@ -207,6 +219,7 @@ def _vector(row: Row, around: _Around) -> Iterator[Damage]:
 
 _LOOKS: Final[Sequence[tuple[str, Look]]] = (
     ("archive.messages", _message),
+    ("doctor.thread", _thread),
     ("archive.summaries", _summary),
     ("doctor.versions", _version),
     ("doctor.all_facts", _fact),

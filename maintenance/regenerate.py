@@ -77,7 +77,9 @@ async def correct_summary(
     user = conversation.resources.of_user(user_id)
     thread, id_ = await _meant(user, summary_id, thread_id)
     async with conversation.resources.locks.hold(thread):
-        old = (await user.summaries.some(thread, [id_]))[id_]
+        old = (await user.summaries.some(thread, [id_])).get(id_)
+        if old is None:
+            raise InputError(f"The summary {id_!r} is damaged: `everthread doctor --repair` mends what it can.")
         if old.content == text:
             raise InputError("The summary says that already: change its text.")
         by_hand = {"content": text, "method": "user", "model": None, "rejected": None}

@@ -80,7 +80,7 @@ async def read_rows(rows: UserRows, thread_id: str, *, own_vectors: bool) -> Thr
             facts += [(row["id"], row["source_id"]) for row in batch]
         forgotten: list[int] = []
         async for batch in snapshot.batches("doctor.forgotten_numbers", thread_id=thread_id):
-            forgotten += [row["seq"] for row in batch]
+            forgotten += [row["seq"] for row in batch if isinstance(row["seq"], int)]
         return ThreadRows(messages, summaries, facts, lacking, forgotten)
 
     return await rows.snapshot(work)

@@ -29,7 +29,7 @@ BATCH_ROWS: Final = 500
 """Lines that are imported in one transaction, at most."""
 
 _BATCH_CHARACTERS: Final = 4_000_000
-_DAMAGED: Final = "Nothing was exported: {number} rows do not open. `everthread doctor --repair` mends what it can."
+_DAMAGED: Final = "Nothing was exported: {number} rows are damaged. `everthread doctor --repair` mends what it can."
 
 
 _STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -113,8 +113,7 @@ async def _write_all(
         "transfer.documents",
     ):
         async for batch in rows.batches(query, ids=ids):
-            await asyncio.to_thread(_write, output, batch)
-            done += len(batch)
+            done += await asyncio.to_thread(_write, output, batch)
             written(done, number)
     if done != number:
         raise StorageError(_DAMAGED.format(number=number - done))
@@ -126,8 +125,11 @@ def _create(file: Path, part: Path) -> TextIO:
     return open(part, "w", encoding="utf-8", newline="\n", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
-def _write(output: TextIO, rows: Sequence[Row]) -> None:
-    output.writelines(map(row_line, rows))
+def _write(output: TextIO, rows: Sequence[Row]) -> int:
+    """Write the lines of rows, without those that are damaged; returns how many."""
+    lines = [line for line in map(row_line, rows) if line is not None]
+    output.writelines(lines)
+    return len(lines)
 
 
 async def import_rows(rows: UserRows, file: Path, checked: Checked, *, added: Callable[[Added], None]) -> Counts:

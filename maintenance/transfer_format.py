@@ -60,9 +60,14 @@ def header_line(user: str, counts: Counts) -> str:
     return Header(user=user, counts=counts).model_dump_json() + "\n"
 
 
-def row_line(row: Row) -> str:
-    """The line of a row whose columns are the fields of its kind."""
-    return json.dumps(row, ensure_ascii=False, default=datetime.isoformat) + "\n"
+def row_line(row: Row) -> str | None:
+    """The line of a row whose columns are the fields of its kind; None where it is damaged: no import would take it."""
+    try:
+        if _wrong(_BODY.validate_python(row)) is None:
+            return json.dumps(row, ensure_ascii=False, allow_nan=False, default=datetime.isoformat) + "\n"
+    except (ValueError, TypeError, InputError):
+        pass
+    return None
 
 
 def check_file(file: Path) -> Checked:
@@ -87,14 +92,12 @@ def check_file(file: Path) -> Checked:
             if line.seq <= last_seq.get(line.thread, 0):
                 _refuse(file, number, "expected a 'seq' larger than that of the message before it in its thread")
             last_seq[line.thread] = line.seq
-            _check_message(file, number, line)
-            sources.add_message(line)
         if isinstance(line, SummaryLine):
             sources.add_summary(number, line)
-        if isinstance(line, FactLine):
-            _check_fact(file, number, line)
-    if wrong := sources.first_wrong():
-        _refuse(file, *wrong)
+        if (wrong := _wrong(line)) is not None:
+            _refuse(file, number, wrong)
+    if (unfit := sources.first_wrong()) is not None:
+        _refuse(file, *unfit)
     counts = Counts(**{name: found[_KIND_OF[name]] for name in Counts.model_fields})
     if counts != header.counts:
         raise InputError(
@@ -185,26 +188,32 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _check_message(file: Path, number: int, line: MessageLine) -> None:
+def _wrong(line: Body) -> str | None:
+    """What is expected of a line of this kind, and is not so; None where it can be imported."""
+    if isinstance(line, MessageLine):
+        return _wrong_message(line)
+    if isinstance(line, FactLine):
+        try:
+            line.fact(line.thread)
+        except ValidationError:
+            return "expected 'valid_to' with, and only with, the state superseded or forgotten"
+    return None
+
+
+def _wrong_message(line: MessageLine) -> str | None:
     try:
         said = line.said()
         message_text(said)
     except Exception as error:  # whatever LangChain raises, the line cannot be used
         if isinstance(error, InputError):
             raise
-        _refuse(file, number, "expected 'message' to be a LangChain message with 'type' and 'data'")
+        return "expected 'message' to be a LangChain message with 'type' and 'data'"
     if isinstance(said, RemoveMessage):
-        _refuse(file, number, "expected 'message' to be what was said, found the removal of a message")
+        return "expected 'message' to be what was said, found the removal of a message"
     # What is recalled, paired and summarized is named by the line's id and role.
     if said.id != line.id or role_of(said) != line.role:
-        _refuse(file, number, "expected 'message' to have the id and the role of its line")
-
-
-def _check_fact(file: Path, number: int, line: FactLine) -> None:
-    try:
-        line.fact(line.thread)
-    except ValidationError:
-        _refuse(file, number, "expected 'valid_to' with, and only with, the state superseded or forgotten")
+        return "expected 'message' to have the id and the role of its line"
+    return None
 
 
 def _refuse(file: Path, number: int, expected: str) -> NoReturn:
@@ -234,16 +243,14 @@ def _listed(words: Iterable[str]) -> str:
 
 
 class _Sources:
-    """What the summaries of a file say they were made from: it must be there, and lead down to what was said."""
+    """What the summaries of a file say they were made from: it must lead down to what was said.
+
+    That a source is gone is no fault of the file: the doctor names it, before the export and after the import.
+    """
 
     def __init__(self) -> None:
-        self._messages: set[_Key] = set()
         self._sources: dict[_Key, list[_Key]] = {}
         self._numbers: dict[_Key, int] = {}
-
-    def add_message(self, line: MessageLine) -> None:
-        """Take in a message."""
-        self._messages.add((line.thread, line.id))
 
     def add_summary(self, number: int, line: SummaryLine) -> None:
         """Take in a summary, which stands in line `number`."""
@@ -252,12 +259,7 @@ class _Sources:
         self._numbers[key] = number
 
     def first_wrong(self) -> tuple[int, str] | None:
-        """The line of the first summary with a source that is not there, or made from itself; and what was expected."""
-        for key, sources in self._sources.items():
-            for source in sources:
-                if source not in self._messages and source not in self._sources:
-                    wrong = f"expected the sources of a summary in its thread, found no {source[1]!r}"
-                    return self._numbers[key], wrong
+        """The line of the first summary that is made from itself, and what was expected."""
         try:
             TopologicalSorter(self._sources).prepare()
         except CycleError as error:

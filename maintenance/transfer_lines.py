@@ -11,7 +11,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from ..settings.retention import Retention
 from ..state.fact_records import Fact, FactKind, FactOrigin, FactState, PinKind
 from ..state.messages import cleaned, message_text
-from ..state.records import Role, SummaryMethod, now
+from ..state.records import COLUMN_MOST, MOST_VERSIONS, Role, SummaryMethod, now
+from ..storage.values import kept_time
 
 VERSION: Final = 7
 """The version that is written. Version 1 has no facts and no pins, version 2 no earlier texts of summaries, version 3
@@ -21,15 +22,14 @@ until version 6, no summary is written by a person, and there are no documents."
 
 READABLE: Final = (1, 2, 3, 4, 5, 6, 7)
 
-_INT: Final = 2**31 - 1
 _BIGINT: Final = 2**63 - 1
 
 
 def _in_utc(moment: datetime) -> datetime:
     try:
-        return moment.astimezone(UTC)
+        return kept_time(moment.astimezone(UTC))
     except OverflowError:
-        raise ValueError("expected a time within the years 1 to 9999 in UTC") from None
+        raise ValueError("the calendar has no such time in UTC") from None
 
 
 def _retention(text: str | None) -> str | None:
@@ -94,7 +94,7 @@ class MessageLine(_Line):
     left_at: Moment | None = None
     active: bool = Field(True, exclude=True)
     chunk_id: int | None = Field(None, exclude=True)
-    tokens: int = Field(ge=0, le=_INT)
+    tokens: int = Field(ge=0, le=COLUMN_MOST)
     message: dict[str, Any]
 
     def said(self) -> BaseMessage:
@@ -123,15 +123,15 @@ class SummaryLine(_Line):
     kind: Literal["summary"]
     thread: str
     id: str = Field(min_length=1)
-    level: int = Field(ge=0, le=_INT)
+    level: int = Field(ge=0, le=COLUMN_MOST)
     content: str
     source_ids: list[str] = Field(min_length=1)
     method: SummaryMethod
     model: str | None
-    tokens: int = Field(ge=0, le=_INT)
-    covers: int = Field(0, ge=0, le=_INT)
+    tokens: int = Field(ge=0, le=COLUMN_MOST)
+    covers: int = Field(0, ge=0, le=COLUMN_MOST)
     rejected: str | None = None
-    version: int = Field(1, ge=1, le=_INT)
+    version: int = Field(1, ge=1, le=MOST_VERSIONS)
     active: bool = Field(True, exclude=True)
     created_at: Moment
     left_at: Moment | None = None
@@ -143,11 +143,11 @@ class VersionLine(_Line):
     kind: Literal["version"]
     thread: str
     id: str = Field(min_length=1)
-    version: int = Field(ge=1, le=_INT)
+    version: int = Field(ge=1, le=MOST_VERSIONS)
     content: str
     method: SummaryMethod
     model: str | None
-    tokens: int = Field(ge=0, le=_INT)
+    tokens: int = Field(ge=0, le=COLUMN_MOST)
     rejected: str | None
     replaced_at: Moment
 

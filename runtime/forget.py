@@ -28,7 +28,7 @@ from .forget_checkpoints import OF_THREAD, scrub_checkpoints
 from .forget_needles import Needles, needles_of
 from .forget_reports import Place, quoting_reports, scrub_reports
 from .forget_summaries import Above, rewrite, summaries_above
-from .forget_traces import Traces, joined, quotable, says_one_of
+from .forget_traces import Traces, joined, may_be_users, quotable, says_one_of
 from .forget_wanted import Kind, Wanted
 from .left_out import keys_of_row
 from .user import User
@@ -153,7 +153,7 @@ async def needles(user: User, wanted: Wanted) -> Needles:
         StorageError: the database fails.
     """
     found = await user.rows.exclusive(lambda rows: _find(rows, wanted))
-    said = [text for text, role in found.said if role == "user"]
+    said = [text for text, role in found.said if may_be_users(role)]
     quotes = found.traces.quotes or quotable(said)
     return needles_of(said, quotes, (id_ for ids in found.traces.ids.values() for id_ in ids))
 
@@ -164,7 +164,8 @@ async def records(rows: UserRows) -> list[dict[str, Any]]:
     Raises:
         StorageError: the database fails.
     """
-    return await rows.fetch("deletion.records")
+    found = await rows.fetch("deletion.records")
+    return [{**row, **{name: row[name] or 0 for name in Deleted.model_fields}} for row in found]
 
 
 class Found(NamedTuple):
@@ -198,7 +199,7 @@ async def _find(rows: Exchange, wanted: Wanted) -> Found:
         frozenset(wanted.threads), wanted.ids, frozenset(), texts, wanted.quotes or (), wanted.kind == "age"
     )
     if since is not None and wanted.kind != "user" and wanted.quotes is None:
-        traces = await _with_quotes(rows, traces, quotable(row["text"] for row in said if row["role"] == "user"), since)
+        traces = await _with_quotes(rows, traces, quotable(r["text"] for r in said if may_be_users(r["role"])), since)
     above = {thread: await summaries_above(rows, thread, list(ids)) for thread, ids in traces.ids.items()}
     rewritten = frozenset(row["id"] for summaries in above.values() for row in summaries.kept)
     ids = {thread: some | set(above[thread].gone) for thread, some in traces.ids.items()}

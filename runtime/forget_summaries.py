@@ -31,13 +31,14 @@ class Above(NamedTuple):
 
 
 async def summaries_above(rows: Exchange, thread_id: str, ids: Sequence[str]) -> Above:
-    """All summaries that were made from these messages, directly or through others."""
-    found: dict[str, dict[str, Any]] = {}
-    above = list(ids)
+    """All summaries that were made from these messages, directly or through others, or may have been."""
+    unknown = {row["id"]: row for row in await rows.fetch("deletion.of_unknown", thread_id=thread_id)}
+    found: dict[str, dict[str, Any]] = dict(unknown)
+    above = [*ids, *unknown]
     while above:
         new = await rows.fetch("summaries.above", thread_id=thread_id, ids=above)
         above = [row["id"] for row in new if row["id"] not in found]
-        found.update((row["id"], row) for row in new)
+        found |= {row["id"]: row for row in new if row["id"] not in unknown}
     gone = set(ids)
     kept: list[dict[str, Any]] = []
     for row in sorted(found.values(), key=_in_order):
@@ -52,7 +53,7 @@ async def summaries_above(rows: Exchange, thread_id: str, ids: Sequence[str]) ->
 def _in_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """The lower ones first: they were made before. One whose time is damaged goes by its level alone."""
     made = row["created_at"] or datetime.min.replace(tzinfo=UTC)
-    return made, row["level"] == 0, row["level"], row["id"]
+    return made, row["level"] == 0, row["level"] or 0, row["id"]
 
 
 async def rewrite(rows: Exchange, thread_id: str, summaries: Sequence[Mapping[str, Any]], settings: Settings) -> None:

@@ -14,6 +14,7 @@ from ..facts.said import texts_in
 from ..state.messages import message_text
 from ..state.records import Record
 from ..state.report_records import EXCERPT
+from ..storage.archive_rows import ROLES
 from ..text.sentences import sentences
 from ..text.shorten import one_line
 from ..text.terms import terms
@@ -144,6 +145,11 @@ class _Scrub:
 def _ids_of(traces: Traces, thread_id: Any) -> Ids:
     """Ids of a thread that a memory of it may name, summaries with an earlier text among them."""
     return traces.ids.get(thread_id, frozenset()) | traces.rewritten
+
+
+def may_be_users(role: str) -> bool:
+    """Whether the user said it: that of a damaged role may be theirs."""
+    return role == "user" or role not in ROLES
 
 
 def quotable(texts: Iterable[str]) -> list[str]:

@@ -16,7 +16,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from ..settings.retention import Retention
+from pydantic import ValidationError
+
+from ..settings.retention import KEEPS, Retention
 from ..state.errors import EverthreadError
 from ..state.records import RetentionRun, now
 from ..storage.open import locks_of
@@ -194,7 +196,12 @@ class RetentionPass:
     def _retention(self, thread: ThreadRetention) -> Retention:
         if thread.retention is None:
             return self._of_all
-        return Retention.model_validate(thread.retention).over(self._of_all)
+        try:
+            own = Retention.model_validate(thread.retention)
+        except ValidationError:  # it is damaged: what goes once does not come back
+            logger.warning("The retention of thread %s cannot be read: nothing of it goes.", thread.thread_id)
+            own = KEEPS
+        return own.over(self._of_all)
 
     async def _reports(self, rows: UserRows, retention: Retention, due: Due) -> bool:
         if retention.reports is None or not due.reports:

@@ -65,3 +65,7 @@ class Retention(NamedValues):
 
     def __str__(self) -> str:
         return ",".join(f"{name}={_FOREVER if value is None else written(value)}" for name, value in self.given.items())
+
+
+KEEPS: Final = Retention(messages=None, reports=None, checkpoint_age=None)
+"""By which nothing of a thread goes: in place of its own where nobody can read that."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, AwareDatetime, Field
 
-from .records import Record, Summary, SummaryMethod
+from .records import COLUMN_MOST, MOST_VERSIONS, Record, Summary, SummaryMethod
 
 
 class ThreadCompression(Record):
@@ -39,11 +39,11 @@ class ThreadCompression(Record):
 class SummaryVersion(Record):
     """An earlier text of a summary that was made again; the fields are those of `Summary`."""
 
-    version: int = Field(ge=1)
+    version: int = Field(ge=1, le=MOST_VERSIONS)
     content: str
     method: SummaryMethod
     model: str | None = None
-    tokens: int = Field(0, ge=0)
+    tokens: int = Field(0, ge=0, le=COLUMN_MOST)
     rejected: str | None = None
     replaced_at: AwareDatetime
 

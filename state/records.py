@@ -18,8 +18,11 @@ EVERTHREAD_NAMESPACE: Final = uuid.UUID("8f8bd3a6-92f4-5d0e-9c0b-0e6f3f1f6a11")
 MASTER_LEVEL: Final = 0
 """The level of the master summary, which stands above all numbered levels."""
 
-COVERS_MOST: Final = 2**31 - 1
-"""The most messages a summary says it stands for: what the column of a database holds."""
+COLUMN_MOST: Final = 2**31 - 1
+"""The most that a number of a record is: what the column of a database holds."""
+
+MOST_VERSIONS: Final = 2**30
+"""Beyond all texts that a summary may have; one more is still a number that a column of a database holds."""
 
 Role = Literal["user", "assistant", "system", "tool", "agent", "observer"]
 SourceType = Literal["message", "summary"]
@@ -29,7 +32,7 @@ SummaryMethod = Literal["model", "extractive", "user"]
 
 def covered(counts: Iterable[object]) -> int:
     """How many messages sources stand for together; a count that is damaged (no number, negative) is none."""
-    return min(sum(count for count in counts if isinstance(count, int) and count > 0), COVERS_MOST)
+    return min(sum(count for count in counts if isinstance(count, int) and count > 0), COLUMN_MOST)
 
 
 def now() -> datetime:
@@ -58,16 +61,20 @@ class Summary(Record):
 
     id: str
     content: str
-    level: int = Field(ge=0, description="1, 2, ...; 0 is the master summary.")
+    level: int = Field(ge=0, le=COLUMN_MOST, description="1, 2, ...; 0 is the master summary.")
     source_ids: tuple[str, ...] = Field(min_length=1, description="Messages or summaries, in the order of the chain.")
     method: SummaryMethod = "extractive"
     model: str | None = None
-    tokens: int = Field(0, ge=0)
-    covers: int = Field(0, ge=0, description="How many messages it stands for, directly or through its sources.")
+    tokens: int = Field(0, ge=0, le=COLUMN_MOST)
+    covers: int = Field(
+        0, ge=0, le=COLUMN_MOST, description="How many messages it stands for, directly or through its sources."
+    )
     rejected: str | None = Field(
         None, description="Why the model's text was not taken; such a summary is made again in a later turn."
     )
-    version: int = Field(1, ge=1, description="Grows when it is made again from the same sources; the id stays.")
+    version: int = Field(
+        1, ge=1, le=MOST_VERSIONS, description="Grows when it is made again from the same sources; the id stays."
+    )
     created_at: AwareDatetime = Field(default_factory=now)
 
     @property

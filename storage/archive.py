@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from ..state.errors import ThreadOwnershipError
 from ..state.messages import clean_text
-from ..state.records import Fragment, Hit, Place, Summary
+from ..state.records import Fragment, Hit, Place, Summary, now
 from ..state.threads import former_id, may_have
 from ..state.threads import thread_id as id_of
 from .archive_rows import (
@@ -288,12 +288,12 @@ class Archive:
 
     async def summaries(self, thread_id: str) -> list[Summary]:
         """All summaries of a thread, oldest first, those included that a higher one has replaced."""
-        rows = await self._rows.fetch("archive.summaries", thread_id=thread_id)
-        return summaries_of(self._rows, rows)
+        return summaries_of(self._rows, await self._rows.fetch("archive.summaries", thread_id=thread_id))
 
     async def threads(self) -> list[Row]:
         """The user's threads, the latest first, each with `thread_id`, `name`, `created_at`, `messages`, `last_at`."""
-        return await self._rows.fetch("archive.threads")
+        rows = await self._rows.fetch("archive.threads")
+        return [{**row, "created_at": row["created_at"] or row["last_at"] or now()} for row in rows]
 
 
 def _foreign(id_: str) -> ThreadOwnershipError:

@@ -21,7 +21,7 @@ from ..text.moments import moment
 from ..text.tokens import count_message_tokens
 from .readable import Rows, readable
 from .term_keys import message_keys
-from .values import Json, Row
+from .values import Json, Row, kept_time
 
 COMPARED: Final = ("content", "tool_calls", "tool_call_id")
 """What two messages of one id must agree in, beside their role."""
@@ -36,7 +36,8 @@ CREATED_AT: Final = "created_at"
 """Says, among the additional_kwargs of a message, when it was said."""
 
 _EARLIER: Final = re.compile("@was-[0-9a-f]{32}$")
-_ROLES: Final = frozenset(get_args(Role))
+ROLES: Final = frozenset(get_args(Role))
+"""Who says something in a conversation."""
 _COLUMNS: Final = ("id", "thread_id", "seq", "role", "name", "text", "tokens", "created_at", "left_at")
 
 
@@ -156,7 +157,7 @@ def check_message(seq: object, role: object, said_at: object) -> None:
     Raises:
         ValueError: the number, the role or the time is damaged.
     """
-    if type(seq) is not int or not 0 < seq < MOST_MESSAGES or role not in _ROLES or said_at is None:
+    if type(seq) is not int or not 0 < seq < MOST_MESSAGES or role not in ROLES or said_at is None:
         raise ValueError("a message has a number, a role and a time")
 
 
@@ -182,10 +183,10 @@ def said_at(message: BaseMessage) -> datetime:
     """When a message was said, in UTC: `created_at` among its additional_kwargs, else now.
 
     It may stand there in any form that `text.moments` reads, in UTC where it names no zone. What is none, or lies
-    outside the years 1 to 9999, counts as now.
+    outside the years 2 to 9998, counts as now.
     """
     try:
-        return (moment(message.additional_kwargs.get(CREATED_AT)) or now()).astimezone(UTC)
+        return kept_time((moment(message.additional_kwargs.get(CREATED_AT)) or now()).astimezone(UTC))
     except (ValueError, OverflowError, OSError):
         return now()
 

@@ -16,6 +16,7 @@ from ..state.errors import RightsError, StorageUnreachable
 from .archive_rows import check_message
 from .readable import UNREADABLE, readable
 from .user_rows import UserRows
+from .values import kept_time
 
 ALL: Final = "0"
 """The horizon before everything."""
@@ -196,12 +197,12 @@ def said_at(micros: int) -> datetime:
     """The time that is so many microseconds after the beginning of 1970.
 
     Raises:
-        ValueError: it is none that Python knows.
+        ValueError: it is none that is kept.
     """
     try:
-        return _EPOCH + timedelta(microseconds=int(micros))
+        return kept_time(_EPOCH + timedelta(microseconds=int(micros)))
     except OverflowError:
-        raise ValueError("a time is between the years 1 and 9999") from None
+        raise ValueError("the calendar has no such time") from None
 
 
 def _messages(rows: UserRows, found: _Rows) -> list[MessageRow]:
@@ -228,8 +229,8 @@ def _sound(rows: UserRows, table: str, found: list[R], check: Callable[[Sequence
 
 def _check_messages(rows: Sequence[MessageRow]) -> None:
     if rows:
-        _, _, seqs, roles, _, micros, _, keys, _ = zip(*rows, strict=True)
-        _check(seqs, roles, micros)
+        threads, ids, seqs, roles, _, micros, _, keys, _ = zip(*rows, strict=True)
+        _check(threads + ids, seqs, roles, micros)
         sizes = {max(len(memoryview(of)) - _ARRAY_HEAD, 0) for of in keys if of is not None}
         if any(size % _NUMBER.itemsize for size in sizes):
             raise ValueError("terms are numbers")
@@ -237,13 +238,15 @@ def _check_messages(rows: Sequence[MessageRow]) -> None:
 
 def _check_vectors(rows: Sequence[VectorRow]) -> None:
     if rows:
-        _, _, _, _, roles, micros, numbers, _ = zip(*rows, strict=True)
-        _check((1,), roles, micros)
+        _, threads, _, ids, roles, micros, numbers, _ = zip(*rows, strict=True)
+        _check(threads + ids, (1,), roles, micros)
         if any(size <= _VECTOR_HEAD or size % 4 for size in {len(memoryview(of)) for of in numbers}):
             raise ValueError("a vector has numbers")
 
 
-def _check(seqs: Sequence[Any], roles: Sequence[Any], micros: Sequence[Any]) -> None:
+def _check(ids: Sequence[Any], seqs: Sequence[Any], roles: Sequence[Any], micros: Sequence[Any]) -> None:
+    if not {*map(type, ids)} <= {str}:
+        raise TypeError("threads, messages and summaries are named by texts")
     if not {*map(type, seqs), *map(type, micros)} <= {int}:
         raise TypeError("places and times are numbers")
     for role in set(roles):

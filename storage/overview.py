@@ -79,7 +79,8 @@ class Overview:
         """
         values = {"thread_id": thread_id}
         rows, places = await self._rows.tuples(("overview.outline", values), ("overview.places", values))
-        return [Outlined._make(row) for row in rows if isinstance(row[2], list)], dict(places)
+        whole = [row for row in rows if isinstance(row[2], list) and None not in row]
+        return list(map(Outlined._make, whole)), {id_: seq for id_, seq in places if isinstance(seq, int)}
 
     async def said_tokens(self, thread_ids: Collection[str], since: datetime) -> dict[str, list[tuple[datetime, int]]]:
         """By thread, when its messages were said, and the tokens of the whole conversation with each.
@@ -89,7 +90,8 @@ class Overview:
         found: dict[str, list[tuple[datetime, int]]] = {}
         for row in await self._rows.fetch("overview.said_tokens", threads=list(thread_ids), since=since):
             so_far = found.setdefault(row["thread_id"], [])
-            so_far.append((row["created_at"], int(row["tokens"]) + (so_far[-1][1] if so_far else 0)))
+            if row["created_at"] is not None:
+                so_far.append((row["created_at"], int(row["tokens"] or 0) + (so_far[-1][1] if so_far else 0)))
         return found
 
     async def backlog(self) -> dict[str, int]:

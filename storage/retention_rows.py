@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ..settings.retention import Retention
 from ..state.records import RetentionRun
 from .entering import across_users, enter
+from .readable import UNREADABLE
 from .storage import Connection, Storage
 from .user_rows import UserRows
 from .values import Json, Row
@@ -156,12 +158,16 @@ class RetentionRows:
         await self._fetch("retention.prune_runs", most=RUNS - 1)
 
     async def runs(self, most: int) -> list[RetentionRun]:
-        """The last runs, the newest first.
+        """The last runs that can be read, the newest first.
 
         Raises:
             StorageError: the storage fails.
         """
-        return [RetentionRun(**row["report"]) for row in await self._fetch("retention.runs", most=most)]
+        runs: list[RetentionRun] = []
+        for row in await self._fetch("retention.runs", most=most):
+            with suppress(*UNREADABLE):
+                runs.append(RetentionRun(**row["report"]))
+        return runs
 
     async def _fetch(self, name: str, **values: Any) -> list[Row]:
         async def work(connection: Connection) -> list[Row]:

@@ -276,6 +276,7 @@ async def test_what_json_cannot_say_is_kept_as_text(archive: Archive) -> None:
         ("100,000 years ago", None),
         ("0001-01-01T00:00:00+14:00", None),
         ("9999-12-31T23:59:59-14:00", None),
+        ("9999-12-31T23:59:59Z", None),
         (1e30, None),
         (True, None),
         ("", None),

@@ -3,163 +3,25 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final
 
 import pytest
 from conversation import EchoModel, open_with, say
+from damaged_store import SAID, TABLES, Store, filled_store
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from everthread import Settings, StorageError, Summary, examine
-from everthread.state.search_records import SearchResult
-from everthread.storage.search_cache import SearchCache
+from everthread import Settings, examine
 from everthread.storage.user_rows import UserRows
-
-Kind = Literal["postgres", "sqlite", "json"]
-TABLES: Final = (
-    "threads", "messages", "summaries", "summary_versions", "vectors", "search_cache", "facts", "pins", "turn_reports",
-)  # fmt: skip
-SAID: Final = (
-    "My dog is called Biscuit.", "Remember that I live in Lisbon.", "I prefer tea.", "My sister likes jazz.",
-    "The boat is blue.", "Where is the boat?",
-)  # fmt: skip
-
-_NUMBERS: Final = ("-7", "2147483647")
-DAMAGES: Final = {
-    "sqlite": ("''", "'weird {'", "-7", "1e15", "NULL"),
-    "json": ("'weird {'", "-7"),
-    "text": ("''", "'weird'", "NULL"),
-    "jsonb": ("'[]'", "'{\"broken\": 1}'", "'\"text\"'", "'null'", "NULL"),
-    "json_of_postgres": ("'[]'", "NULL"),
-    "int8": (*_NUMBERS, "NULL"),
-    "int4": (*_NUMBERS, "NULL"),
-    "float8": ("-7", "7", "'NaN'", "'Infinity'", "NULL"),
-    "timestamptz": ("'infinity'", "'-infinity'", "'0044-03-15 BC'", "'20000-01-01'", "NULL"),
-    "bool": ("NOT {column}", "NULL"),
-    "_text": ("'{}'", "'{NULL}'", "NULL"),
-    "_int8": ("'{}'", "'{NULL}'", "NULL"),
-    "uuid": ("gen_random_uuid()", "NULL"),
-    "bytea": ("''", "NULL"),
-    "vector": ("'[0]'", "'[0,0,0,0,0,0,0,0]'", "NULL"),
-    "xid8": ("'1'", "NULL"),
-}
-"""By the storage, or by the type of the column: what a value becomes, as SQL."""
-
 
 NAMED: Final = {"fact without source", "source missing", "message missing"}
 
 
-class Store:
-    """The rows of a graph, as somebody beside everthread sees them."""
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
-        self.database = graph.resources.database
-        self.is_postgres = self.database.kind == "postgres"
-        self._restoring: list[str] = []
-        self.key = "ctid" if self.is_postgres else "rowid"
-
-    async def columns(self, table: str) -> dict[str, Sequence[str]]:
-        """The columns of a table, with their damages."""
-        if not self.is_postgres:
-            rows = await self.sql(f"PRAGMA table_info({table})")
-            return {row["name"]: DAMAGES[self.database.kind] for row in rows}
-        rows = await self.sql(
-            "SELECT attname AS name, typname AS type FROM pg_attribute JOIN pg_type t ON t.oid = atttypid "
-            f"WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' "
-            "ORDER BY attnum"
-        )
-        return {
-            row["name"]: DAMAGES[f"{row['type']}_of_postgres" if row["type"] == "json" else row["type"]] for row in rows
-        }
-
-    async def sql(self, statement: str, **values: Any) -> list[Any]:
-        if not self.is_postgres:
-
-            def work(connection: sqlite3.Connection) -> list[Any]:
-                cursor = connection.execute(statement, values)
-                names = [column[0] for column in cursor.description or ()]
-                return [dict(zip(names, row, strict=True)) for row in cursor]
-
-            return list(await self.database.on_thread(work))
-
-        async def run(connection: Any) -> list[Any]:
-            cursor = await connection.execute(statement, values or None)
-            return await cursor.fetchall() if cursor.description else []
-
-        return list(await self.database.run(run))
-
-    async def rows(self, table: str) -> int:
-        return int((await self.sql(f"SELECT count(*) AS n FROM {table}"))[0]["n"])
-
-    async def damage(self, table: str, column: str, value: str) -> bool:
-        """Damage one value of a table, the second's; whether the database lets that happen."""
-        at = f"(SELECT {self.key} FROM {table} ORDER BY {self.key} LIMIT 1 OFFSET 1)"
-        try:
-            await self.sql(f"UPDATE {table} SET {column} = {value.replace('{column}', column)} WHERE {self.key} = {at}")
-            await self.sql("INSERT INTO memory_removals VALUES ('ada', 1) ON CONFLICT (user_id) DO UPDATE SET times = "
-                           "memory_removals.times + 1")  # what this process holds of the rows is read anew  # fmt: skip
-        except StorageError:
-            return False
-        return True
-
-    @property
-    def all_tables(self) -> Sequence[str]:
-        """With those of the checkpoints."""
-        own = (
-            ("checkpoints", "checkpoint_blobs", "checkpoint_writes") if self.is_postgres else ("checkpoints", "writes")
-        )
-        return (*TABLES, *own)
-
-    async def save(self) -> None:
-        self._restoring = []
-        for table in self.all_tables:
-            columns = ", ".join(await self.columns(table))
-            await self.sql(f"CREATE TABLE saved_{table} AS SELECT * FROM {table}")
-            self._restoring += [
-                f"DELETE FROM {table}",
-                f"INSERT INTO {table} ({columns}) SELECT {columns} FROM saved_{table}",
-            ]
-
-    async def restore(self) -> None:
-        async def run(connection: Any) -> None:
-            for statement in self._restoring:
-                await connection.execute(statement)
-
-        await self.database.run(run)
-
-
 @pytest.fixture(params=["sqlite", "json", "postgres"])
 async def store(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
-    """A storage with rows in every table: of messages, summaries and their versions, facts, pins, ..."""
-    if request.param != "postgres":
-        settings = settings.but(database_url=request.param, data_dir=tmp_path)
-    embeddings = DeterministicFakeEmbedding(size=8)
-    async with open_with(settings, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
-        for said in SAID:
-            await say(graph, said)
-        await graph.asettled()
-        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
-        messages = await user.archive.messages("t1")
-        for n in (0, 4):
-            sources = tuple(message.id for message in messages[n : n + 4])
-            summary = Summary(
-                id=Summary.id_for("t1", 1, sources), content=f"Summary {n}.", level=1, source_ids=sources, covers=4
-            )
-            await user.archive.add_summary("t1", summary)
-            await user.summaries.replace("t1", summary.model_copy(update={"version": 2, "content": f"Again {n}."}))
-        cache = SearchCache(UserRows(graph.resources.database, "ada"))  # type: ignore[attr-defined]
-        for n in range(2):
-            await cache.put([str(n)], [SearchResult(title="A", url="https://a.example", content="a", engine="e")], 100)
-        await say(graph, "And on.")
-        await say(graph, "Another thread.", to="t2")
-        await say(graph, "And a third one.", to="t3")
-        await graph.asettled()
-        while await user.vectors.embed_pending(timeout=60):
-            pass
-        yield Store(graph)
+    async with filled_store(request.param, settings, tmp_path) as filled:
+        yield filled
 
 
 async def archived(store: Store) -> dict[str, str]:
@@ -179,15 +41,11 @@ async def test_a_damaged_value_costs_its_row_and_no_turn(store: Store, table: st
     await store.save()
     known = await archived(store)
     counts, failures = {name: await store.rows(name) for name in TABLES}, []
-    for column, damages in (await store.columns(table)).items():
-        for value in damages:
-            if await store.damage(table, column, value):
-                try:
-                    await goes_on(store, known, counts)
-                except Exception as error:  # told with all others
-                    failures.append(f"{column} = {value}: {type(error).__name__}: {str(error)[:300]}")
-                await store.graph.asettled()  # what the last turn still writes is of the damaged rows
-                await store.restore()
+    async for damage in store.damages(table):
+        try:
+            await goes_on(store, known, counts)
+        except Exception as error:  # told with all others
+            failures.append(f"{damage}: {type(error).__name__}: {str(error)[:300]}")
     assert not failures, "\n" + "\n".join(failures)
 
 
@@ -197,15 +55,11 @@ async def test_a_damaged_value_keeps_nothing_from_being_forgotten(store: Store, 
     """By its id and in the chat: a row that nobody can read may not stand between a user and what is to be gone."""
     await store.save()
     failures = []
-    for column, damages in (await store.columns(table)).items():
-        for value in damages:
-            if await store.damage(table, column, value):
-                try:
-                    await is_forgotten(store)
-                except Exception as error:  # told with all others
-                    failures.append(f"{column} = {value}: {type(error).__name__}: {str(error)[:300]}")
-                await store.graph.asettled()
-                await store.restore()
+    async for damage in store.damages(table):
+        try:
+            await is_forgotten(store)
+        except Exception as error:  # told with all others
+            failures.append(f"{damage}: {type(error).__name__}: {str(error)[:300]}")
     assert not failures, "\n" + "\n".join(failures)
 
 

@@ -10,11 +10,11 @@ from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper, Loader
 from psycopg.rows import DictRow
 
-from ..values import Json
+from ..values import Json, kept_time
 
 
 async def adapt(connection: AsyncConnection[DictRow]) -> None:
-    """Have a connection read times in UTC, and those that Python has none for as None; and write `Json` as jsonb."""
+    """Have a connection read times in UTC, and those that are not kept as None; and write `Json` as jsonb."""
     connection.adapters.register_loader("timestamptz", _LenientTime)
     connection.adapters.register_loader("timestamptz", _LenientBinaryTime)
     connection.adapters.register_dumper(Json, _JsonDumper)
@@ -28,7 +28,7 @@ class _JsonDumper(Dumper):
 
 
 class _LenientTime(Loader):
-    """A time in UTC; one that Python has none for, such as infinity, is None: `storage.readable` skips its row."""
+    """A time in UTC; one that is not kept, such as infinity, is None: `storage.readable` skips its row."""
 
     def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
         super().__init__(oid, context)
@@ -37,8 +37,8 @@ class _LenientTime(Loader):
 
     def load(self, data: Buffer) -> Any:
         try:
-            return self._load(data)
-        except psycopg.DataError:
+            return kept_time(self._load(data))
+        except (psycopg.DataError, ValueError):
             return None
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...state.records import now
 from ..archive_rows import said_as
 from ..memory_changes import array_bytes, vector_bytes, vector_of
-from ..values import Json, Row
+from ..values import Json, Row, kept_time
 
 
 def _stored(value: Any) -> Any:
@@ -27,8 +27,13 @@ def _stored(value: Any) -> Any:
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, list | tuple):
-        return json.dumps(value, default=_stored)
+        return json.dumps(value, default=_within)
     return value
+
+
+def _within(value: Any) -> Any:
+    """What stands in an array; bytes, as an id that is damaged, as a text that nothing has for its id."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else _stored(value)
 
 
 def parameters(values: Mapping[str, Any] | Sequence[Any] | None) -> Any:
@@ -144,7 +149,13 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., Any]], ...]] = (
 
 def _time(value: Any) -> datetime | None:
     moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return kept_time(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, int | float):
+        return value
+    raise TypeError("expected a number")
 
 
 def _flag(value: Any) -> bool | None:
@@ -167,9 +178,14 @@ _TIMES: Final = (
     "created_at", "last_at", "started_at", "said_at", "confirmed_at", "valid_from", "valid_to", "forgotten_at",
     "replaced_at", "left_at", "deleted_at", "updated_at",
 )  # fmt: skip
+_NUMBERS: Final = (
+    "turn", "tokens", "covers", "level", "version", "score", "confidence", "importance", "weight", "threads",
+    "messages", "summaries", "rewritten", "facts", "pins", "reports", "documents",
+)  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _lenient(_time)),
     **dict.fromkeys(("message", "report", "results", "source_ids", "terms", "calls"), _lenient(json.loads)),
+    **dict.fromkeys(_NUMBERS, _lenient(_number)),
     **dict.fromkeys(("is_summarized", "negated", "settles", "pending", "facts_read"), _lenient(_flag)),
 }
 """By the name of a column. A name means the same in all our tables."""

@@ -22,18 +22,21 @@ WHERE old.role <> new.role OR old.message #> '{data,content}' IS DISTINCT FROM n
    OR old.message #> '{data,tool_calls}' IS DISTINCT FROM new.message #> '{data,tool_calls}'
    OR old.message #> '{data,tool_call_id}' IS DISTINCT FROM new.message #> '{data,tool_call_id}'
 
+-- part: archive.last_number
+-- That of a damaged row, which no message has, does not count.
+(SELECT coalesce(max(seq), 0) FROM messages
+ WHERE user_id = :user_id AND thread_id = :thread_id AND seq < 1099511627776)
+
 -- name: archive.add_messages
 -- Where a known message came with another content, none is added, unless the rest is to be kept.
 WITH new AS ({archive.messages_given}), changed AS ({archive.changed_messages}), added AS (
     INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at, embedded_with,
                           term_keys, importance)
-    SELECT :user_id, :thread_id, new.id, last.seq + row_number() OVER (ORDER BY new.ordinal),
+    SELECT :user_id, :thread_id, new.id, {archive.last_number} + row_number() OVER (ORDER BY new.ordinal),
            new.role, new.name, new.text, new.message, new.tokens, new.created_at,
            CASE WHEN new.role IN ('user', 'assistant', 'agent') AND new.text ~ '\S' THEN NULL ELSE '' END,
            ARRAY(SELECT jsonb_array_elements_text(new.term_keys)::bigint), coalesce(new.importance, 0.5)
     FROM new
-    CROSS JOIN (SELECT coalesce(max(seq), 0) AS seq FROM messages
-                WHERE user_id = :user_id AND thread_id = :thread_id) AS last
     WHERE NOT EXISTS (SELECT FROM messages AS old
                       WHERE old.user_id = :user_id AND old.thread_id = :thread_id AND old.id = new.id)
       AND (:keep_rest OR NOT EXISTS (SELECT FROM changed))
@@ -114,8 +117,7 @@ SELECT id, seq, is_summarized FROM (
                            WHERE user_id = :user_id AND thread_id = :thread_id) AS is_summarized
     FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND left_at IS NULL
 ) AS said
-WHERE NOT is_summarized OR seq > (SELECT coalesce(max(seq), 0) - :recent FROM messages
-                                  WHERE user_id = :user_id AND thread_id = :thread_id)
+WHERE NOT is_summarized OR seq > {archive.last_number} - :recent
 ORDER BY seq DESC LIMIT :limit
 
 -- name: archive.standing_summaries

@@ -42,8 +42,7 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id = ANY(:ids::text[])
 -- name: branches.keep_earlier
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
-SELECT user_id, thread_id, :earlier_id, (SELECT max(seq) + 1 FROM messages
-                                            WHERE user_id = :user_id AND thread_id = :thread_id),
+SELECT user_id, thread_id, :earlier_id, {archive.last_number} + 1,
        role, name, text, :message::jsonb, tokens, created_at, '', term_keys, true, :moment
 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 ON CONFLICT (user_id, thread_id, id) DO NOTHING

@@ -6,9 +6,22 @@
 -- What was made from whole threads, or from these ids of one thread.
 (thread_id = ANY(:threads::text[]) OR (thread_id = :thread_id AND source_id = ANY(:ids::text[])))
 
+-- part: deletion.is_there
+-- Whether a source of a summary of the thread is there.
+(EXISTS (SELECT FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = :thread_id AND m.id = known.id)
+ OR EXISTS (SELECT FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = known.id))
+
 -- name: deletion.threads
-SELECT thread_id FROM threads
-WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id) ORDER BY thread_id
+-- All of them are also those that have lost their row, but not what was said in them.
+SELECT thread_id FROM threads WHERE user_id = :user_id AND (:thread_id::text IS NULL OR thread_id = :thread_id)
+UNION SELECT thread_id FROM messages WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM summaries WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM summary_versions WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM vectors WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM facts WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM pins WHERE user_id = :user_id AND :thread_id::text IS NULL
+UNION SELECT thread_id FROM turn_reports WHERE user_id = :user_id AND :thread_id::text IS NULL
+ORDER BY thread_id
 
 -- name: deletion.said
 SELECT thread_id, id, role, text, created_at FROM messages WHERE user_id = :user_id AND {deletion.scope}
@@ -85,7 +98,12 @@ DELETE FROM left_out WHERE user_id = :user_id AND thread_id = ANY(:threads::text
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 
 -- name: deletion.vectors
-DELETE FROM vectors WHERE user_id = :user_id AND {deletion.scope_of_source}
+-- Also those in the thread that nothing there is the source of: one whose source was renamed by hand says it still.
+DELETE FROM vectors WHERE user_id = :user_id AND ({deletion.scope_of_source} OR thread_id = :thread_id
+    AND NOT EXISTS (SELECT 1 FROM messages AS m
+                    WHERE m.user_id = :user_id AND m.thread_id = :thread_id AND m.id = vectors.source_id)
+    AND NOT EXISTS (SELECT 1 FROM summaries AS s
+                    WHERE s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = vectors.source_id))
 
 -- name: deletion.summary_versions
 DELETE FROM summary_versions WHERE user_id = :user_id AND {deletion.scope}
@@ -95,6 +113,15 @@ DELETE FROM summaries WHERE user_id = :user_id AND {deletion.scope} RETURNING id
 
 -- name: deletion.messages
 DELETE FROM messages WHERE user_id = :user_id AND {deletion.scope} RETURNING id
+
+-- name: deletion.of_unknown
+-- Summaries of which nobody can tell what all they were made from: such a one may say anything. With what is known.
+SELECT id, level, method, rejected, created_at, ARRAY(
+    SELECT known.id FROM unnest(source_ids) WITH ORDINALITY AS known(id, place)
+    WHERE {deletion.is_there} ORDER BY place) AS source_ids
+FROM summaries AS made WHERE user_id = :user_id AND thread_id = :thread_id AND (
+    cardinality(source_ids) = 0
+    OR EXISTS (SELECT FROM unnest(source_ids) AS known(id) WHERE NOT {deletion.is_there}))
 
 -- name: deletion.texts
 SELECT id, role, name, text FROM messages

@@ -1,3 +1,17 @@
+-- name: doctor.thread
+SELECT 'thread' AS kind, thread_id AS id, name, created_at, retention FROM threads
+WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.mend_thread
+UPDATE threads SET created_at = :created_at, name = :name, retention = :retention
+WHERE user_id = :user_id AND thread_id = :thread_id
+
+-- name: doctor.name_message
+-- A message whose id is another one than it says has the one it says, if no other has that.
+UPDATE messages SET id = :named
+WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND NOT EXISTS (
+    SELECT 1 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :named)
+
 -- name: doctor.messages
 SELECT id, seq, role, name, text, message, embedded_with, created_at, left_at FROM messages
 WHERE user_id = :user_id AND thread_id = :thread_id ORDER BY seq

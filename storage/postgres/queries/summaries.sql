@@ -28,7 +28,7 @@ UPDATE summaries SET content = :content, method = :method, model = :model, token
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id AND version < :version
 
 -- name: summaries.tried
-UPDATE summaries SET tries = tries + 1
+UPDATE summaries SET tries = tries + CASE WHEN tries < 2147483647 THEN 1 ELSE 0 END
 WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 
 -- name: summaries.versions

@@ -38,9 +38,12 @@ WITH lines AS (
 )
 SELECT pending, NULL AS thread_id, NULL AS changed FROM added UNION ALL SELECT false, thread_id, id FROM changed
 
+-- part: transfer.wanted
+-- What stands in no thread that there is belongs to nothing that could be brought back.
+(SELECT thread_id FROM threads WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)))
+
 -- name: transfer.counts
-WITH wanted AS (SELECT thread_id FROM threads
-                WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)))
+WITH wanted AS {transfer.wanted}
 SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS messages,
        (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS summaries,
@@ -56,13 +59,13 @@ WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORD
 -- name: transfer.messages
 SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, tokens, message, left_at
 FROM messages
-WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, seq
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, seq
 
 -- name: transfer.summaries
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
        version, created_at, left_at
 FROM summaries
-WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids))
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted}
 ORDER BY thread_id, created_at, id
 
 -- name: transfer.not_mine
@@ -97,12 +100,12 @@ RETURNING true AS pending
 SELECT 'fact' AS kind, thread_id AS thread, id, kind AS sort, text, subject, attribute, value, negated, settles, terms,
        state, source_id, said_at, confirmed_at, valid_from, valid_to, superseded_by, confidence, origin
 FROM facts
-WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, said_at, id
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, said_at, id
 
 -- name: transfer.pins
 SELECT 'pin' AS kind, thread_id AS thread, id, kind AS sort, text, score, source_id, created_at, forgotten_at
 FROM pins
-WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, created_at, id
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, created_at, id
 
 -- name: transfer.documents
 -- Of no thread: none where one is asked for.
@@ -140,7 +143,7 @@ ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 -- name: transfer.versions
 SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, model, tokens, rejected, replaced_at
 FROM summary_versions
-WHERE user_id = :user_id AND (:ids::text[] IS NULL OR thread_id = ANY(:ids)) ORDER BY thread_id, id, version
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, id, version
 
 -- name: transfer.add_versions
 -- Where the archive has an older text of the summary itself, and keeps it, the file's are none of its past.

@@ -35,8 +35,8 @@ WHERE user_id = :user_id AND thread_id = :thread_id AND id IN (SELECT value FROM
 -- name: branches.keep_earlier
 INSERT INTO messages (user_id, thread_id, id, seq, role, name, text, message, tokens, created_at,
                       embedded_with, term_keys, facts_read, left_at)
-SELECT user_id, thread_id, :earlier_id, (SELECT max(seq) + 1 FROM messages
-                                            WHERE user_id = :user_id AND thread_id = :thread_id),
+SELECT user_id, thread_id, :earlier_id, (SELECT coalesce(max(seq), 0) + 1 FROM messages
+        WHERE user_id = :user_id AND thread_id = :thread_id AND seq < 1099511627776),
        role, name, text, :message, tokens, created_at, '', term_keys, true, :moment
 FROM messages WHERE user_id = :user_id AND thread_id = :thread_id AND id = :id
 ON CONFLICT (user_id, thread_id, id) DO NOTHING

@@ -8,9 +8,30 @@
 (thread_id IN (SELECT value FROM json_each(:threads))
  OR (thread_id = :thread_id AND source_id IN (SELECT value FROM json_each(:ids))))
 
+-- part: deletion.is_there
+(EXISTS (SELECT 1 FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = :thread_id AND m.id = known.value)
+ OR EXISTS (SELECT 1 FROM summaries AS s
+            WHERE s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = known.value))
+
+-- name: deletion.of_unknown
+SELECT id, level, method, rejected, created_at, (
+    SELECT json_group_array(known.value) FROM json_each(sound(source_ids)) AS known
+    WHERE {deletion.is_there}) AS source_ids
+FROM summaries AS made WHERE user_id = :user_id AND thread_id = :thread_id AND (
+    json_array_length(sound(source_ids)) = 0
+    OR EXISTS (SELECT 1 FROM json_each(sound(source_ids)) AS known WHERE NOT {deletion.is_there}))
+
 -- name: deletion.threads
-SELECT thread_id FROM threads
-WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id) ORDER BY thread_id
+-- All of them are also those that have lost their row, but not what was said in them.
+SELECT thread_id FROM threads WHERE user_id = :user_id AND (:thread_id IS NULL OR thread_id = :thread_id)
+UNION SELECT thread_id FROM messages WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM summaries WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM summary_versions WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM vectors WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM facts WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM pins WHERE user_id = :user_id AND :thread_id IS NULL
+UNION SELECT thread_id FROM turn_reports WHERE user_id = :user_id AND :thread_id IS NULL
+ORDER BY thread_id
 
 -- name: deletion.said
 SELECT thread_id, id, role, text, created_at FROM messages WHERE user_id = :user_id AND {deletion.scope}
@@ -66,7 +87,12 @@ DELETE FROM left_out WHERE user_id = :user_id AND thread_id IN (SELECT value FRO
 DELETE FROM pins WHERE user_id = :user_id AND {deletion.scope_of_source} RETURNING id
 
 -- name: deletion.vectors
-DELETE FROM vectors WHERE user_id = :user_id AND {deletion.scope_of_source}
+-- Also those in the thread that nothing there is the source of: one whose source was renamed by hand says it still.
+DELETE FROM vectors WHERE user_id = :user_id AND ({deletion.scope_of_source} OR thread_id = :thread_id
+    AND NOT EXISTS (SELECT 1 FROM messages AS m
+                    WHERE m.user_id = :user_id AND m.thread_id = :thread_id AND m.id = vectors.source_id)
+    AND NOT EXISTS (SELECT 1 FROM summaries AS s
+                    WHERE s.user_id = :user_id AND s.thread_id = :thread_id AND s.id = vectors.source_id))
 
 -- name: deletion.summary_versions
 DELETE FROM summary_versions WHERE user_id = :user_id AND {deletion.scope}

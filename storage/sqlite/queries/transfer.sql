@@ -1,6 +1,9 @@
+-- part: transfer.wanted
+-- What stands in no thread that there is belongs to nothing that could be brought back.
+(SELECT thread_id FROM threads WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))))
+
 -- name: transfer.counts
-WITH wanted AS (SELECT thread_id FROM threads
-                WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))))
+WITH wanted AS {transfer.wanted}
 SELECT (SELECT count(*) FROM wanted) AS threads,
        (SELECT count(*) FROM messages JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS messages,
        (SELECT count(*) FROM summaries JOIN wanted USING (thread_id) WHERE user_id = :user_id) AS summaries,
@@ -16,13 +19,13 @@ WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM js
 -- name: transfer.messages
 SELECT 'message' AS kind, thread_id AS thread, id, seq, role, name, created_at, tokens, message, left_at
 FROM messages
-WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id, seq
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, seq
 
 -- name: transfer.summaries
 SELECT 'summary' AS kind, thread_id AS thread, id, level, content, source_ids, method, model, tokens, covers, rejected,
        version, created_at, left_at
 FROM summaries
-WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids)))
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted}
 ORDER BY thread_id, created_at, id
 
 -- name: transfer.not_mine
@@ -65,14 +68,12 @@ RETURNING true AS pending
 SELECT 'fact' AS kind, thread_id AS thread, id, kind AS sort, text, subject, attribute, value, negated, settles, terms,
        state, source_id, said_at, confirmed_at, valid_from, valid_to, superseded_by, confidence, origin
 FROM facts
-WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id,
-    said_at, id
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, said_at, id
 
 -- name: transfer.pins
 SELECT 'pin' AS kind, thread_id AS thread, id, kind AS sort, text, score, source_id, created_at, forgotten_at
 FROM pins
-WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id,
-    created_at, id
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, created_at, id
 
 -- name: transfer.documents
 SELECT 'document' AS kind, namespace, key AS id, content, fields, created_at, updated_at FROM documents
@@ -113,8 +114,7 @@ ON CONFLICT (user_id, id) DO NOTHING RETURNING false AS pending
 -- name: transfer.versions
 SELECT 'version' AS kind, thread_id AS thread, id, version, content, method, model, tokens, rejected, replaced_at
 FROM summary_versions
-WHERE user_id = :user_id AND (:ids IS NULL OR thread_id IN (SELECT value FROM json_each(:ids))) ORDER BY thread_id,
-    id, version
+WHERE user_id = :user_id AND thread_id IN {transfer.wanted} ORDER BY thread_id, id, version
 
 -- name: transfer.add_versions
 INSERT INTO summary_versions (user_id, thread_id, id, version, content, method, model, tokens, rejected, replaced_at)
