@@ -8,6 +8,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from ..state.call_lines import without_calls
 from ..state.chain import is_summary, summary_of
 from ..state.messages import message_text, role_of
 from ..text.extractive import extract_summary as extract
@@ -101,7 +102,7 @@ def _told(message: AnyMessage) -> str:
     if not isinstance(message, AIMessage) or not message.tool_calls:
         return text
     calls = [f"[calls {call['name']} {_arguments(call['args'])}]" for call in message.tool_calls]
-    said = text if text and not text.startswith("[calls ") else ""
+    said = without_calls(text)
     return "\n".join([*([said] if said else []), *calls])
 
 

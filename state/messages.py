@@ -27,6 +27,7 @@ from langchain_core.messages import (
 )
 
 from .block_names import block_name
+from .call_lines import with_calls
 from .errors import InputError, first_line
 from .records import EVERTHREAD_NAMESPACE, Role
 from .storable import storable
@@ -132,11 +133,14 @@ def _block_text(block: Any) -> str:
 
 
 def message_text(message: BaseMessage) -> str:
-    """The readable text of a message; a message that only calls tools reads as its calls."""
+    """The readable text of a message; a message that only calls tools reads as its calls.
+
+    Calls whose arguments are no JSON read as what the model tried.
+    """
     text = content_text(message.content)
-    if not text.strip() and isinstance(message, AIMessage) and message.tool_calls:
-        return "\n".join(f"[calls {call['name']}]" for call in message.tool_calls)
-    return text
+    if not isinstance(message, AIMessage) or not (message.tool_calls or message.invalid_tool_calls):
+        return text
+    return with_calls(message, text)
 
 
 def role_of(message: BaseMessage) -> Role:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from ..state.call_lines import without_calls
 from ..state.records import Fragment, Hit
 from ..text.moments import moment
 from .readable import readable
-from .searchable import CALLS
 from .sources import fragment
 from .user_rows import UserRows
 from .values import Row
@@ -74,8 +74,8 @@ def _in_own_zone(said_at: datetime, written: Any) -> datetime:
 
 def _with_calls(text: str, calls: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The text of a message that calls tools, and its calls with their arguments."""
-    if text.strip() and not text.startswith(CALLS):
-        yield text
+    if (said := without_calls(text)).strip():
+        yield said
     for call in calls:
         arguments = ", ".join(f"{name}={value}" for name, value in (call.get("args") or {}).items())
-        yield f"{CALLS}{call.get('name')}({arguments[:_ARGUMENTS]})]"
+        yield f"[calls {call.get('name')}({arguments[:_ARGUMENTS]})]"

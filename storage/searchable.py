@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import regex
 
-CALLS: Final = "[calls "
-"""How the text of a message begins that calls tools and says nothing."""
+from ..state.call_lines import without_calls
 
 _VALUE: Final = 200
 """Characters of one argument of a call: a file that is written whole would drown what it is called."""
@@ -38,7 +37,8 @@ def searchable_text(row: Mapping[str, Any]) -> str:
     called = "\n".join(_called(call) for call in calls_of(row))[:_ALL]
     if not called:
         return str(text)
-    return called if text.startswith(CALLS) or not text.strip() else f"{text}\n{called}"
+    said = without_calls(text)
+    return f"{said}\n{called}" if said.strip() else called
 
 
 def calls_of(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
+from ..state.call_lines import tries
 from ..text.dates import tells_when
 from ..text.replies import is_canned
 from ..text.stems import stem
@@ -38,7 +39,8 @@ def message_keys(user_id: str, row: Mapping[str, Any], said_at: datetime) -> lis
     if is_canned(row["text"]):
         return []
     text = searchable_text(row)
-    marks = [mark for mark, holds in ((TELLS_WHEN, tells_when(text)), (CALLS_TOOLS, calls_of(row))) if holds]
+    calls = bool(calls_of(row)) or (row.get("role") == "assistant" and tries(text))
+    marks = [mark for mark, holds in ((TELLS_WHEN, tells_when(text)), (CALLS_TOOLS, calls)) if holds]
     return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *marks])
 
 

@@ -14,6 +14,7 @@ from langchain_core.tools import tool
 from scripted import calls, scripted
 
 from everthread import Memory, Settings, open_memory
+from everthread.state.messages import message_text
 from everthread.storage.encryption import new_master_key
 from everthread.storage.searchable import searchable_text
 
@@ -40,12 +41,19 @@ BOAT = [
     HumanMessage(["Look!", {"type": "image", "url": "https://x.org/1", "alt": "my boat Thetis"}], id="boat"),
     AIMessage("Beautiful.", id="nice"),
 ]
+BROKEN = [
+    HumanMessage("Now rotate the keys.", id="rotate"),
+    AIMessage("Let me.", id="broken", invalid_tool_calls=[
+        {"name": "rotateKeys", "args": '{"fresh": "kid-2031", "retire": "kid-1987', "id": "c3", "error": None,
+         "type": "invalid_tool_call"},
+    ]),
+]  # fmt: skip
 REMARKS = [
     kind(f"{text} {n}.", id=f"{text[:1]}{n}")
     for n in range(20)
     for kind, text in ((HumanMessage, "I watered the tomatoes on day"), (AIMessage, "That sounds pleasant, number"))
 ]
-TALK = [*CHECKS, *PIANO, *BOAT, *REMARKS]
+TALK = [*CHECKS, *PIANO, *BOAT, *BROKEN, *REMARKS]
 
 QUESTIONS = [
     ("What did pytest say about billing?", "ran", ["asked", "ran", "failed", "told"]),
@@ -55,6 +63,7 @@ QUESTIONS = [
     ("Who got the invoice?", "sent", ["other", "sent", "ok", "done"]),
     ("For 4217?", "sent", ["other", "sent", "ok", "done"]),
     ("The picture of Thetis?", "boat", ["boat", "nice"]),
+    ("Where did kid-1987 occur?", "broken", ["rotate", "broken"]),
 ]
 
 
@@ -77,7 +86,9 @@ def test_a_call_is_found_by_its_name_and_arguments_and_brings_question_result_an
             found = first(memory, question)
             assert [fragment.id for fragment in found.fragments] == exchange, question
         assert "path=tests/billing" in str(memory.context("What did pytest say about billing?", thread_id="t2"))
-        assert [row.text for row in memory.history("t1")][1:3] == ["[calls pytest]", "3 failed, 12 passed"]
+        assert [row.text for row in memory.history("t1", limit=60)][1:3] == ["[calls pytest]", "3 failed, 12 passed"]
+        told = 'assistant: Let me.\n  [tried to call rotateKeys: {"fresh": "kid-2031", "retire": "kid-1987]'
+        assert told in str(memory.context("Where did kid-1987 occur?", thread_id="t2")[-1].text)
 
 
 def test_its_vector_says_what_it_is_called_with(stored: Settings, real_embeddings: Embeddings) -> None:
@@ -99,7 +110,7 @@ def test_what_was_said_before_calls_were_found_is_found_after_the_next_start(
     as_before(kept)
     with open_memory(kept, user_id="ada", embeddings=embeddings) as memory:
         memory.settled()
-        for question, _, exchange in QUESTIONS[:-1]:
+        for question, _, exchange in QUESTIONS[:-2]:
             assert [fragment.id for fragment in first(memory, question).fragments] == exchange, question
 
 
@@ -159,10 +170,33 @@ def test_a_memory_is_dated_in_the_zone_in_which_it_was_written(kept: Settings, e
         ({"text": "Hm.", "role": "assistant", "calls": ["damaged", {"name": 7, "args": "damaged"}]}, "Hm.\n7"),
         ({"text": "4 °C", "role": "tool", "name": "getWeather"}, "getWeather get Weather: 4 °C"),
         ({"text": "4 °C", "role": "tool", "name": None}, "4 °C"),
+        (
+            {
+                "text": '[calls a]\n[tried to call b: {"c": 1]',
+                "role": "assistant",
+                "calls": [{"name": "a", "args": {}}],
+            },
+            '[tried to call b: {"c": 1]\na',
+        ),
     ],
 )
 def test_what_a_row_is_found_by(row: dict[str, Any], found_by: str) -> None:
     assert searchable_text(row) == found_by
+
+
+@pytest.mark.parametrize(
+    ("said", "calls_", "read"),
+    [
+        ("", [("f", "{'a': 1")], "[tried to call f: {'a': 1]"),
+        ("Hm.", [("f", None), (None, "x\ny")], "Hm.\n[tried to call f: ]\n[tried to call a tool: x y]"),
+        (" ", [("f", "word " * 1_000_000)], "[tried to call f: " + ("word " * 39)[:-1] + "…]"),
+    ],
+)
+def test_a_call_that_cannot_be_read_reads_as_what_was_tried(
+    said: str, calls_: list[tuple[str | None, str | None]], read: str
+) -> None:
+    broken: Any = [{"name": name, "args": args, "id": "c", "error": None} for name, args in calls_]
+    assert message_text(AIMessage(said, invalid_tool_calls=broken)) == read
 
 
 def test_of_arguments_without_end_the_beginnings_count() -> None:
