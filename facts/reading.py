@@ -10,6 +10,7 @@ from ..state.fact_records import MANUAL_SCORE, Fact, Pin
 from ..text.words import is_question
 from .clauses import MOST_CHARACTERS
 from .commands import FactCommand, commands
+from .corrections import correction, set_right
 from .extraction import Occasion, extract
 from .language import language_in
 from .ledger import forget_pins, forgotten_facts, merge
@@ -67,13 +68,23 @@ def read_facts(message: Message, *, score: Score, auto_pin_score: float | None) 
     asked = commands(message.text)
     pins = [pin for command in asked if command.act == "remember" and (pin := _pin(command, message))]
     told = [fact for pin in pins for fact in extract(pin.text, message.said, origin="user")]
-    facts = [*told, *extract(message.text, message.said)][:_FACTS_A_MESSAGE]
+    facts = [*told, *_told(message)][:_FACTS_A_MESSAGE]
     is_own = auto_pin_score is not None and not asked and not _quotes(message.text)
     if is_own and (rank := score(message.text)) >= (auto_pin_score or 0.0):
         pins.append(_automatic(message, rank))
     elif is_own:
         pins += [_made(message, sentence, "automatic", MARKED_SCORE) for sentence in marked(message.text)]
     return FactReading(message, facts, pins, [command for command in asked if command.act != "remember"])
+
+
+def _told(message: Message) -> list[Fact]:
+    """The facts of a message; where it sets right a word of the one before, that one is read as it was meant."""
+    language = language_in(message.text) if message.before else None
+    slip = correction(message.text, message.before, language) if language else None
+    if language is None or slip is None:
+        return extract(message.text, message.said)
+    rest = message.text.replace(slip.sentence, "")
+    return [*extract(rest, message.said), *set_right(slip, message.before, message.said, language)]
 
 
 def _quotes(text: str) -> bool:
