@@ -22,6 +22,8 @@ FILE = Path(__file__).with_name("fact_clauses.txt")
 SECOND = FILE.with_name("fact_clauses_second.txt")
 PLAIN = FILE.with_name("fact_plain.txt")
 """The same twenty things told of oneself in each language: a name, a job, a home, a pet, a habit; all are facts."""
+CHAT = FILE.with_name("fact_chat_languages.txt")
+"""What chat is full of in other languages than English, and what lasts beside it; the lists were mended with these."""
 Part = Literal["tune", "kept"]
 
 

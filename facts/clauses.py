@@ -61,7 +61,7 @@ def clauses(text: str, language: Language) -> Iterator[Clause]:
         pieces = list(_pieces(seen, language))
         asked = bool(_QUESTION.search(seen[-3:]))
         for start, end, joined in pieces:
-            plain = language.normalized(seen[start:end]).rstrip(_END)
+            plain = language.in_order(language.normalized(seen[start:end]).rstrip(_END))
             shown = _shown(said[start:end], language)
             if shown and any(map(str.isalnum, plain)):
                 asks = (start, end, joined) == pieces[-1] and (asked or _ends_as_question(plain, language))

@@ -27,6 +27,15 @@ _ROOT: Final = 0.7
 _FEMININE: Final = "\u0629\u062a"
 """An Arabic ending that is written in another way before a suffix."""
 
+_WEAK: Final = regex.compile(r"^[\u062a\u0645](?=.*\p{Arabic}{2})|[\u0621-\u0627\u0629\u0648-\u064a]|[^\p{Arabic}]")
+"""What an Arabic word has beside its root: long vowels, and what begins a noun of a verb ("smoking" of "I smoke")."""
+
+_OF_USER: Final = "\u0627"
+"""What an Arabic verb of the user begins with, folded."""
+
+_ROOT_LEAST: Final = 2
+"""Letters of a root: the stemmer takes the last one for an ending, at times."""
+
 _BENT: Final = 0.4
 _LEAST: Final = 3
 _SHORT: Final = 80
@@ -76,7 +85,8 @@ def may_be_of_user(clause: Clause, language: Language) -> bool:
     """Whether a short clause without a subject may be about the user, where verbs do not tell of whom they are."""
     named = any(language[name].match(clause.plain) for name in ("article", "lost"))
     free = language.verb_last or not language.spaced or named
-    return free and len(clause.plain) <= _SHORT and not language["others"].match(clause.plain)
+    of_others = language["others"].match(language.without_lead(clause.plain))
+    return free and len(clause.plain) <= _SHORT and not of_others
 
 
 def ends(new: Fact, old: Fact, language: Language | None = None) -> bool:
@@ -140,10 +150,17 @@ def _tells(terms: tuple[str, ...], old: Fact, language: Language | None) -> bool
     return held >= share * len(terms)
 
 
+def _share_root(one: str, other: str) -> bool:
+    """Whether two Arabic stems are of one root: a verb of the user, and its noun."""
+    first, second = _WEAK.sub("", one), _WEAK.sub("", other)
+    is_pair = one.startswith(_OF_USER) != other.startswith(_OF_USER)
+    return is_pair and first == second and len(first) >= _ROOT_LEAST
+
+
 def _is_form(one: str, other: str, *, bends: bool) -> bool:
     """Whether two stems are of one word."""
     one, other = one.rstrip(_FEMININE), other.rstrip(_FEMININE)
-    if one == other:
+    if one == other or _share_root(one, other):
         return True
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     if bends:

@@ -82,7 +82,7 @@ def facts_in(
 ) -> Iterator[Fact]:
     """The same one by one: what follows is not read where one is enough."""
     text = text[:MOST_CHARACTERS]
-    language = language or language_in(text) or language_of_few_words(text)
+    language = language or language_of_few_words(text, language_in(text))
     if language is None:
         return
     implied = len(text) <= _SHORT or language["first"].search(language.normalized(text)) is not None

@@ -5,25 +5,45 @@ from __future__ import annotations
 from typing import Final
 
 from .language import Language, languages
-from .passing import is_alone, predicate
+from .passing import is_alone, passing, predicate
 from .subject import KINDS
 
 _LONGEST: Final = 30
 """Characters of such a message, at most."""
 
+_ALIKE: Final = frozenset({"es", "fr", "it", "pt"})
+"""Languages that a detector takes for each other where there are only a few words."""
 
-def language_of_few_words(text: str) -> Language | None:
+
+def language_of_few_words(text: str, detected: Language | None = None) -> Language | None:
     """A language in which a few words tell something of oneself: too little for a detector.
 
-    One word may be the same in several languages; more words count only where they tell it in a single one.
+    One word may be the same in several languages, and so may more: then the first of them reads them.
+
+    Args:
+        text: a message.
+        detected: its language, as a detector has it; it stands, but where one that is much like it tells something and
+            this does not.
     """
     text = text.strip()
-    if len(text) > _LONGEST:
-        return None
+    if len(text) > _LONGEST or (detected and not _may_be_another(text, detected)):
+        return detected
+    known = languages().values()
     if " " not in text:
-        return next((one for one in languages().values() if is_alone(one.normalized(text).rstrip(" .!"), one)), None)
-    found = [one for one in languages().values() if one.spaced and _begins_with_oneself(text, one)]
-    return found[0] if len(found) == 1 else None
+        return next((one for one in known if is_alone(one.normalized(text).rstrip(" .!"), one)), None)
+    may_be = (one for one in known if one.spaced and (detected is None or one.code in _ALIKE))
+    found = [one for one in may_be if _begins_with_oneself(text, one)]
+    return detected if detected in found else next(iter(found), detected)
+
+
+def _may_be_another(text: str, detected: Language) -> bool:
+    """Whether a few words in what may be another language say nothing in this one, not even that they tell nothing."""
+    return detected.code in _ALIKE and " " in text and not _tells_nothing(detected.normalized(text), detected)
+
+
+def _tells_nothing(plain: str, language: Language) -> bool:
+    starts = (language[name].match(plain) for name in ("question_start", "others"))
+    return any(starts) or passing(language.without_lead(plain), language) is not None
 
 
 def _begins_with_oneself(text: str, language: Language) -> bool:

@@ -129,6 +129,13 @@ class Language:
             plain = rest
         return plain
 
+    def in_order(self, plain: str) -> str:
+        """Normalized text with the user before the verb: "seit 2010 spiele ich" as "ich spiele seit 2010"."""
+        if (match := self["turned"].match(plain)) is None:
+            return plain
+        before, rest = plain[: match.start("verb")], plain[match.end() :]
+        return f"{match['first']} {match['verb']} {before.rstrip()}{rest}"
+
     def normalized(self, text: str) -> str:
         """The text folded, with its contractions written out, as the patterns expect it."""
         folded = fold(text)

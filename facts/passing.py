@@ -28,7 +28,7 @@ def is_passing(clause: Clause, rest: str, language: Language) -> bool:
         return False
     if language["momentary"].search(plain):
         return not language.predicates["commitment"].search(rest)
-    return any(language["past"].match(rest, at) for at in _adverbs(rest, language))
+    return _is_past(rest, language)
 
 
 def tells_of_a_day(rest: str, language: Language) -> bool:
@@ -36,8 +36,14 @@ def tells_of_a_day(rest: str, language: Language) -> bool:
     person = language["people"].search(rest)
     if person is None or language["life"].search(rest) or language["lasting"].search(rest):
         return False
-    after = rest[person.end() :].lstrip()
-    return any(language["past"].match(after, at) for at in _adverbs(after, language))
+    return _is_past(rest[person.end() :].lstrip(), language)
+
+
+def _is_past(rest: str, language: Language) -> bool:
+    """Whether its predicate, the last word where the verb is last, tells what happened once."""
+    if language.verb_last:
+        return language.ending("past", rest) is not None
+    return any(language["past"].match(rest, at) for at in _adverbs(rest, language))
 
 
 def _adverbs(rest: str, language: Language) -> list[int]:
