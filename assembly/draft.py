@@ -16,6 +16,7 @@ from ..state.records import Memory, now
 from ..state.turn_records import Section
 from .chain import ChainParts
 from .days import day_of
+from .fence import chronicle
 from .fit import bounded_message, fit_message
 from .history import History, fit_units
 from .layout import RESERVED_SHARE, Layout, granted
@@ -83,7 +84,7 @@ class _Drafting:
     """The steps of one draft."""
 
     def __init__(self, sources: PromptSources, layout: Layout, budget: int, counter: TokenCounter) -> None:
-        self.sources, self.layout, self.counter = sources, layout, counter
+        self.sources, self.layout, self.budget, self.counter = sources, layout, budget, counter
         parts = sources.parts
         self.question = bounded_message(parts.question, budget) if parts.question is not None else None
         self.tail = [[bounded_message(message, budget) for message in unit] for unit in parts.tail]
@@ -139,6 +140,8 @@ class _Drafting:
         cut = kept - (self.history.whole_ids - self.sources.light)
         self.results, self.memories = self.sources.material.compared(shown, cut)
         self.needs["retrieved"] = self.results.tokens + self.memories.tokens
+        if self.sources.material.in_short:
+            self.needs["retrieved"] = min(self.needs["retrieved"], self.layout.limit("retrieved", self.budget))
         is_whole = self.history.is_whole and self.summaries.is_whole and self.rooms["facts"] >= self.needs["facts"]
         return self.needs["retrieved"] > self.rooms["retrieved"] or not is_whole
 
@@ -190,13 +193,16 @@ class _Drafting:
     def _blocks(
         self, facts: Picked[Entry], news: Picked[Entry], results: Picked[Entry], memories: Picked[Entry]
     ) -> dict[str, tuple[str, Sequence[str]]]:
-        """The fenced parts: of what was found the most relevant stands last, nearest to the question."""
+        """The fenced parts: of what was found the most relevant stands last, nearest to the question; of a whole what
+        was said last."""
+        ranked = [entry.memory for entry in memories.items if entry.memory is not None]
+        told = chronicle(ranked) if self.sources.material.in_short else [entry.text for entry in memories.items[::-1]]
         today = day_of(self.sources.parts.question, now().date())
         blocks: dict[str, tuple[str, Sequence[str]]] = {
             "facts": (words.FACTS, [entry.text for entry in facts.items]),
             "news": (words.NEWS if facts.items else words.FACTS, [entry.text for entry in news.items]),
             "results": (words.RESULTS, [entry.text for entry in reversed(results.items)]),
-            "memories": (words.MEMORIES.format(today=today), [entry.text for entry in reversed(memories.items)]),
+            "memories": (words.MEMORIES.format(today=today), told),
         }
         if not self.layout.in_place:
             blocks["summaries"] = (words.SUMMARIES, self.summaries.entries())

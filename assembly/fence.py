@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
+from ..memory.pairing import merged, with_fragments
 from ..prompts import context as words
 from ..state.messages import clean_text
 from ..state.records import Fragment, Memory
@@ -70,7 +71,7 @@ def result_entry(number: int, result: SearchResult, content: str | None = None) 
     )
 
 
-def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
+def memory_entry(memory: Memory, *, summarized: bool = False, told: date | None = None) -> str:
     """A memory: each message with who said it, and with its date where that is not the one before's.
 
     Behind a message stand the dates of the days that it tells relative to its own.
@@ -78,19 +79,31 @@ def memory_entry(memory: Memory, *, summarized: bool = False) -> str:
     Args:
         memory: the memory; a message in it without content is left out.
         summarized: whether a summary in the prompt tells it in short.
+        told: the day of what stands before it.
     """
     lines: list[str] = []
-    told = None
+    before = f"{told}"
     for fragment in memory.fragments:
         if not fragment.content.strip():
             continue
         day = _days(memory, fragment)
-        form = words.SAME_DAY if day == told else words.MEMORY
+        form = words.SAME_DAY if day == before else words.MEMORY
         mark = words.SUMMARIZED if summarized else ""
         speaker, content = _speaker(memory, fragment), set_in(fragment.content) + other_days(memory, fragment)
         lines.append(form.format(date=day, mark=mark, speaker=speaker, content=content))
-        told = day
+        before = day
     return "\n".join(lines)
+
+
+def chronicle(memories: Sequence[Memory]) -> list[str]:
+    """Memories of which each is a little of a whole, in the order they were said; those of one day together."""
+    days: dict[tuple[str, date, str | None, str], Memory] = {}
+    for memory in sorted(memories, key=lambda memory: memory.created_at):
+        apart = memory.source_ids[0] if memory.source_type == "summary" else ""
+        key = memory.thread_id, memory.created_at.date(), memory.space, apart
+        known = days.get(key)
+        days[key] = memory if known is None else with_fragments(known, merged(known.fragments, memory.fragments))
+    return [memory_entry(memory) for memory in days.values()]
 
 
 def other_days(memory: Memory, fragment: Fragment) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Final
 
 from langchain_core.messages import AnyMessage
@@ -17,8 +18,10 @@ from ..state.messages import message_text
 from ..state.records import Fragment, Memory
 from ..state.search_records import SearchResult
 from ..text.fold import fold
+from ..text.outline import outline
 from ..text.passages import excerpt
 from ..text.repeats import ShownTexts
+from ..text.scope import asks_for_whole
 from ..text.sentences import sentences
 from ..text.shorten import share_out, truncate_to_tokens
 from ..text.tokens import estimate_tokens
@@ -40,6 +43,9 @@ _WHOLE: Final = 80
 
 _REPLY: Final = 0.25
 """The share of a message's tokens that a reply may have which was not found itself, beside the question that was."""
+
+_IN_SHORT: Final = 100
+"""Tokens of a message where a whole or an order is asked for: a little of many. By trial on BEAM and LoCoMo."""
 
 _LABEL: Final = re.compile(r"^[^\s:：]{1,40}[:：]\s*")
 """Who said a sentence of a summary."""
@@ -88,6 +94,7 @@ class Material:
         thread_id: the thread of the chain; empty where ids are unique over all threads.
         unfolded: ids of summaries in whose place their messages stand.
         found: ids of the messages and summaries that the search found, the best first; none where that is not known.
+        in_short: whether a whole or an order is asked for: then a little of many is told, in the order it was said.
     """
 
     results: Sequence[SearchResult]
@@ -98,7 +105,11 @@ class Material:
     thread_id: str
     unfolded: Collection[str] = ()
     found: Sequence[str] = ()
-    _known: dict[tuple[int, frozenset[str], bool], Entry] = field(default_factory=dict, init=False)
+    in_short: bool = field(init=False)
+    _known: dict[tuple[int, frozenset[str], bool, date | None], Entry] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.in_short = bool(self.memories) and asks_for_whole(self.question)
 
     def __bool__(self) -> bool:
         return bool(self.results or self.memories)
@@ -139,6 +150,7 @@ class Material:
         there = {str(message.id) for message in shown if message.id}.difference(cut).union(self.unfolded)
         covered = {id_ for message in shown if is_summary(message) for id_ in summary_of(message).source_ids}
         told = self._told()
+        days: set[tuple[str, date]] = set()
         for at, memory in enumerate(self.memories):
             if len(entries) >= self.layout.max_memories:
                 break
@@ -152,8 +164,11 @@ class Material:
             elif new:
                 for text in texts:
                     said.add(text)
-                is_summarized = is_here and not covered.isdisjoint(memory.source_ids)
-                entries.append(self._memory(at, new, is_summarized))
+                is_summarized = is_here and not self.in_short and not covered.isdisjoint(memory.source_ids)
+                day = memory.thread_id, memory.created_at.date()
+                same_day = day[1] if self.in_short and day in days else None
+                days.add(day)
+                entries.append(self._memory(at, new, is_summarized, same_day))
         return RankedEntries(entries, left_out)
 
     def _told(self) -> ShownTexts:
@@ -179,13 +194,15 @@ class Material:
 
         return made(result.content)
 
-    def _memory(self, at: int, fragments: Sequence[Fragment], is_summarized: bool) -> Entry:
-        key = at, frozenset(fragment.id for fragment in fragments), is_summarized
+    def _memory(self, at: int, fragments: Sequence[Fragment], is_summarized: bool, told: date | None) -> Entry:
+        key = at, frozenset(fragment.id for fragment in fragments), is_summarized, told
         if key not in self._known:
-            self._known[key] = self._memory_entry(self.memories[at], fragments, is_summarized)
+            self._known[key] = self._memory_entry(self.memories[at], fragments, is_summarized, told)
         return self._known[key]
 
-    def _memory_entry(self, memory: Memory, fragments: Sequence[Fragment], is_summarized: bool) -> Entry:
+    def _memory_entry(
+        self, memory: Memory, fragments: Sequence[Fragment], is_summarized: bool, told: date | None
+    ) -> Entry:
         """A memory of these fragments, each cut to the passages that bear on the question where it is long."""
         counter = self.counter
         memory = with_fragments(memory, [fragment for fragment in fragments if fragment.content.strip()])
@@ -194,12 +211,12 @@ class Material:
         def made(limits: Sequence[int]) -> Entry:
             cut = [self._excerpt(fragment, limit) for fragment, limit in zip(memory.fragments, limits, strict=True)]
             shown = with_fragments(memory, [fragment for fragment in cut if fragment.content.strip()])
-            text = memory_entry(shown, summarized=is_summarized)
+            text = memory_entry(shown, summarized=is_summarized, told=told)
             return Entry(text, counter.text(text) + 1, shortened, shown)
 
         def shortened(limit: int) -> Entry | None:
             bare = [f.model_copy(update={"content": "." + other_days(memory, f)}) for f in memory.fragments]
-            frame = counter.text(memory_entry(with_fragments(memory, bare), summarized=is_summarized))
+            frame = counter.text(memory_entry(with_fragments(memory, bare), summarized=is_summarized, told=told))
             costs = [min(self._set_in(f.content), most) for f, most in zip(memory.fragments, limits, strict=True)]
             entry = made(self._shared(memory, costs, limit - frame - _JOINTS))
             return entry if entry.text else None
@@ -209,6 +226,8 @@ class Material:
     def _limit(self, memory: Memory, fragment: Fragment) -> int:
         """Tokens of a message in a memory, at most."""
         limit, most = fragment_tokens(memory, fragment, self.layout.memory_tokens), self.layout.memory_tokens
+        if self.in_short and memory.source_type == "message":
+            return min(limit, _IN_SHORT)
         if not (ranks := self._ranks(memory)):
             return limit
         if is_reply(fragment):
@@ -241,13 +260,18 @@ class Material:
             return fragment
         estimated = limit * estimate_tokens(content) // size
         for _ in range(_TRIES):
-            content = excerpt(fragment.content, self.question, estimated, near=fragment.passage)
+            content = self._passages(fragment, estimated)
             if (size := self._set_in(content)) <= limit:
                 break
             estimated = estimated * limit // size
         else:
             content = truncate_to_tokens(content, limit, count=self._set_in)
         return fragment.model_copy(update={"content": content})
+
+    def _passages(self, fragment: Fragment, limit: int) -> str:
+        if self.in_short and is_reply(fragment):
+            return outline(fragment.content, self.question, limit)
+        return excerpt(fragment.content, self.question, limit, near=fragment.passage)
 
     def _set_in(self, text: str) -> int:
         """Tokens of a text as it stands in an entry."""

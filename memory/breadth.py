@@ -26,10 +26,12 @@ class Bounds(NamedTuple):
     Attributes:
         relevance: of a hit, in [0, 1].
         certainty: of the question, that anything bears on it: log odds.
+        is_wide: whether a hit may be however far below the best.
     """
 
     relevance: float
     certainty: float
+    is_wide: bool = False
 
 
 ALL: Final = Bounds(0.0, -np.inf)
@@ -39,12 +41,12 @@ LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
     {
         "one": Bounds(0.006, -1.3),
         "many": Bounds(0.004, -1.8),
-        "order": Bounds(0.004, -2.4),
-        "whole": Bounds(0.004, -1.8),
+        "order": Bounds(0.002, -2.4, is_wide=True),
+        "whole": Bounds(0.002, -1.8, is_wide=True),
     }
 )
 """From where on hits are told, by what the question asks for: relevance by trial on two conversations of LoCoMo,
-certainty by the curves of LoCoMo, LongMemEval and BEAM in `bench/README.md`."""
+certainty by the curves of LoCoMo, LongMemEval and BEAM in `bench/README.md`. Of a whole as much is told as has room."""
 
 LEAST_FOR_REMARK: Final = Bounds(0.12, 0.5)
 """The same for a message that asks for nothing."""

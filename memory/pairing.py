@@ -77,7 +77,9 @@ def candidates(memories: Sequence[Memory], chain: Collection[Source], count: int
     return kept
 
 
-def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Source]) -> list[Memory]:
+def told(
+    memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Source], *, in_short: bool = False
+) -> list[Memory]:
     """The memories as they are told: the first outside the chain whole, of others what was found.
 
     At equal tokens a message that ranks lower is worth more than the counterpart of one that was found, but for what
@@ -88,6 +90,7 @@ def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Sour
         memories: the most relevant first.
         hits: what they are made of.
         chain: what stands in the live chain.
+        in_short: whether many are told in short: then each stands by itself, and none whole.
     """
     found = {(hit.thread_id, hit.source_id) for hit in hits}
     of_day: dict[tuple[str, date], int] = {}
@@ -98,7 +101,9 @@ def told(memories: Sequence[Memory], hits: Sequence[Hit], chain: Collection[Sour
         hit = [fragment for fragment in memory.fragments if (memory.thread_id, fragment.id) in found]
         if any(map(is_reply, hit)):
             hit = [fragment for fragment in memory.fragments if fragment in hit or _is_short_question(fragment)]
-        if is_first or not plain:
+        if in_short and plain:
+            kept.append(with_fragments(memory, hit))
+        elif is_first or not plain:
             if plain:
                 of_day.setdefault(day, len(kept))
             kept.append(memory)

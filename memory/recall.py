@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -11,16 +11,17 @@ import numpy as np
 
 from ..models.similarity import similarities
 from ..state.errors import EmbeddingError, StorageUnreachable
-from ..state.records import Hit, Recall, now
+from ..state.records import Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
 from ..text.scope import scope_of
 from ..text.sides import sides_of
 from ..text.terms import search_terms
-from .breadth import ALL, LEAST, Bounds, certainty, is_enough, leads, relevances, said_by_another
+from .breadth import ALL, LEAST, Bounds, certainty, is_enough, leads, said_by_another
 from .bridges import bridged
 from .candidates import Candidates, with_sides
-from .fusion import IN_BOUNDS, Flags, Numbers, combined, meaning_weight, shared_cosines, spread
+from .fusion import IN_BOUNDS, Numbers, combined, meaning_weight, shared_cosines, spread
+from .hits import ranked, similarity_of
 from .keywords import KeywordHits, index_pending, keyword_hits
 from .recall_cache import Known, RecallCache
 from .timeline import Timeline
@@ -29,9 +30,6 @@ from .vectors import Lookup, NearSource, VectorIndex, nearest_in
 
 VECTOR_DEPTH: Final = 400
 """Candidates that the vector arm brings; the others are taken to be like the last."""
-
-FEWEST: Final = 15
-"""Hits that are returned however little relevant they are, so that it can be seen what came near."""
 
 
 class _Found(NamedTuple):
@@ -79,7 +77,7 @@ class MemorySearch:
             limit: hits, at most.
             threshold: similarity in [0, 1], as `models.similarity` has it, from which a message is recalled for its
                 meaning alone.
-            least: relevance below which no more than `FEWEST` hits are returned; with less certainty none has any. Or
+            least: relevance below which no more than `hits.FEWEST` are returned; with less certainty none has any. Or
                 what finds it for the question, and may take as long as to read word lists.
             this_thread_only: leave out the user's other threads.
             as_of: leave out what was said later, and take "yesterday" from there; None for now.
@@ -130,11 +128,11 @@ class MemorySearch:
                 if sides:
                     all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
                     enough |= all_of_it.leads
-                hits = tuple(_ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))
+                hits = tuple(ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))
             cosines = all_of_it.cosines[~np.isnan(all_of_it.cosines)]
             told = None if is_whole else "The newest of memory were searched: what is older is still being read."
             told = told if whole.failed is None else f"{whole.failed} Memory was searched by keywords alone."
-            nearest = _similarity(float(cosines.max())) if len(cosines) else None
+            nearest = similarity_of(float(cosines.max())) if len(cosines) else None
             return Recall(hits=hits, least=bounds.relevance, nearest=nearest, error=told)
 
         return await asyncio.to_thread(recall)
@@ -255,46 +253,3 @@ def _shared(timeline: Timeline, cosines: Numbers, at: Indices) -> Numbers:
     if np.isnan(cosines).all():
         return np.zeros(len(at))
     return shared_cosines(timeline, np.where(np.isnan(cosines), np.nanmin(cosines), cosines), at)
-
-
-def _ranked(memory: UserMemory, candidates: Candidates, recalled: Indices, limit: int, least: Bounds) -> Iterator[Hit]:
-    """The best of the candidates that are recalled, as hits, with their ranks in each arm and overall."""
-    by_words = _ranks(recalled, candidates.lexical, candidates.lexical[recalled] > 0)
-    by_meaning = _ranks(recalled, candidates.cosines, ~np.isnan(candidates.cosines[recalled]))
-    known = len(candidates.rows)
-    relevant = relevances(candidates.scores, candidates.asks, candidates.times, candidates.rarest)
-    relevant[candidates.leads] = np.maximum(relevant[candidates.leads], LEAST["one"].relevance)
-    relevant *= candidates.sure >= least.certainty
-
-    def source(n: int) -> tuple[str, str]:
-        return memory.ids[candidates.rows[n]] if n < known else candidates.summaries[n - known][:2]
-
-    order = sorted(recalled.tolist(), key=lambda n: (-candidates.scores[n], source(n)[1]))
-    for rank, n in enumerate(order[:limit], start=1):
-        if rank > FEWEST and relevant[n] < least.relevance:
-            continue
-        thread_id, id_ = source(n)
-        row = int(candidates.rows[n]) if n < known else None
-        yield Hit(
-            source_type="message" if n < known else "summary",
-            source_id=id_,
-            thread_id=thread_id,
-            role=memory.roles[row] if row is not None else candidates.summaries[n - known].role,
-            similarity=_similarity(float(candidates.cosines[n])),
-            score=round(float(candidates.scores[n]), 3),
-            relevance=round(float(relevant[n]), 4),
-            keyword_rank=by_words.get(n),
-            vector_rank=by_meaning.get(n),
-            rank=rank,
-            created_at=memory.said_at(row) if row is not None else candidates.summaries[n - known].created_at,
-        )
-
-
-def _ranks(recalled: Indices, values: Numbers, found: Flags) -> dict[int, int]:
-    """The rank of each candidate that an arm found, by its value."""
-    among = recalled[found]
-    return {n: rank for rank, n in enumerate(among[np.argsort(-values[among], kind="stable")].tolist(), start=1)}
-
-
-def _similarity(cosine: float) -> float | None:
-    return None if np.isnan(cosine) else float(similarities(np.array(cosine)))

@@ -21,7 +21,7 @@ from ..state.errors import EmbeddingError, RightsError
 from ..state.records import Memory, Recall
 from ..storage.spaces import name_of_space
 from ..text.replies import is_canned
-from ..text.scope import scope_of
+from ..text.scope import asks_for_whole
 from ..text.tokens import estimate_tokens, is_longer
 from .relevance import least_told
 from .turn import Turn
@@ -55,12 +55,12 @@ async def memories_of(
     if not hits:
         return []
     # What an extract says word for word is found where it was said; together it tells of a whole.
-    extracts = not recall.least or scope_of(question) in ("order", "whole")
-    exchanges = await user.archive.exchanges(hits, extracts=extracts)
+    in_short = asks_for_whole(question)
+    exchanges = await user.archive.exchanges(hits, extracts=in_short or not recall.least)
     memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)
     if recall.least:  # else all is wanted, as many as were asked for
-        memories = told(memories, hits, chain)
-    memories = await _with_sources(memories, question, chain, turn, user)
+        memories = told(memories, hits, chain, in_short=in_short)
+    memories = await _with_sources(memories, question, chain, turn, user, in_short=in_short)
     return await _with_passages(memories, question, turn, user)
 
 
@@ -90,10 +90,19 @@ async def memories_of_spaces(question: str, turn: Turn) -> list[Memory]:
 
 
 async def _with_sources(
-    memories: Sequence[Memory], question: str, chain: Collection[Source], turn: Turn, user: User
+    memories: Sequence[Memory],
+    question: str,
+    chain: Collection[Source],
+    turn: Turn,
+    user: User,
+    *,
+    in_short: bool,
 ) -> list[Memory]:
-    """The memories; summaries have their days, and those outside the chain messages that bear on the question."""
-    left = int(turn.settings.memory_tokens * SUMMARY_SHARE)
+    """The memories; summaries have their days, and those outside the chain messages that bear on the question.
+
+    Where many are told in short these messages are left out: there is no room for them.
+    """
+    left = 0 if in_short else int(turn.settings.memory_tokens * SUMMARY_SHARE)
     there = {(memory.thread_id, id_) for memory in memories for id_ in memory.source_ids}.union(chain)
     expanded = []
     for memory in memories:

@@ -53,6 +53,11 @@ def scope_of(question: str) -> Scope:
     return "many" if asked.have("many") or sides_of(question) else "one"
 
 
+def asks_for_whole(question: str) -> bool:
+    """Whether a question asks for a whole or an order: for a little of much."""
+    return scope_of(question) in ("order", "whole")
+
+
 def topics_of(message: str) -> frozenset[Topic]:
     """Which of these a message names ("near me", "recipe", "what time"); the lists are in `data/topics.json`."""
     named = _Phrases("topics", fold(message[:_CHARACTERS]))
