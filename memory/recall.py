@@ -14,12 +14,13 @@ from ..state.errors import EmbeddingError, StorageUnreachable
 from ..state.records import Recall, now
 from ..storage.user_rows import UserRows
 from ..text.bm25 import idf
-from ..text.scope import scope_of
+from ..text.scope import asks_for_all, scope_of
 from ..text.sides import sides_of
 from ..text.terms import search_terms
 from .breadth import ALL, LEAST, Bounds, certainty, is_enough, leads, said_by_another
 from .bridges import bridged
 from .candidates import Candidates, with_sides
+from .course import course
 from .fusion import IN_BOUNDS, Numbers, combined, meaning_weight, shared_cosines, spread
 from .hits import ranked, similarity_of
 from .keywords import KeywordHits, index_pending, keyword_hits
@@ -123,9 +124,12 @@ class MemorySearch:
         def recall() -> Recall:
             bounds = least(question) if callable(least) else least
             with memory.lock:
-                all_of_it = candidates(whole)
+                is_of_all = asks_for_all(question)
+                all_of_it = course(whole.view, as_of) if is_of_all else candidates(whole)
                 enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
-                if sides:
+                if is_of_all:
+                    enough = all_of_it.leads
+                elif sides:
                     all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
                     enough |= all_of_it.leads
                 hits = tuple(ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))

@@ -267,7 +267,7 @@ def test_where_a_memory_of_many_messages_has_no_room_the_best_found_stand_whole_
     )
     memory = day[0].model_copy(update={"fragments": fragments, "source_ids": tuple(part.id for part in fragments)})
     found = [f"a1-{n}" for n in range(29, -1, -1)]
-    question = HumanMessage("Summarize the trip.", id="q")
+    question = HumanMessage("Which lighthouses did we see on the trip?", id="q")
     made = assemble([question], [memory], (), system_prompt="Help.", budget=1200, thread_id="t", found=found)
     lines = made.messages[-1].text.splitlines()
     assert sum("of the trip we saw the old lighthouse" in line for line in lines) >= 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +358,21 @@ async def test_a_question_that_names_a_month_looks_there_whatever_its_language(r
         assert "06" in await first(question), question
     assert await first("Did I walk along the canal between April and May?") >= {"04", "05"}
     assert await first("Did I walk along the canal before the end of April?") >= {"03", "04"}
+
+
+async def test_all_that_was_said_is_told_by_what_people_said_most_in_each_part_of_it(resources: Resources) -> None:
+    told = [f"Day {n}: we drew the plan of the house again, with bed {n} at wall {n}." for n in range(80)]
+    chat = [text for line in told for text in (line, "Fine. " * 60, "Yes, ok.", "Good.")]
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(chat)])
+    question = "Summarize what we talked about so far."
+    recall = await find(resources, question, least=LEAST["whole"], limit=40)
+    days = sorted(told.index(text) for text in await texts(resources, recall))
+    assert len(days) == 40
+    assert all(later - sooner <= 3 for sooner, later in pairwise([0, *days, 79]))
+    assert all(hit.relevance >= recall.least for hit in recall.hits)
+    half = await find(resources, question, limit=40, as_of=MONDAY + timedelta(minutes=160))
+    assert {told.index(text) < 41 for text in await texts(resources, half)} == {True}
+    assert not (await find(resources, question, user="bob", limit=40)).hits
 
 
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))

@@ -8,7 +8,7 @@ import pytest
 
 from everthread.memory.breadth import LEAST, LEAST_FOR_REMARK
 from everthread.runtime.relevance import least_told
-from everthread.text.scope import scope_of
+from everthread.text.scope import asks_for_all, scope_of
 
 WHOLE = [
     "Summarize what we decided about the kitchen.", "How has my running developed since spring?",
@@ -374,6 +374,18 @@ def test_a_whole_is_asked_for_in_words_of_thirteen_languages(language: str) -> N
     found = sum(found for _, found in asked)
     assert right / found >= 0.9
     assert 2 * right / (found + sum(is_whole for is_whole, _ in asked)) >= 0.9
+
+
+OF_ALL = (Path(__file__).parents[1] / "bench" / "all_questions.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("language", sorted({language for _, language, _ in READ}))
+def test_who_asks_for_all_that_was_said_names_no_subject(language: str) -> None:
+    lines = [line.split("\t") for line in OF_ALL]
+    with_subject = [text for sign, code, _, text in lines if (sign, code) == ("-", language)]
+    without = [text for sign, code, _, text in lines if (sign, code) == ("+", language)]
+    assert not any(map(asks_for_all, with_subject))
+    assert sum(map(asks_for_all, without)) >= 0.9 * len(without)
 
 
 @pytest.mark.parametrize(

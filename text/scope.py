@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, Literal
 
@@ -11,6 +11,7 @@ import regex
 from .data import phrases
 from .fold import fold
 from .sides import sides_of
+from .terms import search_terms
 
 Scope = Literal["one", "many", "order", "whole"]
 """One thing, several, the order of several, or a whole in short."""
@@ -58,6 +59,17 @@ def asks_for_whole(question: str) -> bool:
     return scope_of(question) in ("order", "whole")
 
 
+def asks_for_all(question: str) -> bool:
+    """Whether that is asked of all that was said, without a subject: "Summarize what we talked about so far."
+
+    Then nothing is left of the question beside what asks, the words for a conversation, and what mostly stands there.
+    """
+    if not asks_for_whole(question):
+        return False
+    asked = _Phrases("scope", _asking(fold(question[:_CHARACTERS])))
+    return asked.have("talk") and not search_terms(asked.without("talk", "order", "whole", "span", "open", "beside"))
+
+
 def topics_of(message: str) -> frozenset[Topic]:
     """Which of these a message names ("near me", "recipe", "what time"); the lists are in `data/topics.json`."""
     named = _Phrases("topics", fold(message[:_CHARACTERS]))
@@ -79,9 +91,20 @@ class _Phrases:
 
     def have(self, group: str) -> bool:
         """Whether one of a group stands there; only those that begin there are looked for."""
-        listed = _by_beginning(self._name, group)
-        likely = (phrase for begins in self._begins & listed.keys() for phrase in listed[begins])
+        likely = self._likely(group)
         return any(phrase.split(_GAP, 1)[0] in self._text and _whole(phrase).search(self._text) for phrase in likely)
+
+    def without(self, *groups: str) -> str:
+        """The text without them, the longest first; of what stands in a gap nothing is taken."""
+        parts = {part for group in groups for phrase in self._likely(group) for part in phrase.split(_GAP)}
+        text = self._text
+        for part in sorted(parts, key=len, reverse=True):
+            text = _whole(part).sub(" ", text) if part in text else text
+        return text
+
+    def _likely(self, group: str) -> Iterator[str]:
+        listed = _by_beginning(self._name, group)
+        return (phrase for begins in self._begins & listed.keys() for phrase in listed[begins])
 
 
 @cache

@@ -1,0 +1,45 @@
+"""Where all that was said is asked for, without a subject: people's messages from the whole span."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from ..text.bm25 import idf
+from .candidates import Candidates
+from .user_memory import View
+
+PARTS: Final = 40
+"""Equal parts of the span, of each of which something is told before more is of another."""
+
+_LONG: Final = 60
+"""Terms from which on a message tells no more by being longer."""
+
+_NEXT: Final = 5.0
+"""How far the next of a part stands behind the one before: more than the logarithm of `_LONG`."""
+
+
+def course(view: View, until: datetime | None) -> Candidates:
+    """What people said, the longest of each part of the span first: who says much says what it is about.
+
+    Nothing is compared with the question, so that there is no doubt whether something bears on it.
+
+    Args:
+        view: the messages.
+        until: leave out what was said later.
+    """
+    said = ~view.messages["is_system"] & ~view.messages["is_reply"]
+    if until is not None:
+        said &= view.timeline.times <= until.timestamp()
+    at = np.flatnonzero(said)
+    told = np.log1p(np.minimum(view.timeline.lengths[at], _LONG))
+    part = at * PARTS // max(1, len(view.rows))
+    order = np.lexsort((-told, part))
+    before = np.empty(len(at))  # of the same part
+    before[order] = np.arange(len(at)) - np.searchsorted(part, part[order])
+    scores = told - _NEXT * before
+    none, unknown = np.zeros(len(at), dtype=bool), np.full(len(at), np.nan)
+    rarest = float(idf(max(1, len(view.rows)), np.ones(1))[0])
+    return Candidates(view.rows[at], (), scores, np.zeros(len(at)), unknown, none, unknown, ~none, np.inf, rarest)
