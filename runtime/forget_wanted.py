@@ -113,4 +113,5 @@ async def whole_threads(user: User, thread_id: str | None = None) -> Wanted:
     found = await user.rows.fetch("deletion.threads", thread_id=thread_id)
     if thread_id is not None and not found:
         raise InputError(f"There is no thread {thread_id!r} of this user: `everthread threads` lists them.")
-    return Wanted("user" if thread_id is None else "thread", tuple(row["thread_id"] for row in found))
+    ids = tuple(row["thread_id"] for row in found if isinstance(row["thread_id"], str))
+    return Wanted("user" if thread_id is None else "thread", ids)

@@ -14,8 +14,10 @@ ON CONFLICT (user_id, langchain_id) DO UPDATE SET content = excluded.content, em
     langchain_metadata = excluded.langchain_metadata, thread_id = excluded.thread_id, role = excluded.role,
     source_type = excluded.source_type, source_id = excluded.source_id, model = excluded.model,
     created_at = excluded.created_at
-WHERE ROW(vectors.content, vectors.thread_id, vectors.source_type, vectors.source_id, vectors.role, vectors.model, vectors.created_at)
-      IS DISTINCT FROM ROW(excluded.content, excluded.thread_id, excluded.source_type, excluded.source_id, excluded.role, excluded.model, excluded.created_at)
+WHERE ROW(vectors.content, vectors.thread_id, vectors.source_type, vectors.source_id,
+       vectors.role, vectors.model, vectors.created_at)
+      IS DISTINCT FROM ROW(excluded.content, excluded.thread_id, excluded.source_type, excluded.source_id,
+       excluded.role, excluded.model, excluded.created_at)
 
 -- name: vectors.remove_left_over
 -- Of a summary that was made again, the chunks that the new text has not.

@@ -14,12 +14,15 @@ WHERE EXISTS (SELECT 1 FROM messages AS m WHERE m.user_id = :user_id AND m.threa
               AND m.id = new.source_id AND new.source_type = 'message')
    OR EXISTS (SELECT 1 FROM summaries AS s WHERE s.user_id = :user_id AND s.thread_id = new.thread_id
               AND s.id = new.source_id AND new.source_type = 'summary' AND s.version = new.version)
-ON CONFLICT (langchain_id) DO UPDATE SET content = excluded.content, embedding = excluded.embedding,
+ON CONFLICT (langchain_id) DO UPDATE SET user_id = excluded.user_id, content = excluded.content,
+    embedding = excluded.embedding,
     langchain_metadata = excluded.langchain_metadata, thread_id = excluded.thread_id, role = excluded.role,
     source_type = excluded.source_type, source_id = excluded.source_id, model = excluded.model,
     created_at = excluded.created_at
-WHERE (vectors.content, vectors.thread_id, vectors.source_type, vectors.source_id, vectors.role, vectors.model, vectors.created_at)
-      IS NOT (excluded.content, excluded.thread_id, excluded.source_type, excluded.source_id, excluded.role, excluded.model, excluded.created_at)
+WHERE (vectors.user_id, vectors.content, vectors.thread_id, vectors.source_type, vectors.source_id,
+       vectors.role, vectors.model, vectors.created_at)
+      IS NOT (excluded.user_id, excluded.content, excluded.thread_id, excluded.source_type, excluded.source_id,
+       excluded.role, excluded.model, excluded.created_at)
 
 -- name: vectors.remove_left_over
 DELETE FROM vectors WHERE user_id = :user_id AND source_type = 'summary' AND thread_id IN (SELECT value
