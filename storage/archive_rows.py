@@ -101,7 +101,7 @@ def archived(user: Rows, rows: Iterable[Row], summaries: Sequence[Row]) -> list[
 
     def made(row: Row) -> ArchivedMessage:
         check_message(row["seq"], row["role"], row["created_at"])
-        columns = {name: row[name] for name in _COLUMNS}
+        columns = {name: row[name] for name in _COLUMNS} | {"tokens": max(row["tokens"] or 0, 0)}
         return ArchivedMessage(**columns, message=message_of(row), chunk_id=chunks.get(row["id"]))
 
     return readable(user, "messages", rows, made)

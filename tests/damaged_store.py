@@ -24,20 +24,20 @@ TABLES: Final = {
 }  # fmt: skip
 """In which order the rows of each stand, whenever what works beside the turns has written them."""
 
+OF_WHOM: Final = ("threads.thread_id", "threads.user_id")
 SAID: Final = (
     "My dog is called Biscuit.", "Remember that I live in Lisbon.", "I prefer tea.", "My sister likes jazz.",
     "The boat is blue.", "Where is the boat?",
 )  # fmt: skip
 
-_NUMBERS: Final = ("-7", "2147483647")
 DAMAGES: Final = {
     "sqlite": ("''", "'weird {'", "-7", "1e15", "NULL"),
     "json": ("'weird {'", "-7"),
     "text": ("''", "'weird'", "NULL"),
     "jsonb": ("'[]'", "'{\"broken\": 1}'", "'\"text\"'", "'null'", "NULL"),
     "json_of_postgres": ("'[]'", "NULL"),
-    "int8": (*_NUMBERS, "NULL"),
-    "int4": (*_NUMBERS, "NULL"),
+    "int8": ("-7", "9223372036854775807", "NULL"),
+    "int4": ("-7", "2147483647", "NULL"),
     "float8": ("-7", "7", "'NaN'", "'Infinity'", "NULL"),
     "timestamptz": ("'infinity'", "'-infinity'", "'0044-03-15 BC'", "'20000-01-01'", "NULL"),
     "bool": ("NOT {column}", "NULL"),
@@ -100,17 +100,19 @@ class Store:
         self._next = 0
         for column, values in (await self.columns(table)).items():
             for value in values:
-                if await self.damage(table, f"{column} = {value.replace('{column}', column)}"):
+                if await self._damage(table, column, value.replace("{column}", column)):
                     yield f"{column} = {value}"
                     await self.graph.asettled()  # what the last turn still writes is of the damaged rows
                     await self.restore()
 
-    async def damage(self, table: str, change: str) -> bool:
+    async def _damage(self, table: str, column: str, value: str) -> bool:
         """Damage a value in the next row of a table, in an order that stays; whether the database lets that happen."""
-        row = self._next % await self.rows(table)
-        at = f"(SELECT {self.key} FROM {table} ORDER BY {TABLES[table]} LIMIT 1 OFFSET {row})"
+        # A thread that is somebody else's is refused, and rightly: that is tried with the others.
+        of = "threads WHERE thread_id <> 't1'" if f"{table}.{column}" in OF_WHOM else table
+        row = self._next % await self.rows(of)
+        at = f"(SELECT {self.key} FROM {of} ORDER BY {TABLES[table]} LIMIT 1 OFFSET {row})"
         try:
-            await self.by_hand(f"UPDATE {table} SET {change} WHERE {self.key} = {at}")
+            await self.by_hand(f"UPDATE {table} SET {column} = {value} WHERE {self.key} = {at}")
         except StorageError:
             return False
         self._next += 1

@@ -19,6 +19,7 @@ from everthread import (
     examine,
     regenerate_rejected,
 )
+from everthread.cli.json_output import MessageLine
 from everthread.maintenance.transfer_format import check_file
 from everthread.runtime.forget import records
 from everthread.runtime.retention import RetentionPass
@@ -176,6 +177,13 @@ async def test_nothing_goes_of_a_thread_whose_retention_nobody_can_read(store: S
     assert run.error is None
     assert len(await memory_of(store).ahistory("t1")) == kept
     assert await memory_of(store).ahistory("t2") == []
+
+
+async def test_a_damaged_estimate_of_tokens_costs_no_message(store: Store) -> None:
+    known = len(await memory_of(store).ahistory("t1"))
+    await store.by_hand("UPDATE messages SET tokens = -7")
+    lines = [MessageLine.of(message) for message in await memory_of(store).ahistory("t1")]
+    assert [line.tokens for line in lines] == [0] * known
 
 
 async def test_a_thread_without_a_beginning_is_listed(store: Store) -> None:
