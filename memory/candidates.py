@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from .fusion import Flags, Numbers
-from .user_memory import Indices, SummarySource
+from .held_summaries import SummarySource
+from .user_memory import Indices
 
 EACH: Final = 2
 """Hits of each side of a question that are told, the best."""

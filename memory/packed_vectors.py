@@ -67,5 +67,5 @@ class PackedVectors:
             plain = part[: len(packed)]
             plain[...] = packed
             # Not `@`: its threads go on spinning beside the rest of the turn for longer than the product takes.
-            np.einsum("ij,j->i", plain, vector, out=products[start : start + _AT_ONCE])
+            np.vecdot(plain, vector, out=products[start : start + _AT_ONCE])
         return (products / self._lengths.values).astype(np.float64)

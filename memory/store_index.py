@@ -16,8 +16,8 @@ from ..settings.settings import Settings
 from ..storage.user_rows import UserRows
 from ..storage.values import Row
 from ..storage.vector_rows import chunks, mark_embedded, metadata, vector_id
+from .held_summaries import SummarySource
 from .store_client import StoreClient
-from .user_memory import SummarySource
 from .vectors import BATCH, Lookup, VectorIndex, on_scale
 
 logger = logging.getLogger(__name__)

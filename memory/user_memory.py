@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..storage.archive_rows import MOST_MESSAGES
 from ..storage.memory_changes import MessageRow, VectorRow, said_at, term_numbers
 from .columns import Column
+from .held_summaries import HeldSummaries, SummarySource
 from .held_vectors import OBJECTS, HeldVectors
 from .postings import NOBODY, Postings
 from .timeline import Timeline
@@ -29,15 +30,6 @@ _MESSAGE: Final = np.dtype(
 _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
 _FEW_THREADS: Final = 8
 """Threads to whose ends messages are added one thread after the other; with more, everything is rebuilt."""
-
-
-class SummarySource(NamedTuple):
-    """A summary that has a vector."""
-
-    thread_id: str
-    id: str
-    role: str
-    created_at: datetime
 
 
 class View(NamedTuple):
@@ -79,8 +71,7 @@ class UserMemory:
         self._speakers: dict[str | None, int] = {}
         self._messages: Column[Any] = Column(_MESSAGE)
         self._postings = Postings()
-        self._summaries: list[SummarySource] = []
-        self._summary_numbers: dict[tuple[str, str], int] = {}
+        self._summaries = HeldSummaries()
         self._vectors = HeldVectors()
         self._whole: View | None = None
 
@@ -206,8 +197,7 @@ class UserMemory:
         outside = np.ones(len(self), dtype=bool)
         outside[view.rows] = False  # also of what was said since the view was made
         best[outside] = -np.inf
-        threads = set(view.timeline.names)
-        of_summaries[[source.thread_id not in threads for source in self._summaries]] = -np.inf
+        of_summaries[self._summaries.outside(view.timeline.names)] = -np.inf
         both = np.concatenate([best, of_summaries])
         least = np.partition(both, -limit)[-limit] if len(both) > limit else -np.inf
         kept = [(self._summaries[n], float(of_summaries[n])) for n in np.flatnonzero(of_summaries >= least).tolist()]
@@ -252,13 +242,8 @@ class UserMemory:
         return values
 
     def _owner(self, row: VectorRow) -> int:
-        _, thread_id, source_type, source_id, role, micros, _, _ = row
-        if source_type != "summary":
-            return self._row((thread_id, source_id))
-        number = self._summary_numbers.setdefault((thread_id, source_id), len(self._summaries))
-        if number == len(self._summaries):
-            self._summaries.append(SummarySource(thread_id, source_id, role, said_at(micros)))
-        return -2 - number
+        _, thread_id, source_type, source_id, *_ = row
+        return -2 - self._summaries.number_of(row) if source_type == "summary" else self._row((thread_id, source_id))
 
     def _positions(self, rows: Indices) -> Indices:
         positions = np.full(len(self), -1, dtype=np.int64)
