@@ -21,6 +21,7 @@ from langgraph.types import interrupt
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from everthread import Settings, open_graph
+from everthread.graph import in_turn
 from everthread.maintenance.doctor import examine
 from everthread.runtime.away import AWAY
 from everthread.state.errors import StorageUnreachable
@@ -86,6 +87,29 @@ async def test_what_others_said_meanwhile_is_noticed_and_stands_before(
         assert texts(state) == await kept(other) == texts((await graph.aget_state(thread())).values)
         assert (await examine(other, "ada", "t1"))[0].findings == ()
         assert len(texts(await say(other, "Four."))) == 10
+
+
+async def test_what_others_said_that_comes_in_during_such_a_turn_does_not_stand_for_it(
+    graph: Any, reopen: Callable[..., open_graph], cut_off: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage answers again while the turn runs, which takes what others said for its own, and as answered."""
+    cut, mend = cut_off
+    at_hand = in_turn._at_hand
+
+    def answers_again(*given: Any) -> Any:
+        run = at_hand(*given)
+        mend()
+        return run
+
+    monkeypatch.setattr(in_turn, "_at_hand", answers_again)
+    async with reopen() as other:
+        await say(graph, "One.")
+        await say(other, "Two, elsewhere.")
+        await cut()
+        await say(graph, "Two, alone.")
+        await until_written(graph)
+        said = [text for text in await kept(other) if not text.startswith("You said")]
+        assert said == ["One.", "Two, elsewhere.", "Two, alone."]
 
 
 async def test_a_turn_of_a_server_without_authentication_is_written(graph: Any, cut_off: Any) -> None:
