@@ -24,7 +24,9 @@ from ..text.repeats import ShownTexts
 from ..text.scope import asks_for_whole
 from ..text.sentences import sentences
 from ..text.shorten import share_out, truncate_to_tokens
+from ..text.terms import search_terms
 from ..text.tokens import estimate_tokens
+from ..text.words import is_question
 from .fence import fact_entry, is_summary_itself, memory_entry, other_days, result_entry, set_in
 from .layout import Layout
 from .sections import BLANK, REPEATED, Entry, RankedEntries
@@ -106,10 +108,12 @@ class Material:
     unfolded: Collection[str] = ()
     found: Sequence[str] = ()
     in_short: bool = field(init=False)
+    _asked: frozenset[str] = field(init=False)
     _known: dict[tuple[int, frozenset[str], bool, date | None], Entry] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.in_short = bool(self.memories) and asks_for_whole(self.question)
+        self._asked = frozenset(search_terms(self.question)) if self.memories else frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.results or self.memories)
@@ -155,7 +159,11 @@ class Material:
             if len(entries) >= self.layout.max_memories:
                 break
             is_here = not self.thread_id or memory.thread_id == self.thread_id
-            new = [f for f in memory.fragments if not (is_here and f.id in there) and not _repeats(memory, f, told)]
+            new = [
+                f
+                for f in memory.fragments
+                if not (is_here and f.id in there) and not self._adds_nothing(memory, f, told)
+            ]
             texts = [fragment.content for fragment in new if fragment.content.strip()]
             if new and not texts:
                 left_out[BLANK] += 1
@@ -170,6 +178,15 @@ class Material:
                 days.add(day)
                 entries.append(self._memory(at, new, is_summarized, same_day))
         return RankedEntries(entries, left_out)
+
+    def _adds_nothing(self, memory: Memory, fragment: Fragment, told: ShownTexts) -> bool:
+        """Whether it asks what is asked in the same words, or is a summary whose sentences stand in told messages."""
+        content = fragment.content
+        if not is_summary_itself(memory, fragment):
+            brief = len(content) <= 2 * len(self.question) and is_question(content)
+            return brief and self._asked == frozenset(search_terms(content))
+        parts = [_LABEL.sub("", sentence) for sentence in sentences(content)]
+        return bool(parts) and all(told.has(part) for part in parts)
 
     def _told(self) -> ShownTexts:
         """What the messages say that were found."""
@@ -276,11 +293,3 @@ class Material:
     def _set_in(self, text: str) -> int:
         """Tokens of a text as it stands in an entry."""
         return self.counter.text(set_in(text))
-
-
-def _repeats(memory: Memory, fragment: Fragment, told: ShownTexts) -> bool:
-    """Whether it is a summary of which each sentence stands in a message that is told itself, with its own date."""
-    if not is_summary_itself(memory, fragment):
-        return False
-    parts = [_LABEL.sub("", sentence) for sentence in sentences(fragment.content)]
-    return bool(parts) and all(told.has(part) for part in parts)

@@ -41,8 +41,8 @@ LEAST: Final[Mapping[Scope, Bounds]] = MappingProxyType(
     {
         "one": Bounds(0.006, -1.3),
         "many": Bounds(0.004, -1.8),
-        "order": Bounds(0.002, -2.4, is_wide=True),
-        "whole": Bounds(0.002, -1.8, is_wide=True),
+        "order": Bounds(0.003, -2.4, is_wide=True),
+        "whole": Bounds(0.003, -1.8, is_wide=True),
     }
 )
 """From where on hits are told, by what the question asks for: relevance by trial on two conversations of LoCoMo,

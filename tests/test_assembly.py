@@ -201,6 +201,20 @@ def test_memories_that_stand_in_the_prompt_give_way_to_the_next_and_the_rest_is_
     assert report.left_out == ""
 
 
+def test_the_same_question_asked_earlier_is_no_memory_and_what_was_answered_is() -> None:
+    asked, reply = "Where did I leave the key to the shed?", "Under the mat."
+    others = ("The key to the shed, where did I leave it?", "Have you seen the key?", "I left the shed open.")
+    found = [exchange(1, asked, reply), *(remembered(text, f"x{n}", n + 1) for n, text in enumerate(others, 1))]
+    made = assemble([HumanMessage(asked, id="q")], found, [], system_prompt="x", budget=2000, thread_id="t")
+    assert [kept.source_ids for kept in made.memories] == [("a1",), ("x2",), ("x3",)]
+    assert made.messages[-1].text.count("shed") == 2
+    again = assemble(
+        [HumanMessage("Have I asked where I left the key to the shed?", id="q")], found, [], system_prompt="x",
+        budget=2000, thread_id="t",
+    )  # fmt: skip
+    assert asked in again.messages[-1].text
+
+
 def test_a_message_that_the_budget_leaves_out_of_the_conversation_is_shown_as_a_memory_once() -> None:
     long = "roses, tulips and lilies in the garden " * 40
     chain = [(HumanMessage, AIMessage)[n % 2](f"Bed {n:02}: {long}", id=f"m{n}") for n in range(12)]
