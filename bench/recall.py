@@ -95,6 +95,8 @@ async def ask(
         for peer in peers:
             ids = await peer.search(haystack.name, question.text, MEMORIES * 3)
             rows[peer.name].append(measures(ids, tokens, question, ids))
+        rows["told"].append(float(not question.evidence.isdisjoint(returned)))
+        rows["silent"].append(float(not returned))
         rows["category"].append(question.category)
     return rows
 
@@ -125,7 +127,7 @@ async def run(
 def table(name: str, rows: dict[str, list[Any]]) -> dict[str, Any]:
     figures: dict[str, Any] = {"questions": len(rows["category"])}
     print(f"\n{name}, {figures['questions']} questions\n| | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}")
-    for system in (key for key in rows if key != "category" and not key.endswith(" ms")):
+    for system in (key for key, values in rows.items() if isinstance(values[0], list)):
         values = [round(100 * mean(column), 1) for column in zip(*rows[system], strict=True)]
         figures[system] = dict(zip(MEASURES, values, strict=True))
         print(f"| {system} | {' | '.join(map(str, values))} |")

@@ -80,7 +80,7 @@ class StoreIndex(VectorIndex):
             )
             for row in rows
         ]
-        return lambda memory, _: on_scale(memory.near_by(found), self._embedder.scale)
+        return lambda memory, _: on_scale(memory.near_by(found), self._embedder.scale, question)
 
     async def _found(self, question: str, *, limit: int, thread_only: str | None, timeout: float) -> list[Row]:
         found = await self._store.search(

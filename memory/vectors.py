@@ -14,12 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..models.embeddings import Embedder
-from ..models.similarity import Scale, calibrated
+from ..models.similarity import Scale, calibrated, in_language
 from ..state.errors import EmbeddingError
 from ..storage.loop_thread import io_thread
 from ..storage.user_rows import UserRows
 from ..storage.values import Row
 from ..storage.vector_rows import MAX_DIMENSIONS, chunks, write_vectors
+from ..text.language import language_of
 from .changed_model import changed_model
 from .user_memory import Near, UserMemory, View
 
@@ -121,7 +122,7 @@ class VectorIndex:
             EmbeddingError: the model fails or is too slow.
         """
         vector = await self._embedder.query(question, timeout=timeout, user_id=self._rows.user_id)
-        return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.scale)
+        return lambda memory, view: on_scale(memory.near(view, vector, limit), self._embedder.scale, question)
 
     async def passages(
         self, question: str, sources: Sequence[tuple[str, str]], *, timeout: float
@@ -200,8 +201,9 @@ def _literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
 
 
-def on_scale(near: Near, scale: Scale) -> Near:
+def on_scale(near: Near, scale: Scale, question: str) -> Near:
     """The same with cosines on the scale of the default model."""
+    scale = in_language(scale, language_of(question))
     of_summaries = calibrated(np.array([cosine for _, cosine in near.summaries]), scale)
     summaries = [(source, float(cosine)) for (source, _), cosine in zip(near.summaries, of_summaries, strict=True)]
     return Near(calibrated(near.messages, scale), summaries)

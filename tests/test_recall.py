@@ -469,10 +469,25 @@ def test_terms_are_stemmed_folded_and_without_stop_words() -> None:
     assert search_terms("I sat in the Café") == search_terms("I sat in the CAFE") == ["sat", "cafe"]
 
 
+def test_a_question_in_korean_or_japanese_asks_for_its_words_and_not_for_their_particles() -> None:
+    def asked(question: str) -> list[str]:
+        return [term for word in search_words(question) for term in word]
+
+    assert asked("나는 어디에서 열쇠를 샀어?") == ["열쇠", "샀어"]
+    assert asked("무엇을 찾았나, 비행기에서는?") == ["찾았", "비행", "행기"]
+    assert asked("USB를 샀어?") == ["usb", "샀어"]
+    assert asked("私の家賃はいくらですか。") == ["家賃"]
+    assert asked("ペットは何を怖がりますか。") == ["ペッ", "ット", "怖が"]
+    assert {"ねぎ", "値段"} <= {*asked("たまねぎの値段は?")}
+    assert asked("我叫什么名字") == search_terms("我叫什么名字")
+    assert asked("どこですか") == search_terms("どこですか")  # nothing else is left
+
+
 @example("\u0300")
 @given(st.text(max_size=300))
 def test_terms_take_any_text(text: str) -> None:
     assert all(isinstance(term, str) and term for term in terms(text))
+    assert {term for word in search_words(text) for term in word} <= {*search_terms(text)}
 
 
 rows = st.lists(

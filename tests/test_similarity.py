@@ -17,7 +17,16 @@ from everthread.cli.explain import explain
 from everthread.graph.conversation import CompiledConversation
 from everthread.models.bundled_weights import BUNDLED_MODEL
 from everthread.models.embeddings import Embedder
-from everthread.models.similarity import ANSWERS, QUESTIONS, USUAL, Scale, calibrated, scale_of
+from everthread.models.similarity import (
+    ANSWERS,
+    OF_LANGUAGES,
+    QUESTIONS,
+    USUAL,
+    Scale,
+    calibrated,
+    in_language,
+    scale_of,
+)
 
 
 @pytest.fixture
@@ -100,6 +109,14 @@ def test_the_default_model_is_the_scale(embeddings: Embeddings) -> None:
     of_alike = scale_by(Alike(embeddings))
     assert of_alike == pytest.approx([0.75 + 0.25 * cosine for cosine in USUAL], abs=0.01)
     assert calibrated(np.array([0.75, 0.85, 0.95, 0.999]), of_alike) == pytest.approx([0, 0.4, 0.8, 1], abs=0.02)
+
+
+def test_an_answer_stands_out_by_less_where_the_cosines_of_a_language_lie_closer_together() -> None:
+    in_portuguese = in_language(OF_LANGUAGES, "pt")
+    assert in_portuguese.answered < in_language(OF_LANGUAGES, "en").answered == OF_LANGUAGES.answered
+    assert calibrated(np.array([0.2]), in_portuguese) > calibrated(np.array([0.2]), OF_LANGUAGES)
+    assert in_language(OF_LANGUAGES, None) == OF_LANGUAGES
+    assert in_language(USUAL, "pt") == USUAL
 
 
 def test_vectors_that_mean_nothing_have_no_scale() -> None:

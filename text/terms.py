@@ -11,6 +11,7 @@ from typing import Final
 
 from .fold import bare, fold, lower
 from .language import OF_SCRIPT, language_of, likelihoods
+from .particles import telling_pairs
 from .scripts import script_of
 from .shorten import middle_out
 from .stems import stem
@@ -63,10 +64,15 @@ def search_terms(text: str, *, keep_stop_words: bool = False, stop: frozenset[st
 
 
 def search_words(text: str) -> list[tuple[str, ...]]:
-    """The same, the stems of one word together: where it has several, they stand for one thing."""
+    """The same of a question, the stems of one word together: where it has several, they stand for one thing.
+
+    Of pairs of characters those that are grammar do not count, unless it has nothing else.
+    """
     text = middle_out(text, MAX_CHARACTERS)
     languages = _languages(text)
-    return [found for word in words(text) for found in _words_of(word, languages, False, frozenset())]
+    said = words(text)
+    telling = [found for word in said for found in _words_of(word, languages, telling=True)]
+    return telling or [found for word in said for found in _words_of(word, languages)]
 
 
 def _languages(text: str) -> tuple[str, ...]:
@@ -92,12 +98,18 @@ def _terms_of(word: str, languages: tuple[str, ...], keep_stop_words: bool, stop
 
 
 def _words_of(
-    word: str, languages: tuple[str, ...], keep_stop_words: bool, stop: frozenset[str]
+    word: str,
+    languages: tuple[str, ...],
+    keep_stop_words: bool = False,
+    stop: frozenset[str] = frozenset(),
+    *,
+    telling: bool = False,
 ) -> Iterator[tuple[str, ...]]:
-    """The stems of each part of a word; a pair of characters is one of its own."""
+    """The stems of each part of a word; a pair of characters is one of its own, and may have to tell something."""
     for _, part, is_run in runs(lower(word)):
         if is_run:
-            yield from ((bare(pair),) for pair in pairs(part) if pair not in stop and bare(pair))
+            of_part = telling_pairs(part) if telling else pairs(part)
+            yield from ((bare(pair),) for pair in of_part if pair not in stop and bare(pair))
         else:
             yield from _stems(part, languages, keep_stop_words, stop)
 
