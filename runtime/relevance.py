@@ -7,6 +7,7 @@ from ..search.router.keywords import read_question
 from ..search.router.wordlists import word_lists
 from ..state.records import now
 from ..text.language import language_of
+from ..text.requests import is_closed, requests
 from ..text.scope import scope_of
 
 
@@ -24,12 +25,16 @@ def least_told(question: str) -> Bounds:
 
 
 def asking_share(question: str) -> float:
-    """The share of the sentences of a message that ask for something; 1 in a language whose questions are not known.
+    """The share of the sentences of a message that ask for something.
 
-    The first call reads word lists from disk (blocking).
+    What is not known to ask or to tell ("rent amount") asks, unless it ends in a full stop; so does all in a language
+    whose questions are not known. The first call reads word lists from disk (blocking).
     """
     reading = read_question(question, now().year)
-    asking = 0 if reading.trivial else sum(part.manner != "tells" for part in reading.parts)
+    if reading.trivial or requests(question):
+        return float(not reading.trivial)
+    asks = {"asks"} if is_closed(question) else {"asks", "brief"}
     language = language_of(question)
-    is_known = language is not None and language in word_lists().languages
-    return asking / max(1, len(reading.parts)) if is_known else 1.0
+    if language is None or language not in word_lists().languages:
+        return float("brief" in asks or any(part.manner == "asks" for part in reading.parts))
+    return sum(part.manner in asks for part in reading.parts) / max(1, len(reading.parts))

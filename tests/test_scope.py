@@ -412,5 +412,23 @@ def test_who_wants_a_whole_without_a_question_mark_asks(message: str) -> None:
     assert least_told(message) == LEAST["whole"]
 
 
+@pytest.mark.parametrize(
+    "message",
+    ["Remind me of the rent.", "Parle-moi du loyer.", "Me fale do aluguel.", "ذكرني بالإيجار.", "किराया याद दिलाओ।",
+     "月の家賃を教えて。", "월세를 알려 주세요.", "내 월세는 얼마야?", "rent amount"],
+)  # fmt: skip
+def test_a_request_asks_with_a_full_stop_too(message: str) -> None:
+    assert least_told(message) in LEAST.values()
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["The parcel came today.", "كسرت المزهرية أمس.", "오늘 날씨가 좋아서 공원을 걷고 있어요.",
+     "Hoy hace buen tiempo.", "Ngày mai tôi đi Hà Nội."],
+)  # fmt: skip
+def test_what_ends_in_a_full_stop_and_is_not_known_to_ask_is_a_remark(message: str) -> None:
+    assert least_told(message) == LEAST_FOR_REMARK
+
+
 def test_a_remark_is_none() -> None:
     assert least_told("I went to the market today. My Italian is getting better at last!") == LEAST_FOR_REMARK
