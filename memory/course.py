@@ -21,21 +21,30 @@ _NEXT: Final = 5.0
 """How far the next of a part stands behind the one before: more than the logarithm of `_LONG`."""
 
 
-def course(view: View, until: datetime | None) -> Candidates:
-    """What people said, the longest of each part of the span first: who says much says what it is about.
+_BEGUN: Final = 4
+"""Messages up to which a thread has but begun, so that the others are meant."""
 
-    Nothing is compared with the question, so that there is no doubt whether something bears on it.
+
+def course(view: View, thread_id: str, until: datetime | None) -> Candidates:
+    """What people said in this thread, or in all where it has but begun: the longest of each part of the span first.
+
+    Who says much says what it is about. Nothing is compared with the question, so that there is no doubt whether
+    something bears on it.
 
     Args:
         view: the messages.
+        thread_id: where it is asked.
         until: leave out what was said later.
     """
+    start, stop = view.timeline.span(thread_id)
+    start, stop = (start, stop) if stop - start > _BEGUN else (0, len(view.rows))
     said = ~view.messages["is_system"] & ~view.messages["is_reply"]
+    said[:start] = said[stop:] = False
     if until is not None:
         said &= view.timeline.times <= until.timestamp()
     at = np.flatnonzero(said)
     told = np.log1p(np.minimum(view.timeline.lengths[at], _LONG))
-    part = at * PARTS // max(1, len(view.rows))
+    part = (at - start) * PARTS // max(1, stop - start)
     order = np.lexsort((-told, part))
     before = np.empty(len(at))  # of the same part
     before[order] = np.arange(len(at)) - np.searchsorted(part, part[order])

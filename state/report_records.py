@@ -71,9 +71,9 @@ class Recalled(Record):
 
     @property
     def arms(self) -> str:
-        """What found it: "meaning", "words" or "meaning and words"."""
+        """What found it: "meaning", "words" or "meaning and words"; "place" where all that was said was asked for."""
         found = {"meaning": self.vector_rank, "words": self.keyword_rank}
-        return " and ".join(arm for arm, rank in found.items() if rank is not None)
+        return " and ".join(arm for arm, rank in found.items() if rank is not None) or "place"
 
 
 class TurnReport(Record):

@@ -375,6 +375,20 @@ async def test_all_that_was_said_is_told_by_what_people_said_most_in_each_part_o
     assert not (await find(resources, question, user="bob", limit=40)).hits
 
 
+async def test_who_asks_in_a_conversation_what_was_talked_about_means_that_one(resources: Resources) -> None:
+    chat = [f"We {verb} the garden." for verb in ("dug", "sowed", "watered", "weeded", "mowed", "raked")]
+    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(chat)])
+    kites = [said(f"Kite {n} flew.", 20 + n) for n in range(6)]
+    await resources.of_user("ada").archive.add_messages("now", kites[:4])
+
+    async def threads() -> set[str]:
+        return {hit.thread_id for hit in (await find(resources, "Summarize our conversation.", limit=40)).hits}
+
+    assert await threads() == {"t1", "now"}  # which has but begun
+    await resources.of_user("ada").archive.add_messages("now", kites[4:])
+    assert await threads() == {"now"}
+
+
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))
 def test_relevance_is_shared_and_falls_with_the_score(scores: list[float], rarest: float) -> None:
     unknown = np.full(len(scores), np.nan)

@@ -127,6 +127,14 @@ async def test_a_search_that_fails_is_told_and_the_turn_goes_on(
     assert "own is down" in shown(report_in(state))
 
 
+async def test_what_is_told_because_all_was_asked_for_is_found_by_its_place(graph: CompiledConversation) -> None:
+    for text in ("My dog is called Biscuit.", "The bank is closed until May."):
+        await say(graph, text, to="monday")
+    report = await reported(graph, "Summarize what we talked about so far.", to="tuesday")
+    assert [memory.arms for memory in report.memories] == ["place", "place"]
+    assert "place" in shown(report)
+
+
 async def test_recall_without_the_embedding_model_is_told(settings: Settings, echo: EchoModel) -> None:
     async with open_graph(settings, model=echo, embeddings=FailingEmbeddings()) as graph:
         for text in [
