@@ -81,11 +81,9 @@ async def put_behind(
         raise StorageError(f"The thread {thread_id!r} was deleted before what was said in it could be written.")
     known = {message.id for message in there}
     new = [message for message in said if message.id not in known]
-    # The last: what others said, and the run read while it went on, stands before it.
-    question = next((message for message in reversed(said) if isinstance(message, HumanMessage)), said[0])
-    if new and _is_answered(question, there):  # it was sent again meanwhile, to another process say
+    if new and _is_answered(said[0], there):  # it was sent again meanwhile, to another process say
         return
-    if new and snapshot.tasks and isinstance(there[-1], HumanMessage) and there[-1].id != question.id:
+    if new and snapshot.tasks and isinstance(there[-1], HumanMessage) and there[-1].id != said[0].id:
         # Another turn has not come to its reply: its question stays the last, so that it can be resumed.
         update = {"messages": Overwrite([*there[:-1], *new, there[-1]]), **own}
         await Compiled.abulk_update_state(graph, config, [[StateUpdate(update, START)]])

@@ -15,6 +15,7 @@ from ..facts.commands import may_ask
 from ..state.chain import Chain, Link, empty_chain, message_ids, removed_ids, summary_ids, summary_link
 from ..state.messages import content_hash, message_text
 from ..state.update import Update
+from ..storage.sparse_checkpoints import note_read
 from .left_out import without_left_out
 from .turn import Turn
 from .user_defaults import default_channel
@@ -110,6 +111,7 @@ async def restored(messages: list[AnyMessage], turn: Turn) -> Update:
     if all(row.id in there for row in page):
         return {"chain": chain}
     archived = [cast("AnyMessage", row.message) for row in page]
+    note_read(turn.config, {row.id for row in page} - there)
     new = [message for message in messages if message.id not in chain["known"]]
     known = {**chain["known"], **{str(message.id): content_hash(message) for message in archived}}
     return {"chain": {**chain, "known": known}, "messages": [*archived, *new]}

@@ -8,7 +8,7 @@ edits an older message finds its checkpoint among the newest ten.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -96,6 +96,7 @@ class RunCheckpoints:
         texts: working values of the turn, which the next one needs where the storage does not answer.
         figures: those of which its report is made, when the reply is there.
         newest: the newest step.
+        read: ids of messages that others said, and that the run has read while it went on.
     """
 
     def __init__(self, user_id: str | None = None, *, is_away: bool = False) -> None:
@@ -103,6 +104,7 @@ class RunCheckpoints:
         self.texts: Mapping[str, Any] = {}
         self.figures: Mapping[str, Any] = {}
         self.newest: Step | None = None
+        self.read: set[str | None] = set()
         self._first: Step | None = None
         self._skipped: Step | None = None
         self._passing: list[Passing] = []
@@ -133,7 +135,7 @@ class RunCheckpoints:
         """The messages that the run has brought so far."""
         if self.newest is None or self._first is None:
             return []
-        before = {message.id for message in _messages(self._first)}
+        before = {message.id for message in _messages(self._first)} | self.read
         return [message for message in _messages(self.newest) if message.id not in before]
 
     def changed(self) -> dict[str, Any]:
@@ -194,6 +196,12 @@ def is_away(config: RunnableConfig) -> bool:
     """Whether the run of a config goes on from what the process holds; also for a graph inside another."""
     run = _around(config)
     return run is not None and run.is_away
+
+
+def note_read(config: RunnableConfig, ids: Iterable[str | None]) -> None:
+    """Note what the run of a config, if it is one of ours, has read of what others said."""
+    if (run := _around(config)) is not None:
+        run.read.update(ids)
 
 
 def _around(config: RunnableConfig) -> RunCheckpoints | None:
