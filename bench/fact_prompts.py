@@ -1,4 +1,4 @@
-"""What facts cost in a prompt, and how many of them bear on the question: LoCoMo through the nodes, without a model."""
+"""What facts cost in a prompt, and how many of them bear on the question: through the nodes, without a model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ REMARKS = 25
 """Ordinary remarks of each conversation that are asked beside its questions: every n-th of the user's."""
 
 
-async def prompt_tokens(data: Path | None = None) -> dict[str, float]:
-    """Tokens of the facts and pins of a prompt, on average: of questions, and of the user's own remarks."""
+async def prompt_tokens(source: str = "locomo", data: Path | None = None) -> dict[str, float]:
+    """Tokens of the facts and pins of a prompt, on average: of questions of a set, and of the user's own remarks."""
     asked: list[int] = []
     remarked: list[int] = []
-    for haystack in SETS["locomo"](data):
-        said = haystack.threads["one"]
+    for haystack in SETS[source](data):
+        said = next(iter(haystack.threads.values()))
         own = [message.text for message in said if message.type == "human"]
         with tempfile.TemporaryDirectory() as folder:
             settings = Settings(data_dir=Path(folder), database_url="sqlite", user_id="bench")

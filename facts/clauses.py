@@ -44,6 +44,10 @@ _END: Final = " .!~…。！।"
 _SPEAKER: Final = re.compile(r"(?m)^\s*[\w .-]{1,30}:\s.*$")
 
 
+_Piece = tuple[int, int, bool]
+"""Where a clause begins and ends in its sentence, and whether it goes on with the subject of the one before."""
+
+
 class Clause(NamedTuple):
     """A part of a sentence: as it was said, and as patterns read it. `asks`: it is, or may be, a question."""
 
@@ -58,7 +62,7 @@ class Clause(NamedTuple):
 def clauses(text: str, language: Language) -> Iterator[Clause]:
     """The clauses of what the user says in their own name, in their order; `text` is not longer than is read."""
     for number, (said, seen) in enumerate(_own_sentences(text, language)):
-        pieces = list(_pieces(seen, language))
+        pieces = _whole_instructions(seen, list(_pieces(seen, language)), language)
         asked = bool(_QUESTION.search(seen[-3:]))
         for start, end, joined in pieces:
             plain = language.in_order(language.normalized(seen[start:end]).rstrip(_END))
@@ -69,6 +73,26 @@ def clauses(text: str, language: Language) -> Iterator[Clause]:
                     language["question_start"].match(plain) is not None and not language["revoked"].match(plain)
                 )
                 yield Clause(shown, plain, asks, joined, number)
+
+
+def _whole_instructions(sentence: str, pieces: list[_Piece], language: Language) -> list[_Piece]:
+    """The pieces, a standing instruction with what belongs to it: "Always write dates as month, day, year".
+
+    So does what it is for, before it: "If I ask for recipes, always give me grams".
+    """
+    found: list[_Piece] = []
+    is_open = supposes = False
+    for start, end, joined in pieces:
+        plain = language.normalized(sentence[start:end])
+        stands = language["standing"].match(plain) is not None
+        starts = any(language[name].match(plain) for name in ("first", "my", "question_start"))
+        if (supposes and stands) or (is_open and not (starts or stands)):
+            found[-1] = (found[-1][0], end, found[-1][2])
+        else:
+            found.append((start, end, joined))
+        is_open = stands or (is_open and not starts)
+        supposes = language.supposes(plain)
+    return found
 
 
 def _shown(text: str, language: Language) -> str:
@@ -120,7 +144,7 @@ def _blotted(text: str) -> str:
     return "".join(char if char == "\n" else MASK for char in text)
 
 
-def _pieces(sentence: str, language: Language) -> Iterator[tuple[int, int, bool]]:
+def _pieces(sentence: str, language: Language) -> Iterator[_Piece]:
     """Where the clauses of a sentence begin and end, and whether they go on with the subject of the one before."""
     start = 0
     for mark in _BREAK.finditer(sentence):
@@ -155,7 +179,7 @@ def _lists_on(sentence: str, mark: re.Match[str], language: Language) -> bool:
     return bool(is_item) and not any(language[name].match(item) for name in _NEW_THOUGHT)
 
 
-def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int, bool]]:
+def _inner(sentence: str, start: int, end: int, language: Language) -> Iterator[_Piece]:
     """Cut again where the user speaks of themselves once more without a mark, or goes on with another verb."""
     words = list(WORD.finditer(sentence, start, end)) if language.spaced and end - start <= _LONGEST else []
     plain = [_normalized(word[0], language.code) for word in words]

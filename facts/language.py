@@ -24,6 +24,7 @@ from ..text.stop_words import stop_words
 from ..text.words import WORD, words
 
 _WORD: Final = regex.compile(rf"{WORD.pattern}'?")
+_COMMA: Final = re.compile(r"\s*[,，،、]\s*")
 _NEVER: Final = re.compile(r"(?!)")
 _UNSURE: Final = regex.compile(
     r"(?:(\((?:[^()\\]|\\.|(?1))*\))|\[[^\]]*\]|\{\w+\}|\\.|[@~#.^$]|.(?=[?*+{]))(?:[?*+]|\{\d[\d,]*\})*\??"
@@ -112,6 +113,10 @@ class Language:
         """The ways to say something of people of one's own."""
         return _frames(self.data.get("their_frames", {}), self.data, spaced=self.spaced)
 
+    def supposes(self, plain: str) -> bool:
+        """Whether normalized text begins with "if", "when" or the like."""
+        return any(self[name].match(plain) is not None for name in ("unreal", "subordinate"))
+
     def says(self, plain: str) -> bool:
         """Whether normalized text begins with a predicate of a fact."""
         return any(pattern.match(plain) for pattern in self.predicates.values())
@@ -130,7 +135,14 @@ class Language:
         return plain
 
     def in_order(self, plain: str) -> str:
-        """Normalized text with the user before the verb: "seit 2010 spiele ich" as "ich spiele seit 2010"."""
+        """Normalized text in the order that the patterns expect.
+
+        The user stands before the verb ("seit 2010 spiele ich" as "ich spiele seit 2010"), and what to do always before
+        what it is for ("if I ask for recipes, always give grams").
+        """
+        first, *then = _COMMA.split(plain, maxsplit=1)
+        if then and self["standing"].match(then[0]) and self.supposes(first):
+            return f"{then[0]} {first}"
         if (match := self["turned"].match(plain)) is None:
             return plain
         before, rest = plain[: match.start("verb")], plain[match.end() :]

@@ -32,7 +32,9 @@ def with_subjects(
     for clause in said:
         quoted = clause.sentence if language.ending("report", before.rstrip(" :,")) else quoted
         before = clause.plain
-        unreal = language["unreal"].search(clause.plain) is not None
+        # "Always cite sources if I ask about medicine" supposes nothing.
+        is_standing = language["standing"].match(clause.plain) is not None
+        unreal = not is_standing and language["unreal"].search(clause.plain) is not None
         supposed = clause.sentence if unreal else supposed
         if unreal or clause.asks or quoted == clause.sentence or (language.verb_last and clause.sentence == supposed):
             subject = None

@@ -140,8 +140,11 @@ def pin_line(pin: Pin) -> str:
 
 
 def fact_line(fact: Fact) -> str:
-    """A fact, for the context."""
+    """A fact, for the context; what to do always, without the day on which that was said."""
     about = "" if fact.subject == USER else f", {one_line(fact.subject, _LINE)}"
     doubts = ", may have changed" if fact.superseded_by is not None else ", contradicted elsewhere"
     doubt = doubts if fact.state == "conflicting" else ""
-    return f"{fact.kind}{about}: {one_line(fact.text, _LINE)} (since {fact.valid_from:%Y-%m-%d}{doubt})"
+    said = f"{fact.kind}{about}: {one_line(fact.text, _LINE)}"
+    if fact.kind == "instruction" and not doubt:
+        return said
+    return f"{said} (since {fact.valid_from:%Y-%m-%d}{doubt})"

@@ -95,3 +95,44 @@ def test_a_few_words_that_answer_tell_nothing(text: str) -> None:
 )
 def test_everyday_words_for_an_end_end_what_they_tell_of(before: str, after: str) -> None:
     assert Change("ends", "", before, after).is_right
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always format dates as Month Day, Year when I ask about deadlines",
+        "Always cite sources if I ask about medicine",
+        "If I ask about recipes, always give me grams",
+        "Antworte immer auf Deutsch, auch wenn ich Englisch schreibe",
+        "Réponds toujours en français, même si j'écris en anglais",
+        "如果我问菜谱，请总是用克回答",
+    ],
+)
+def test_what_to_do_always_is_told_with_what_it_is_for(text: str) -> None:
+    facts = extract(f"{text}.", Occasion("t", "m", now()))
+    assert [(fact.kind, fact.text) for fact in facts] == [("instruction", text)]
+
+
+@pytest.mark.parametrize("text", ["If I were rich, I'd always answer in French.", "When I was young, I always wrote."])
+def test_a_supposition_with_always_tells_nothing_to_do(text: str) -> None:
+    assert all(fact.kind != "instruction" for fact in extract(text, Occasion("t", "m", now())))
+
+
+def test_what_else_a_sentence_with_an_instruction_says_is_told_by_itself() -> None:
+    facts = extract("Please always use metric units, I live in Oslo.", Occasion("t", "m", now()))
+    assert [fact.kind for fact in facts] == ["instruction", "biography"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm planning a summer party.",
+        "I'm preparing for an important speech.",
+        "I was deeply impressed by the film.",
+        "The event was so full that the vouchers were sold out.",
+        "I donated $50 on Sept 1.",
+        "I used to play.",
+    ],
+)
+def test_plans_of_the_week_impressions_and_what_nobody_gave_away_are_no_facts(text: str) -> None:
+    assert extract(text, Occasion("t", "m", now())) == []
