@@ -28,6 +28,10 @@ _JOINT: Final = 26
 """Tokens kept for the fence, the heading and the joints of a part that is fenced."""
 
 
+_OF_WHOLE: Final = 0.35
+"""The share of the prompt up to which a little of many is told, where other parts leave as much."""
+
+
 class PromptSources(NamedTuple):
     """All that could go into the prompt.
 
@@ -141,7 +145,8 @@ class _Drafting:
         self.results, self.memories = self.sources.material.compared(shown, cut)
         self.needs["retrieved"] = self.results.tokens + self.memories.tokens
         if self.sources.material.in_short:
-            self.needs["retrieved"] = min(self.needs["retrieved"], self.layout.limit("retrieved", self.budget))
+            most = max(self.layout.limit("retrieved", self.budget), int(_OF_WHOLE * self.budget))
+            self.needs["retrieved"] = min(self.needs["retrieved"], most)
         is_whole = self.history.is_whole and self.summaries.is_whole and self.rooms["facts"] >= self.needs["facts"]
         return self.needs["retrieved"] > self.rooms["retrieved"] or not is_whole
 
