@@ -125,7 +125,7 @@ class MemorySearch:
             bounds = least(question) if callable(least) else least
             with memory.lock:
                 is_of_all = asks_for_all(question)
-                all_of_it = course(whole.view, thread_id, as_of) if is_of_all else candidates(whole)
+                all_of_it = course(memory, whole.view, thread_id, as_of) if is_of_all else candidates(whole)
                 enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
                 if is_of_all:
                     enough = all_of_it.leads
