@@ -203,7 +203,7 @@ def _add_sources(
 ) -> None:
     """What facts in a summarizer's words were made from, and what asked for pins."""
     by_id = {(message.thread_id, message.id): message for message in said}
-    sources = [(f.thread_id, f.source_id) for f in facts if wish.says(f)]
+    sources = [(f.thread_id, f.source_id) for f in facts if wish.says(f) or wish.holds(f)]
     sources += [(f.thread_id, f.source_id) for f in facts if wish.names(f)]
     held = [pin for pin in pins if wish.held(wish.terms_of(pin.text)) == 1.0 and len(wish.terms) >= FEW]
     for place in [*sources, *((pin.thread_id, pin.source_id) for pin in held)]:

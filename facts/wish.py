@@ -146,6 +146,14 @@ class Wish:
         """Whether a fact says all that the request states."""
         return any(_says(fact, asked) for asked in self.asked)
 
+    def holds(self, fact: Fact) -> bool:
+        """Whether a fact has all words of a request that states nothing by itself: "that I in Bonn live", in German.
+
+        Its message may not have them: "I meant Bonn, not Cologne".
+        """
+        is_of_it = not self.asked and fact.subject == self.subject and fact.negated == self.negated
+        return is_of_it and not self.is_thing and len(self.terms) >= FEW and self.held(fact.terms) == 1.0
+
     def hears(self, sentence: str) -> bool:
         """Whether a sentence of the user's, a fact or a pin holds all of the words."""
         return self.may_concern(sentence) and self.held(self.terms_of(sentence)) == 1.0

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from conversation import EchoModel, open_with, say
+from langchain_core.embeddings import DeterministicFakeEmbedding
 
+from everthread import Settings
 from everthread.facts.extraction import Occasion
 from everthread.facts.reading import Ledger, Message, apply, read_facts
 from everthread.state.fact_records import Fact
@@ -62,3 +65,27 @@ def test_what_else_either_message_says_stays() -> None:
 def test_what_was_not_said_before_is_not_set_right() -> None:
     assert known_after("What's the weather?", "I meant Lyon, not Lille.") == ()
     assert [fact.value for fact in known_after("I live in Oslo.", "I meant Lyon, not Lille.")] == ["oslo"]
+
+
+@pytest.mark.parametrize(
+    ("said", "meant", "asks", "gone"),
+    [
+        ("I live in Lille.", "I meant Lyon, not Lille.", "Forget that I live in Lyon.", "Lyon"),
+        ("Ich wohne in Köln.", "Ich meinte Bonn, nicht Köln.", "Vergiss, dass ich in Bonn wohne.", "Bonn"),
+    ],
+)
+async def test_what_was_meant_is_forgotten_with_the_message_that_said_it(
+    at_hand: Settings, said: str, meant: str, asks: str, gone: str
+) -> None:
+    embeddings = DeterministicFakeEmbedding(size=8)
+    async with open_with(at_hand, model=EchoModel(prompts=[]), embeddings=embeddings) as graph:
+        await say(graph, said)
+        await say(graph, meant)
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, asks)
+        assert state["facts"].forgotten.is_done
+        await graph.asettled()  # type: ignore[attr-defined]
+        state = await say(graph, "Hello.", to="elsewhere")
+        assert gone not in str(state["context"].messages)
+        user = graph.resources.of_user("ada")  # type: ignore[attr-defined]
+        assert all(gone not in fact.text for fact in await user.facts.all_facts() if fact.is_open)
