@@ -18,6 +18,7 @@ from ..state.fact_records import Fact, Pin
 from ..state.messages import message_text, role_of, unmarked
 from ..state.records import COLUMN_MOST, Summary, now
 from ..storage.archive_rows import MOST_MESSAGES, as_jsonb, check_message, message_of
+from ..storage.memory_changes import term_numbers
 from ..storage.readable import UNREADABLE
 from ..storage.user_rows import Snapshot, UserRows
 from ..storage.values import Json, Row
@@ -100,6 +101,8 @@ def _message(row: Row, around: _Around) -> Iterator[Damage]:
         named = str(said.id)
         whole = isinstance(row["text"], str) and type(row["tokens"]) is int and 0 <= row["tokens"] <= COLUMN_MOST
         whole = whole and role_of(said) == row["role"] and named == id_
+        if not isinstance(row["term_keys"], list | None):  # SQLite has bytes
+            term_numbers([row["term_keys"]])
     except UNREADABLE:
         whole = False
     if not whole:

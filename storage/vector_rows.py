@@ -6,12 +6,13 @@ import asyncio
 import json
 import uuid
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ..state.records import EVERTHREAD_NAMESPACE
+from ..state.records import EVERTHREAD_NAMESPACE, now
 from ..text.replies import is_canned
 from ..text.shorten import middle_out
 from ..text.terms import MAX_CHARACTERS
@@ -95,7 +96,7 @@ def _columns(
         "source_types": [row["source_type"] for row, _, _ in flat],
         "source_ids": [row["id"] for row, _, _ in flat],
         "roles": [row["role"] for row, _, _ in flat],
-        "created": [row["created_at"] for row, _, _ in flat],
+        "created": [said_at(row) for row, _, _ in flat],
         "versions": [row["version"] for row, _, _ in flat],
         "summary_threads": [row["thread_id"] for row in summaries],
         "summary_ids": [row["id"] for row in summaries],
@@ -128,6 +129,11 @@ def vector_id(user_id: str, model: str, row: Row, index: int) -> uuid.UUID:
     return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
 
 
+def said_at(row: Row) -> datetime:
+    """When a message was said, or a summary made: now where that is damaged, until the row is mended."""
+    return cast("datetime", row["created_at"] or now())
+
+
 def metadata(row: Row) -> dict[str, str]:
     """The seed's metadata (`000`, "Embedding Generation"): source type, role, conversation, creation time."""
     return {
@@ -135,7 +141,7 @@ def metadata(row: Row) -> dict[str, str]:
         "source_id": row["id"],
         "role": row["role"],
         "conversation_id": row["thread_id"],
-        "created_at": row["created_at"].isoformat(),
+        "created_at": said_at(row).isoformat(),
     }
 
 

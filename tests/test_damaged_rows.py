@@ -57,7 +57,7 @@ async def test_a_damaged_value_keeps_nothing_from_being_forgotten(store: Store, 
     failures = []
     async for damage in store.damages(table):
         try:
-            await is_forgotten(store)
+            await is_forgotten(store, is_moved=damage.startswith("thread_id"))
         except Exception as error:  # told with all others
             failures.append(f"{damage}: {type(error).__name__}: {str(error)[:300]}")
     assert not failures, "\n" + "\n".join(failures)
@@ -76,14 +76,14 @@ async def test_a_summary_of_summaries_with_damaged_counts_is_rewritten(store: St
     assert 0 <= row["covers"] <= 2**31 - 1
 
 
-async def is_forgotten(store: Store) -> None:
+async def is_forgotten(store: Store, *, is_moved: bool) -> None:
     boat = next(m.id for m in await store.graph.resources.of_user("ada").archive.messages("t1") if "boat" in m.text)
     await store.graph.aforget("ada", "t1", messages=[boat])
     state = await say(store.graph, "Forget that my sister likes jazz.", to="t1")
     forgotten = state["facts"].forgotten
     assert forgotten is not None
     assert forgotten.error is None
-    if forgotten.is_done:  # else it is the damaged row that says it
+    if forgotten.is_done and not is_moved:  # else it is the damaged row that says it
         told = [message.text for message in await store.graph.resources.of_user("ada").archive.messages("t1")]
         assert "My sister likes jazz." not in told
 

@@ -186,6 +186,17 @@ async def test_a_damaged_estimate_of_tokens_costs_no_message(store: Store) -> No
     assert [line.tokens for line in lines] == [0] * known
 
 
+async def test_what_waits_to_be_embedded_is_embedded_though_nobody_knows_when_it_was_said(store: Store) -> None:
+    """One such row kept all that waited from being embedded."""
+    await store.by_hand(f"UPDATE messages SET created_at = '{END_OF_THE_CALENDAR}', embedded_with = NULL")
+    await store.by_hand(f"UPDATE summaries SET created_at = '{END_OF_THE_CALENDAR}', embedded_with = NULL")
+    user: Any = store.graph.resources.of_user("ada")
+    while await user.vectors.embed_pending(timeout=60):
+        pass
+    for table in ("messages", "summaries"):
+        assert await store.sql(f"SELECT 1 FROM {table} WHERE embedded_with IS NULL") == []
+
+
 async def test_a_thread_without_a_beginning_is_listed(store: Store) -> None:
     await store.by_hand(f"UPDATE threads SET created_at = '{END_OF_THE_CALENDAR}'")
     listed = await memory_of(store).athreads()
@@ -201,7 +212,9 @@ async def test_text_in_a_column_of_numbers_is_no_number(settings: Settings, tmp_
         await store.by_hand("UPDATE turn_reports SET turn = 'weird' WHERE thread_id = 't2'")
         await store.by_hand("UPDATE forgotten_numbers SET seq = x'ff'")
         await store.by_hand("UPDATE summary_versions SET version = 'weird'")
+        await store.by_hand("UPDATE messages SET term_keys = 7, text = x'ff' WHERE text = 'Another thread.'")
         assert [row["messages"] for row in await records(user.rows)] == [0]
         assert await user.reports.last_turn("t2") == 0
         assert "damaged row" in await repaired(store)
         assert await store.sql("SELECT 1 FROM turn_reports WHERE turn = 'weird'") == []
+        assert not (await say(store.graph, "And what else?"))["report"].get("degraded")

@@ -158,6 +158,10 @@ def _number(value: Any) -> int | float:
     raise TypeError("expected a number")
 
 
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
 def _flag(value: Any) -> bool | None:
     return {0: False, 1: True}.get(value)
 
@@ -186,6 +190,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(_TIMES, _lenient(_time)),
     **dict.fromkeys(("message", "report", "results", "source_ids", "terms", "calls"), _lenient(json.loads)),
     **dict.fromkeys(_NUMBERS, _lenient(_number)),
+    "text": _lenient(_text),
     **dict.fromkeys(("is_summarized", "negated", "settles", "pending", "facts_read"), _lenient(_flag)),
 }
 """By the name of a column. A name means the same in all our tables."""
