@@ -26,7 +26,7 @@ _MONTHS: Final = (
 )  # fmt: skip
 
 
-def message_keys(user_id: str, row: Mapping[str, Any], said_at: datetime) -> list[int]:
+def message_keys(user_id: str, row: Mapping[str, Any], said_at: datetime | None) -> list[int]:
     """The keys of a message's terms: its words, its day, whether it tells a time, and whether it calls tools.
 
     What no model said has none.
@@ -34,14 +34,14 @@ def message_keys(user_id: str, row: Mapping[str, Any], said_at: datetime) -> lis
     Args:
         user_id: whose message it is.
         row: the message as `searchable_text` takes it.
-        said_at: when it was said.
+        said_at: when it was said; None where that is damaged.
     """
     if is_canned(row["text"]):
         return []
     text = searchable_text(row)
     calls = bool(calls_of(row)) or (row.get("role") == "assistant" and tries(text))
     marks = [mark for mark, holds in ((TELLS_WHEN, tells_when(text)), (CALLS_TOOLS, calls)) if holds]
-    return term_keys(user_id, [*search_terms(text), *_date_terms(said_at), *marks])
+    return term_keys(user_id, [*search_terms(text), *(_date_terms(said_at) if said_at else ()), *marks])
 
 
 def _date_terms(moment: datetime) -> list[str]:

@@ -188,13 +188,16 @@ async def test_a_damaged_estimate_of_tokens_costs_no_message(store: Store) -> No
 
 async def test_what_waits_to_be_embedded_is_embedded_though_nobody_knows_when_it_was_said(store: Store) -> None:
     """One such row kept all that waited from being embedded."""
-    await store.by_hand(f"UPDATE messages SET created_at = '{END_OF_THE_CALENDAR}', embedded_with = NULL")
+    await store.by_hand(
+        f"UPDATE messages SET created_at = '{END_OF_THE_CALENDAR}', embedded_with = NULL, term_keys = NULL"
+    )
     await store.by_hand(f"UPDATE summaries SET created_at = '{END_OF_THE_CALENDAR}', embedded_with = NULL")
     user: Any = store.graph.resources.of_user("ada")
     while await user.vectors.embed_pending(timeout=60):
         pass
-    for table in ("messages", "summaries"):
-        assert await store.sql(f"SELECT 1 FROM {table} WHERE embedded_with IS NULL") == []
+    await memory_of(store).arecall("boat")
+    for table, column in (("messages", "embedded_with"), ("summaries", "embedded_with"), ("messages", "term_keys")):
+        assert await store.sql(f"SELECT 1 FROM {table} WHERE {column} IS NULL") == []
 
 
 async def test_a_thread_without_a_beginning_is_listed(store: Store) -> None:
