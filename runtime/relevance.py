@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING, Bounds
 from ..search.router.keywords import read_question
 from ..search.router.wordlists import word_lists
@@ -9,19 +11,33 @@ from ..state.records import now
 from ..text.language import language_of
 from ..text.requests import is_closed, requests
 from ..text.scope import scope_of
+from ..text.sentences import sentences
+
+_CHARACTERS: Final = 2000
+"""Of a message that are read to see whether it is one sentence."""
+
+_GREETINGS: Final = 3
+"""Sentences before or behind it that may greet or thank."""
 
 
 def least_told(question: str) -> Bounds:
     """From where on what was found is told: a remark, in a language whose questions are known, wants little.
 
-    One sentence that asks for a whole or an order is no remark ("Catch me up on the landlord.").
+    One sentence that asks for a whole or an order is no remark ("Thanks. Catch me up on the landlord.").
     The first call reads word lists from disk (blocking).
     """
     share, scope = asking_share(question), scope_of(question)
-    is_one = len(read_question(question, now().year).parts) == 1
-    if 2 * share >= 1 or (is_one and scope in ("order", "whole")):
+    if 2 * share >= 1 or (scope in ("order", "whole") and _is_one(question)):
         return LEAST[scope]
     return LEAST_IN_PASSING if share else LEAST_FOR_REMARK
+
+
+def _is_one(question: str) -> bool:
+    """Whether a message is one sentence, greetings and thanks aside."""
+    said = sentences(question[:_CHARACTERS])
+    if len(said) > 1 + _GREETINGS:
+        return False
+    return sum(not read_question(sentence, now().year).trivial for sentence in said) == 1
 
 
 def asking_share(question: str) -> float:

@@ -406,7 +406,9 @@ def test_a_span_of_time_does_not_make_it_a_whole(message: str) -> None:
 @pytest.mark.parametrize(
     "message",
     ["Catch me up on the landlord.", "Bring mich bei der Heizung auf Stand.", "Describe la evolución de mi dolor.",
-     "把房东那件事的前前后后跟我说说。"],
+     "把房东那件事的前前后后跟我说说。", "Thanks. Catch me up on the landlord.",
+     "Ok danke. Fass zusammen, was wir besprochen haben.",
+     "谢谢。总结一下我们聊过的内容。"],
 )  # fmt: skip
 def test_who_wants_a_whole_without_a_question_mark_asks(message: str) -> None:
     assert least_told(message) == LEAST["whole"]
