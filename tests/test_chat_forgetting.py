@@ -148,7 +148,7 @@ async def test_where_it_is_not_clear_nothing_goes_and_the_model_is_told_to_ask(g
     assert len(forgotten.may_be_meant) == 2
     prompt = " ".join(message.text for message in state["context"].messages)
     assert "ask which of these is meant" in prompt
-    assert "dentist" in await found(graph, "When is my appointment?")
+    assert "on Monday" in await found(graph, "When do I see the dentist?")
 
 
 async def test_what_was_done_is_told_to_the_model_in_the_report_and_as_an_event(graph: CompiledConversation) -> None:
