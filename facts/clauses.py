@@ -27,7 +27,7 @@ _LONG_QUOTE: Final = 3
 _LONG_QUOTE_UNSPACED: Final = 9
 _QUESTION: Final = re.compile(f"[{QUESTION_MARKS}]")
 _BREAK: Final = re.compile(
-    r"\s*(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*"
+    r"(?:(?<!\s)\s+)?(?:[,;:，；：、،؛()（）]|\s[-–—]+\s|—|\.{2,}|…|(?<=\s)\.(?=\s)|(?<=\w\w\w)\.(?=\s|$)|!|[。！])\s*"
 )
 _LONGEST: Final = 600
 _AHEAD: Final = 8

@@ -24,7 +24,7 @@ from ..text.stop_words import stop_words
 from ..text.words import WORD, words
 
 _WORD: Final = regex.compile(rf"{WORD.pattern}'?")
-_COMMA: Final = re.compile(r"\s*[,，،、]\s*")
+_COMMA: Final = re.compile(r"(?:(?<!\s)\s+)?[,，،、]\s*")
 _NEVER: Final = re.compile(r"(?!)")
 _UNSURE: Final = regex.compile(
     r"(?:(\((?:[^()\\]|\\.|(?1))*\))|\[[^\]]*\]|\{\w+\}|\\.|[@~#.^$]|.(?=[?*+{]))(?:[?*+]|\{\d[\d,]*\})*\??"
