@@ -55,7 +55,7 @@ async def memories_of(
     if not hits:
         return []
     # What an extract says word for word is found where it was said; together it tells of a whole.
-    in_short = asks_for_whole(question)
+    in_short = await asyncio.to_thread(asks_for_whole, question)
     exchanges = await user.archive.exchanges(hits, extracts=in_short or not recall.least)
     memories = candidates(paired(hits, exchanges), chain, turn.settings.max_memories)
     if recall.least:  # else all is wanted, as many as were asked for
