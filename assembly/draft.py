@@ -27,9 +27,8 @@ from .summaries import Summaries
 _JOINT: Final = 26
 """Tokens kept for the fence, the heading and the joints of a part that is fenced."""
 
-
 _OF_WHOLE: Final = 0.35
-"""The share of the prompt up to which a little of many is told, where other parts leave as much."""
+"""The share of the prompt up to which a little of many is told, where other parts leave as much. By trial on BEAM."""
 
 
 class PromptSources(NamedTuple):

@@ -142,7 +142,7 @@ def relevances(scores: Numbers, asks: NDArray[np.bool_], times: Numbers, rarest:
     Args:
         scores: of the candidates.
         asks: whether each is a question: the same one, asked earlier, is the best hit, and answers nothing.
-        times: when people said each; NaN for replies and summaries.
+        times: when people said each; NaN for what no person said.
         rarest: idf of a term that is in one message.
     """
     if not len(scores):

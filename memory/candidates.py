@@ -28,7 +28,7 @@ class Candidates(NamedTuple):
         lexical: of the keyword arm; 0 where it did not find it.
         cosines: of the vector arm; NaN where it did not find it.
         asks: whether it ends in a question mark.
-        times: when people said it; NaN for replies and summaries.
+        times: when people said it; NaN for what no person said.
         leads: whether it is the best of those that hold a name in the question.
         sure: log odds that what is asked for was said.
         rarest: idf of a term that is in one message.

@@ -39,12 +39,11 @@ def course(memory: UserMemory, view: View, thread_id: str, until: datetime | Non
         thread_id: where it is asked.
         until: leave out what was said later.
     """
+    known = np.ones(len(view.rows), dtype=bool) if until is None else view.timeline.times <= until.timestamp()
     start, stop = view.timeline.span(thread_id)
-    start, stop = (start, stop) if stop - start > _BEGUN else (0, len(view.rows))
-    said = ~view.messages["is_system"] & ~view.messages["is_reply"]
+    start, stop = (start, stop) if known[start:stop].sum() > _BEGUN else (0, len(view.rows))
+    said = known & view.messages["by_people"]
     said[:start] = said[stop:] = False
-    if until is not None:
-        said &= view.timeline.times <= until.timestamp()
     at = np.flatnonzero(said)
     told = np.log1p(np.minimum(view.timeline.lengths[at], _LONG)) - _ECHO * memory.echoes(view, at)
     part = (at - start) * PARTS // max(1, stop - start)

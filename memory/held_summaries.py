@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -47,11 +46,11 @@ class HeldSummaries:
             self._sources.append(SummarySource(thread_id, source_id, role, said_at(micros)))
         return number
 
-    def outside(self, threads: Sequence[str]) -> NDArray[np.bool_]:
-        """Of each whether it is in none of these threads."""
+    def outside(self, thread: str) -> NDArray[np.bool_]:
+        """Of each whether it is in another thread."""
         known = len(self._thread_of.values)
         for source in self._sources[known:]:
             self._threads.setdefault(source.thread_id, len(self._threads))
         self._thread_of.extend([self._threads[source.thread_id] for source in self._sources[known:]])
-        wanted = [self._threads.get(thread, _NO_THREAD) for thread in threads]
-        return np.isin(self._thread_of.values, wanted, invert=True)
+        outside: NDArray[np.bool_] = self._thread_of.values != self._threads.get(thread, _NO_THREAD)
+        return outside

@@ -124,14 +124,15 @@ class MemorySearch:
         def recall() -> Recall:
             bounds = least(question) if callable(least) else least
             with memory.lock:
-                is_of_all = asks_for_all(question)
-                all_of_it = course(memory, whole.view, thread_id, as_of) if is_of_all else candidates(whole)
-                enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
-                if is_of_all:
+                all_of_it = course(memory, whole.view, thread_id, as_of) if asks_for_all(question) else None
+                if all_of_it is not None and len(all_of_it.rows):
                     enough = all_of_it.leads
-                elif sides:
-                    all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
-                    enough |= all_of_it.leads
+                else:  # of what people said nothing may be left but summaries
+                    all_of_it = candidates(whole)
+                    enough = is_enough(all_of_it.lexical, similarities(all_of_it.cosines) >= threshold)
+                    if sides:
+                        all_of_it = with_sides(all_of_it, [candidates(side) for side in sides])
+                        enough |= all_of_it.leads
                 hits = tuple(ranked(memory, all_of_it, np.flatnonzero(enough), limit, bounds))
             cosines = all_of_it.cosines[~np.isnan(all_of_it.cosines)]
             told = None if is_whole else "The newest of memory were searched: what is older is still being read."
@@ -229,7 +230,7 @@ def _candidates(memory: UserMemory, view: View, words: KeywordHits, near: Near |
         np.concatenate([by_words[at], np.zeros(len(of_summaries))]),
         every_cosine,
         np.concatenate([messages["asks"], no_summary]),
-        np.concatenate([np.where(is_reply, np.nan, view.timeline.times[at]), no_time]),
+        np.concatenate([np.where(messages["by_people"], view.timeline.times[at], np.nan), no_time]),
         np.concatenate([leads(of_names, at, scores, ~messages["asks"], rarest), no_summary]),
         sure,
         rarest,

@@ -25,7 +25,7 @@ Indices = NDArray[np.int64]
 
 _MESSAGE: Final = np.dtype(
     [("thread", "i8"), ("seq", "i8"), ("micros", "i8"), ("length", "i8"), ("speaker", "i8"),
-     ("asks", "?"), ("is_reply", "?"), ("is_system", "?")]
+     ("asks", "?"), ("is_reply", "?"), ("is_system", "?"), ("by_people", "?")]
 )  # fmt: skip
 _QUESTION_MARKS: Final = {"?", "\uff1f", "\u061f"}
 _FEW_THREADS: Final = 8
@@ -39,13 +39,15 @@ class View(NamedTuple):
         timeline: where they stand.
         rows: the row of each position.
         positions: the position of each row; -1 for one outside.
-        messages: what is known of each: `speaker`, `asks`, `is_reply`, `is_system`, ...
+        messages: what is known of each: `speaker`, `asks`, `is_reply`, `is_system`, `by_people`, ...
+        thread: the thread whose they are; None for all.
     """
 
     timeline: Timeline
     rows: Indices
     positions: Indices
     messages: NDArray[Any]
+    thread: str | None = None
 
 
 class Near(NamedTuple):
@@ -91,10 +93,11 @@ class UserMemory:
 
     @property
     def messages(self) -> NDArray[Any]:
-        """The rows: `seq`, `micros` since 1970, `length` in terms, `speaker`, `asks`, `is_reply`, `is_system`.
+        """The rows: `seq`, `micros` since 1970, `length` in terms, and as follows.
 
         `speaker` is a number of `speakers`; `asks` is whether the text ends in a question mark; `is_reply` whether an
-        assistant said it, and not a person with a name.
+        assistant said it, and not a person with a name; `is_system` whether it is an instruction; `by_people` whether
+        it is neither, and no tool's result.
         """
         return self._messages.values
 
@@ -145,9 +148,9 @@ class UserMemory:
             self._whole = self._arranged()
         if thread_id is None:
             return self._whole
-        timeline, rows, _, messages = self._whole
+        timeline, rows, _, messages, _ = self._whole
         part = slice(*timeline.span(thread_id))
-        return View(timeline.only(thread_id), rows[part], self._positions(rows[part]), messages[part])
+        return View(timeline.only(thread_id), rows[part], self._positions(rows[part]), messages[part], thread_id)
 
     def prepare(self) -> None:
         """Do what the first search would have to: sort in the terms, and put the messages in their order."""
@@ -197,7 +200,8 @@ class UserMemory:
         outside = np.ones(len(self), dtype=bool)
         outside[view.rows] = False  # also of what was said since the view was made
         best[outside] = -np.inf
-        of_summaries[self._summaries.outside(view.timeline.names)] = -np.inf
+        if view.thread is not None:
+            of_summaries[self._summaries.outside(view.thread)] = -np.inf
         both = np.concatenate([best, of_summaries])
         least = np.partition(both, -limit)[-limit] if len(both) > limit else -np.inf
         kept = [(self._summaries[n], float(of_summaries[n])) for n in np.flatnonzero(of_summaries >= least).tolist()]
@@ -239,6 +243,7 @@ class UserMemory:
         values["asks"] = [ending in _QUESTION_MARKS for ending in endings]
         values["is_reply"] = [role == "assistant" and not name for role, name in zip(roles, names, strict=True)]
         values["is_system"] = [role == "system" for role in roles]
+        values["by_people"] = ~values["is_reply"] & [role not in ("system", "tool") for role in roles]
         return values
 
     def _owner(self, row: VectorRow) -> int:
@@ -256,7 +261,7 @@ class UserMemory:
         touched = np.unique(threads).tolist()
         if view is None or len(touched) > _FEW_THREADS:
             return None
-        timeline, rows, _, messages = view
+        timeline, rows, _, messages, _ = view
         names = list(self._threads)
         for thread in touched:
             fresh = first + np.flatnonzero(threads == thread)

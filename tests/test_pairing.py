@@ -223,6 +223,21 @@ async def test_a_summary_that_says_word_for_word_what_was_said_is_told_of_a_whol
     await resources.close()
 
 
+async def test_a_summary_is_told_of_whose_messages_not_all_are_left(stored: Settings, embeddings: Embeddings) -> None:
+    """As an import may leave it."""
+    resources = Resources(stored.but(user_id="ada"), embeddings=embeddings)
+    await summarized(resources)
+    for id_, sources in {"left": ("m1", "gone"), "whole": ("m1", "m2"), "above": ("left", "whole")}.items():
+        extract = Summary(id=id_, content="The bus was late, and full.", level=1, source_ids=sources)
+        await resources.of_user("ada").archive.add_summary("t", extract)
+    turn = Turn(resources, resources.settings, {"configurable": {"thread_id": "now"}})
+    hits = (summary_hit("whole", 1), summary_hit("left", 2), summary_hit("above", 3))
+    state: Any = {"messages": [HumanMessage("Was the bus full?", id="asked")], "recall": Recall(hits=hits, least=0.004)}
+    memories = (await pairing(state, turn))["recall"].memories
+    assert [memory.source_ids[0] for memory in memories] == ["left"]
+    await resources.close()
+
+
 async def test_a_summary_bears_the_days_of_which_it_tells_whether_it_stands_in_the_chain_or_not(
     resources: Resources,
 ) -> None:

@@ -15,9 +15,9 @@ from conversation import EchoModel, FailingEmbeddings, open_with, say
 from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from everthread import Recall, Settings, open_graph
+from everthread import Recall, Settings, Summary, open_graph
 from everthread.graph.conversation import CompiledConversation
 from everthread.memory.breadth import BELOW, CROWD, LATER, LEAST, LEAST_FOR_REMARK, relevances
 from everthread.memory.fusion import lexical
@@ -363,7 +363,13 @@ async def test_a_question_that_names_a_month_looks_there_whatever_its_language(r
 async def test_all_that_was_said_is_told_by_what_people_said_most_in_each_part_of_it(resources: Resources) -> None:
     told = [f"Day {n}: we drew the plan of the house again, with bed {n} at wall {n}." for n in range(80)]
     chat = [text for line in told for text in (line, "Fine. " * 60, "Yes, ok.", "Good.")]
-    await resources.of_user("ada").archive.add_messages("t1", [said(text, n) for n, text in enumerate(chat)])
+    messages: list[AnyMessage] = [said(text, n) for n, text in enumerate(chat)]
+    call = {"name": "sensor", "args": {}, "id": "c"}
+    for n in range(2, len(chat), 8):
+        messages[n] = AIMessage("", id=f"m{n}", tool_calls=[call])
+        log = " ".join(f"bed{k}" for k in range(200))
+        messages[n + 1] = ToolMessage(log, id=f"m{n + 1}", tool_call_id="c")
+    await resources.of_user("ada").archive.add_messages("t1", messages)
     question = "Summarize what we talked about so far."
     recall = await find(resources, question, least=LEAST["whole"], limit=40)
     days = sorted(told.index(text) for text in await texts(resources, recall))
@@ -387,6 +393,17 @@ async def test_who_asks_in_a_conversation_what_was_talked_about_means_that_one(r
     assert await threads() == {"t1", "now"}  # which has but begun
     await resources.of_user("ada").archive.add_messages("now", kites[4:])
     assert await threads() == {"now"}
+    before = await find(resources, "Summarize our conversation.", limit=40, as_of=MONDAY + timedelta(minutes=15))
+    assert {hit.thread_id for hit in before.hits} == {"t1"}  # none of it was said by then
+
+
+async def test_of_what_only_a_summary_is_left_that_is_found_for_the_whole(resources: Resources) -> None:
+    user = resources.of_user("ada")
+    left = Summary(id="left", content="We talked about the greenhouse.", level=1, source_ids=("gone",))
+    await user.archive.add_summary("t1", left)
+    await user.vectors.embed_pending(timeout=60)
+    recall = await find(resources, "Summarize what we talked about so far.", limit=40)
+    assert [hit.source_id for hit in recall.hits] == ["left"]
 
 
 @given(st.lists(st.floats(-50, 50), max_size=300), st.floats(0.5, 12))

@@ -43,4 +43,9 @@ UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM unnest(:thread_ids::text[], :ids::text[]) AS hit(thread_id, id)
 JOIN summaries s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id
-     AND (:extracts::boolean OR s.method <> 'extractive')
+     AND (:extracts::boolean OR s.method <> 'extractive' OR cardinality(s.source_ids) = 0 OR EXISTS (
+         SELECT FROM unnest(s.source_ids) AS made(id)
+         WHERE NOT EXISTS (SELECT FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = s.thread_id
+                           AND m.id = made.id)
+           AND NOT EXISTS (SELECT FROM summaries AS b WHERE b.user_id = :user_id AND b.thread_id = s.thread_id
+                           AND b.id = made.id)))

@@ -33,4 +33,9 @@ FROM span JOIN messages AS c ON c.user_id = :user_id AND c.thread_id = span.thre
 UNION ALL
 SELECT s.id, s.thread_id, 0, s.id, 'assistant', 'summary', s.content, s.created_at, NULL, NULL
 FROM hit JOIN summaries AS s ON s.user_id = :user_id AND s.thread_id = hit.thread_id AND s.id = hit.id
-     AND (:extracts OR s.method <> 'extractive')
+     AND (:extracts OR s.method <> 'extractive' OR json_array_length(sound(s.source_ids)) = 0 OR EXISTS (
+         SELECT 1 FROM json_each(sound(s.source_ids)) AS made
+         WHERE NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.user_id = :user_id AND m.thread_id = s.thread_id
+                           AND m.id = made.value)
+           AND NOT EXISTS (SELECT 1 FROM summaries AS b WHERE b.user_id = :user_id AND b.thread_id = s.thread_id
+                           AND b.id = made.value)))
