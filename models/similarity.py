@@ -52,7 +52,9 @@ SPREAD: Final[Mapping[str, float]] = MappingProxyType(
         "ru": 1.02,
     }
 )  # fmt: skip
-"""How far apart its cosines of a question with what is no answer lie in a language, where English has 1; there."""
+"""How far apart its cosines of a question with what is no answer lie in a language, where English has 1.
+
+`bench/languages.py`, its half for tuning."""
 
 
 def scale_of(questions: Sequence[Sequence[float]], answers: Sequence[Sequence[float]]) -> Scale:

@@ -29,6 +29,7 @@ def test_a_long_reply_in_short_is_its_first_sentence_and_what_stands_over_its_pa
     short = outline(REPLY, "How is my boat?", 60)
     assert short == f"A boat wants care in spring. … {'; '.join(STEPS)}"
     assert outline("Short.", "How is my boat?", 60) == "Short."
+    assert outline("boat " * 90 + "\n## Hull\n" + "plank " * 90, "How is my boat?", 20).count("…") == 1
     chinese = "春天要保养船。\n" + "\n".join(f"## {step}\n{'慢慢来，看看每块木板。' * 20}" for step in ("选船", "打磨"))
     assert outline(chinese, "我的船怎么样？", 40) == "春天要保养船。 … 选船; 打磨"
 

@@ -18,6 +18,7 @@ _HEADING: Final = re.compile(
 
 _MARKS: Final = " \t*_#:："
 _GAP: Final = " … "
+_MORE: Final = " …"
 _JOINT: Final = "; "
 _FIRST: Final = 2 / 3
 """The share of the room that the first sentence may take."""
@@ -45,7 +46,7 @@ def outline(text: str, question: str, limit: int) -> str:
         if (cost := estimate_tokens(heading + _JOINT)) <= left:
             kept.append(heading)
             left -= cost
-    return f"{begins}{_GAP}{_JOINT.join(kept)}" if kept else begins
+    return f"{begins.rstrip(_MORE)}{_GAP}{_JOINT.join(kept)}" if kept else begins
 
 
 def _headings(text: str) -> Iterator[str]:
