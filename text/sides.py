@@ -12,7 +12,8 @@ from .data import load, phrases
 from .fold import fold
 from .language import language_of
 from .scripts import SPACELESS
-from .terms import search_terms
+from .shorten import middle_out
+from .terms import MAX_CHARACTERS, search_terms
 
 _CHARACTERS: Final = 500
 """Characters of a sentence up to which it is read so."""
@@ -30,7 +31,7 @@ def sides_of(question: str) -> tuple[str, ...]:
 
     None where it asks for something else; the lists of all languages are in `data/sides.json`.
     """
-    for sentence in _END.split(fold(question)):
+    for sentence in _END.split(fold(middle_out(question, MAX_CHARACTERS))):
         if _words(sentence) and len(sentence) <= _CHARACTERS and (found := _between(sentence) or _listed(sentence)):
             return found
     return ()
