@@ -92,7 +92,7 @@ def _decide(reading: KeywordReading, settings: Settings) -> SearchOutcome:
         decided_by, needed, reason = "user", True, f"The user asks for a search ({reading.explicit!r})."
     elif settings.web_search == "always":
         decided_by, needed, reason = "setting", True, "The settings ask for a web search on every turn."
-    elif reading.trivial:
+    elif reading.trivial or reading.bare:
         needed, reason = False, "The message is a greeting, thanks, or too short to search for."
     elif reading.score >= threshold:
         needed, reason = (

@@ -37,14 +37,15 @@ def _is_one(question: str) -> bool:
     said = sentences(question[:_CHARACTERS])
     if len(said) > 1 + _GREETINGS:
         return False
-    return sum(not read_question(sentence, now().year).trivial for sentence in said) == 1
+    read = [read_question(sentence, now().year) for sentence in said]
+    return sum(not (reading.trivial or reading.bare) for reading in read) == 1
 
 
 def asking_share(question: str) -> float:
     """The share of the sentences of a message that ask for something.
 
-    What is not known to ask or to tell ("rent amount") asks, unless it ends in a full stop; so does all in a language
-    whose questions are not known. The first call reads word lists from disk (blocking).
+    What is not known to ask or to tell ("rent amount", "dentist") asks, unless it ends in a full stop; so does all in
+    a language whose questions are not known. The first call reads word lists from disk (blocking).
     """
     reading = read_question(question, now().year)
     if reading.trivial or requests(question):

@@ -417,7 +417,8 @@ def test_who_wants_a_whole_without_a_question_mark_asks(message: str) -> None:
 @pytest.mark.parametrize(
     "message",
     ["Remind me of the rent.", "Parle-moi du loyer.", "Me fale do aluguel.", "ذكرني بالإيجار.", "किराया याद दिलाओ।",
-     "月の家賃を教えて。", "월세를 알려 주세요.", "내 월세는 얼마야?", "rent amount"],
+     "月の家賃を教えて。", "월세를 알려 주세요.", "내 월세는 얼마야?", "rent amount", "kubernetes",
+     "Zahnarzt"],
 )  # fmt: skip
 def test_a_request_asks_with_a_full_stop_too(message: str) -> None:
     assert least_told(message) in LEAST.values()

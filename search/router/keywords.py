@@ -78,7 +78,9 @@ class KeywordReading(NamedTuple):
     opt_out: str | None
     """The words by which the user forbids one."""
     trivial: bool
-    """Nothing but greetings, thanks and the like, or too short to mean more."""
+    """Nothing but greetings, thanks and the like."""
+    bare: bool
+    """One word without a sign, which is too little to search the web for."""
     parts: tuple[Part, ...] = ()
     languages: frozenset[str] = frozenset()
     """The languages that the message seems to be in."""
@@ -105,7 +107,8 @@ def read_question(text: str, year: int) -> KeywordReading:
         signs=tuple(_signs(parts, lists, len(text))),
         explicit=_explicit(parsed, lists),
         opt_out=next((found[0].phrase.text for found in lists.opt_out.all_in(parsed.words)), None),
-        trivial=_is_trivial(parsed, lists, spoken.languages),
+        trivial=_is_trivial(parsed, lists),
+        bare=_is_bare(parsed, lists, spoken.languages),
         parts=parts,
         languages=spoken.main,
     )
@@ -277,10 +280,11 @@ def _explicit(parsed: Words, lists: WordLists) -> str | None:
     return None
 
 
-def _is_trivial(parsed: Words, lists: WordLists, languages: frozenset[str]) -> bool:
-    words = parsed.words
-    covered = {index for found in lists.chat.all_in(words) for index in range(found[0].start, found[0].end)}
-    spoken = [index for index, word in enumerate(words) if is_word(word)]
-    rest = [index for index in spoken if index not in covered]
-    bare = len(spoken) == 1 and not parsed.asked and next(lists.signs.all_in(words, languages), None) is None
-    return not rest or bare
+def _is_trivial(parsed: Words, lists: WordLists) -> bool:
+    covered = {index for found in lists.chat.all_in(parsed.words) for index in range(found[0].start, found[0].end)}
+    return all(index in covered for index, word in enumerate(parsed.words) if is_word(word))
+
+
+def _is_bare(parsed: Words, lists: WordLists, languages: frozenset[str]) -> bool:
+    is_one = sum(map(is_word, parsed.words)) == 1
+    return is_one and not parsed.asked and next(lists.signs.all_in(parsed.words, languages), None) is None
