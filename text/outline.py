@@ -9,7 +9,7 @@ from typing import Final
 from .passages import excerpt
 from .sentences import CODE, sentences
 from .shorten import truncate_to_tokens
-from .tokens import estimate_tokens
+from .tokens import estimate_tokens, is_longer
 
 _HEADING: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+(.+)|(?:[-*•][ \t]+|\d+[.)][ \t]+)?(?:\*\*|__)(.+?)(?:\*\*|__))", re.MULTILINE
@@ -23,6 +23,9 @@ _JOINT: Final = "; "
 _FIRST: Final = 2 / 3
 """The share of the room that the first sentence may take."""
 
+_READ: Final = 20_000
+"""Characters of a text in which headings are looked for: they hold more than any outline has room for."""
+
 
 def outline(text: str, question: str, limit: int) -> str:
     """The text if it fits, else its first sentence, and its headings as far as they have room.
@@ -35,15 +38,16 @@ def outline(text: str, question: str, limit: int) -> str:
         question: what is asked.
         limit: tokens by `estimate_tokens`, at most.
     """
-    if estimate_tokens(text) <= limit:
+    if not is_longer(text, limit):
         return text
-    if not (headings := list(_headings(text))):
+    read = text[:_READ]
+    if not (headings := list(_headings(read))):
         return excerpt(text, question, limit)
-    begins = truncate_to_tokens(sentences(text)[0], int(limit * _FIRST))
+    begins = truncate_to_tokens(sentences(read)[0], int(limit * _FIRST))
     left = limit - estimate_tokens(begins + _GAP)
     kept: list[str] = []
     for heading in headings:
-        if (cost := estimate_tokens(heading + _JOINT)) <= left:
+        if heading not in begins and (cost := estimate_tokens(heading + _JOINT)) <= left:
             kept.append(heading)
             left -= cost
     return f"{begins.rstrip(_MORE)}{_GAP}{_JOINT.join(kept)}" if kept else begins
