@@ -118,6 +118,14 @@ def test_a_supposition_with_always_tells_nothing_to_do(text: str) -> None:
     assert all(fact.kind != "instruction" for fact in extract(text, Occasion("t", "m", now())))
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["Please keep your answers short.", "Never run git push yourself.", "Always run the tests before you commit."],
+)
+def test_how_to_answer_and_what_to_leave_alone_are_standing_instructions(said: str) -> None:
+    assert [fact.kind for fact in extract(said, Occasion("t", "m", now()))] == ["instruction"]
+
+
 def test_what_else_a_sentence_with_an_instruction_says_is_told_by_itself() -> None:
     facts = extract("Please always use metric units, I live in Oslo.", Occasion("t", "m", now()))
     assert [fact.kind for fact in facts] == ["instruction", "biography"]
