@@ -43,7 +43,7 @@ async def test_the_turn_ends_before_its_messages_are_embedded_and_the_next_one_f
         assert not (await asyncio.wait([asked], timeout=0.5))[0]
         slow.__dict__["let"].set()
         state = await asked
-        assert state["recall"].memories[0].similarity == pytest.approx(1.0, abs=1e-4)
+        assert state["recall"].hits[0].similarity == pytest.approx(1.0, abs=1e-4)
         await graph.asettled()  # type: ignore[attr-defined]
     # What the second turn says was embedded with the first one's: it is in the cache.
     assert sorted(set(slow.__dict__["texts"])) == sorted(slow.__dict__["texts"])
@@ -68,7 +68,7 @@ async def test_what_was_not_done_when_the_process_ended_is_done_by_the_next(reop
     slow.__dict__["let"].set()
     async with reopen(embeddings=slow) as graph:
         state = await say(graph, "The kayak is blue.", to="two")
-    assert state["recall"].memories[0].similarity == pytest.approx(1.0, abs=1e-4)
+    assert state["recall"].hits[0].similarity == pytest.approx(1.0, abs=1e-4)
 
 
 async def test_jobs_of_one_kind_do_not_run_twice_and_look_again_for_what_came_meanwhile() -> None:
