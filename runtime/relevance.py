@@ -9,7 +9,7 @@ from ..search.router.keywords import read_question
 from ..search.router.wordlists import word_lists
 from ..state.records import now
 from ..text.language import language_of
-from ..text.requests import is_closed, requests
+from ..text.requests import is_closed, is_task, requests
 from ..text.scope import scope_of
 from ..text.sentences import sentences
 
@@ -21,7 +21,8 @@ _GREETINGS: Final = 3
 
 
 def least_told(question: str) -> Bounds:
-    """From where on what was found is told: a remark, in a language whose questions are known, wants little.
+    """From where on what was found is told: a remark, in a language whose questions are known, wants little, and what
+    is given to do ("write a card for my mother") more.
 
     One sentence that asks for a whole or an order is no remark ("Thanks. Catch me up on the landlord.").
     The first call reads word lists from disk (blocking).
@@ -29,7 +30,7 @@ def least_told(question: str) -> Bounds:
     share, scope = asking_share(question), scope_of(question)
     if 2 * share >= 1 or (scope in ("order", "whole") and _is_one(question)):
         return LEAST[scope]
-    return LEAST_IN_PASSING if share else LEAST_FOR_REMARK
+    return LEAST_IN_PASSING if share or is_task(question) else LEAST_FOR_REMARK
 
 
 def _is_one(question: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.memory.breadth import LEAST, LEAST_FOR_REMARK
+from everthread.memory.breadth import LEAST, LEAST_FOR_REMARK, LEAST_IN_PASSING
 from everthread.runtime.relevance import least_told
 from everthread.text.scope import asks_for_all, scope_of
 
@@ -418,10 +418,20 @@ def test_who_wants_a_whole_without_a_question_mark_asks(message: str) -> None:
     "message",
     ["Remind me of the rent.", "Parle-moi du loyer.", "Me fale do aluguel.", "ذكرني بالإيجار.", "किराया याद दिलाओ।",
      "月の家賃を教えて。", "월세를 알려 주세요.", "내 월세는 얼마야?", "rent amount", "kubernetes",
-     "Zahnarzt"],
+     "Zahnarzt", "I can't remember my dentist's name.", "No recuerdo el nombre de mi dentista."],
 )  # fmt: skip
 def test_a_request_asks_with_a_full_stop_too(message: str) -> None:
     assert least_told(message) in LEAST.values()
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Write a birthday card for my mother.", "Please update the config as we discussed.", "Fix the test in billing.",
+     "Schreib bitte eine Karte für meine Mutter.", "Por favor, escribe una carta a mi casero.", "写一张给我妈妈的卡。",
+     "Напиши открытку маме."],
+)  # fmt: skip
+def test_what_is_given_to_do_is_told_more_than_a_remark(message: str) -> None:
+    assert least_told(message) == LEAST_IN_PASSING
 
 
 @pytest.mark.parametrize(
