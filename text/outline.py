@@ -9,7 +9,7 @@ from typing import Final
 from .passages import excerpt
 from .sentences import CODE, sentences
 from .shorten import truncate_to_tokens
-from .tokens import estimate_tokens, is_longer
+from .tokens import estimate_tokens
 
 _HEADING: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+(.+)|(?:[-*•][ \t]+|\d+[.)][ \t]+)?(?:\*\*|__)(.+?)(?:\*\*|__))", re.MULTILINE
@@ -24,7 +24,7 @@ _FIRST: Final = 2 / 3
 """The share of the room that the first sentence may take."""
 
 _READ: Final = 20_000
-"""Characters of a text in which headings are looked for: they hold more than any outline has room for."""
+"""Characters of a text in which headings are looked for: more than an outline has room for. A longer one never fits."""
 
 
 def outline(text: str, question: str, limit: int) -> str:
@@ -38,7 +38,7 @@ def outline(text: str, question: str, limit: int) -> str:
         question: what is asked.
         limit: tokens by `estimate_tokens`, at most.
     """
-    if not is_longer(text, limit):
+    if len(text) <= _READ and estimate_tokens(text) <= limit:
         return text
     read = text[:_READ]
     if not (headings := list(_headings(read))):
