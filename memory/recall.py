@@ -123,8 +123,9 @@ class MemorySearch:
 
         def recall() -> Recall:
             bounds = least(question) if callable(least) else least
+            is_of_all = asks_for_all(question)
             with memory.lock:
-                all_of_it = course(memory, whole.view, thread_id, as_of) if asks_for_all(question) else None
+                all_of_it = course(memory, whole.view, thread_id, as_of) if is_of_all else None
                 if all_of_it is not None and len(all_of_it.rows):
                     enough = all_of_it.leads
                 else:  # of what people said nothing may be left but summaries

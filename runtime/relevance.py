@@ -27,9 +27,9 @@ def least_told(question: str) -> Bounds:
     One sentence that asks for a whole or an order is no remark ("Thanks. Catch me up on the landlord.").
     The first call reads word lists from disk (blocking).
     """
-    share, scope = asking_share(question), scope_of(question)
-    if 2 * share >= 1 or (scope in ("order", "whole") and _is_one(question)):
-        return LEAST[scope]
+    share, bounds = asking_share(question), LEAST[scope_of(question)]
+    if 2 * share >= 1 or (bounds.is_wide and _is_one(question)):
+        return bounds
     return LEAST_IN_PASSING if share or is_task(question) else LEAST_FOR_REMARK
 
 

@@ -96,7 +96,7 @@ def _columns(
         "source_types": [row["source_type"] for row, _, _ in flat],
         "source_ids": [row["id"] for row, _, _ in flat],
         "roles": [row["role"] for row, _, _ in flat],
-        "created": [said_at(row) for row, _, _ in flat],
+        "created": [_time_of(row) for row, _, _ in flat],
         "versions": [row["version"] for row, _, _ in flat],
         "summary_threads": [row["thread_id"] for row in summaries],
         "summary_ids": [row["id"] for row in summaries],
@@ -129,7 +129,7 @@ def vector_id(user_id: str, model: str, row: Row, index: int) -> uuid.UUID:
     return uuid.uuid5(EVERTHREAD_NAMESPACE, "\x1f".join(key))
 
 
-def said_at(row: Row) -> datetime:
+def _time_of(row: Row) -> datetime:
     """When a message was said, or a summary made: now where that is damaged, until the row is mended."""
     return cast("datetime", row["created_at"] or now())
 
@@ -141,7 +141,7 @@ def metadata(row: Row) -> dict[str, str]:
         "source_id": row["id"],
         "role": row["role"],
         "conversation_id": row["thread_id"],
-        "created_at": said_at(row).isoformat(),
+        "created_at": _time_of(row).isoformat(),
     }
 
 

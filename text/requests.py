@@ -10,12 +10,11 @@ import regex
 from .data import phrases
 from .fold import fold
 
-_END: Final = " \t\n\"'”’»)）」』]!！.。।．"
 _FULL_STOPS: Final = (".", "。", "।", "．")
+_CLOSERS: Final = " \t\n\"'”’»)）」』]"
+_END: Final = "".join([_CLOSERS, "!！", *_FULL_STOPS])
 _CHARACTERS: Final = 2000
 """Of a message that are read for what it gives to do."""
-
-_CLOSERS: Final = " \t\n\"'”’»)）」』]"
 
 
 def requests(message: str) -> bool:
